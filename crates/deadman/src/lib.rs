@@ -1,0 +1,1 @@
+//! Boot-time clock and timers.

@@ -1,0 +1,2 @@
+//! `cargo xtask`: tests, benchmarks and checks of the project itself.
+fn main() {}
