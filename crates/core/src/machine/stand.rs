@@ -230,6 +230,7 @@ impl Core {
     /// only a change can tell.
     fn wake_for(&self, seen: &Seen) -> Boot {
         match (seen.free_at, seen.proof) {
+            (Some(_), _) if seen.reserved_for.as_ref() == Some(&self.who.id) => self.now,
             (Some(free_at), _) => free_at,
             (None, Proof::Released | Proof::Absent | Proof::Dead) => self.now,
             (None, Proof::Record | Proof::Alive) => self.now + self.settings.timing().retry(),
