@@ -40,14 +40,12 @@ impl Timer {
             return future::pending().await;
         }
         while boot_now() < deadline {
-            if self.set_to != Some(deadline) {
-                self.set(Some(deadline));
-            }
+            self.set(Some(deadline));
             self.expired().await;
         }
     }
 
-    /// Tells the kernel, which thereby also forgets an expiry that nobody has read.
+    /// Tells the kernel, unless it knows; it thereby also forgets an expiry that nobody has read.
     fn set(&mut self, deadline: Option<Boot>) {
         if self.set_to == deadline {
             return;
