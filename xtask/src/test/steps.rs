@@ -74,8 +74,19 @@ const DOCS: Action = Action::Cargo {
     counted: false,
 };
 
-const SEEDS: Action = simulator(&["run", "--release", "--package", sim::PACKAGE, "--", "--seeds", "500"]);
-const BUGS: Action = simulator(&["run", "--release", "--package", sim::PACKAGE, "--", "--bugs"]);
+const SEEDS: Action = simulator(&[
+    "run",
+    "--release",
+    "--package",
+    sim::PACKAGE,
+    "--bin",
+    sim::PACKAGE,
+    "--",
+    "--seeds",
+    "500",
+]);
+const BUGS: Action =
+    simulator(&["run", "--release", "--package", sim::PACKAGE, "--bin", sim::PACKAGE, "--", "--bugs"]);
 
 const fn simulator(args: &'static [&'static str]) -> Action {
     Action::Cargo { package: Some(sim::PACKAGE), args, env: &[], counted: false }
