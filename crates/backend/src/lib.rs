@@ -28,4 +28,4 @@ pub use mailbox::Mailbox;
 pub use memory::{Memory, MemoryStore};
 pub use observations::{Observations, Source, Verdict};
 pub use record::{Record, Reservation};
-pub use register::{Change, Changes, Note, Notes, Register, Write};
+pub use register::{Change, Changes, Found, FoundNote, Note, Notes, Register, Write};

@@ -8,7 +8,8 @@ use bellwether_core::{Clock, ElectionName, Epoch, Error};
 use futures_util::stream;
 
 use crate::{
-    Capabilities, Change, Changes, Fut, Lease, Mailbox, Note, Notes, Record, Register, Renewal, Write,
+    Capabilities, Change, Changes, Found, FoundNote, Fut, Lease, Mailbox, Note, Notes, Record, Register,
+    Renewal, Write,
 };
 
 /// What all connections share. Cloning shares it; it lasts as long as its longest-lived clone or connection.
@@ -97,7 +98,7 @@ impl Register for Memory {
         }
     }
 
-    fn load<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Option<(Record, u64)>, Error>> {
+    fn load<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Found<u64>, Error>> {
         Box::pin(async move { Ok(self.store.cells().records.get(on).cloned()) })
     }
 
@@ -163,11 +164,7 @@ impl Register for Memory {
 }
 
 impl Notes for Memory {
-    fn read<'a>(
-        &'a self,
-        on: &'a ElectionName,
-        note: &'a Note,
-    ) -> Fut<'a, Result<Option<(Vec<u8>, u64)>, Error>> {
+    fn read<'a>(&'a self, on: &'a ElectionName, note: &'a Note) -> Fut<'a, Result<FoundNote, Error>> {
         Box::pin(async move { Ok(self.store.cells().notes.get(&(on.clone(), note.clone())).cloned()) })
     }
 

@@ -23,7 +23,7 @@ pub trait Register: Send + Sync + 'static {
     fn capabilities(&self) -> Capabilities;
 
     /// The record as it is now: never from a replica that may be behind.
-    fn load<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Option<(Record, Self::Version)>, Error>>;
+    fn load<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Found<Self::Version>, Error>>;
 
     /// Replaces the record that has version `at`; `None` creates it where there is none. There is no delete.
     fn write<'a>(
@@ -76,6 +76,9 @@ pub trait Register: Send + Sync + 'static {
     }
 }
 
+/// What a register holds for an election: the record and its version, or nothing.
+pub type Found<V> = Option<(Record, V)>;
+
 /// How a write ended.
 #[derive(Clone, Debug)]
 #[must_use]
@@ -95,9 +98,13 @@ pub type Changes<V> = Pin<Box<dyn Stream<Item = Change<V>> + Send>>;
 
 /// News from a register.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "made once and moved once; a box would cost more than it spares"
+)]
 pub enum Change<V> {
     /// The record is now this; `None` when it was removed.
-    Now(ElectionName, Option<(Record, V)>),
+    Now(ElectionName, Found<V>),
     /// Something about it changed: load it.
     Look(ElectionName),
     /// The connection fell silent.
@@ -109,11 +116,7 @@ pub enum Change<V> {
 /// Small things kept beside the lease, each compare-and-set by itself: history and cooldowns.
 pub trait Notes: Send + Sync {
     /// The bytes and their version.
-    fn read<'a>(
-        &'a self,
-        on: &'a ElectionName,
-        note: &'a Note,
-    ) -> Fut<'a, Result<Option<(Vec<u8>, u64)>, Error>>;
+    fn read<'a>(&'a self, on: &'a ElectionName, note: &'a Note) -> Fut<'a, Result<FoundNote, Error>>;
 
     /// Replaces the bytes that have version `at`; `None` creates them.
     fn write<'a>(
@@ -124,6 +127,9 @@ pub trait Notes: Send + Sync {
         bytes: &'a [u8],
     ) -> Fut<'a, Write<u64>>;
 }
+
+/// A note's bytes and their version, or nothing.
+pub type FoundNote = Option<(Vec<u8>, u64)>;
 
 /// Which note.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
