@@ -162,6 +162,13 @@ pub enum What {
     Error(Error),
     /// Not taking part any more.
     Stopped,
+    /// A subscriber was too slow: so many events were dropped here. Never comes from the machine itself.
+    Missed {
+        /// How many.
+        count: u64,
+        /// The state after them.
+        state: StateName,
+    },
 }
 
 impl What {
@@ -179,6 +186,7 @@ impl What {
             What::Danger { .. } => "danger",
             What::Error(_) => "error",
             What::Stopped => "stopped",
+            What::Missed { .. } => "missed",
         }
     }
 
@@ -195,7 +203,8 @@ impl What {
             | What::AcquireFailed { .. }
             | What::LeaderChanged { .. }
             | What::Error(_)
-            | What::Stopped => None,
+            | What::Stopped
+            | What::Missed { .. } => None,
         }
     }
 }

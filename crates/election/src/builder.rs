@@ -1,0 +1,221 @@
+//! Making an election.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bellwether_core::{Breaker, CandidateId, ElectionName, Options, RetryStrategy, Settings};
+
+use crate::callbacks::{Answer, Callbacks, On};
+use crate::election::{Health, Recipe};
+use crate::{Election, Error, Hooks, Store};
+
+/// How a candidate takes part. Everything has a default but the backend and the id.
+#[must_use]
+pub struct ElectionBuilder {
+    name: String,
+    id: Option<String>,
+    store: Option<Store>,
+    options: Options,
+    hooks: Option<Arc<dyn Hooks>>,
+    health: Option<Health>,
+    callbacks: Callbacks,
+    stop_when: Option<crate::election::StopWhen>,
+}
+
+impl ElectionBuilder {
+    pub(crate) fn new(name: impl Into<String>) -> ElectionBuilder {
+        ElectionBuilder {
+            name: name.into(),
+            id: None,
+            store: None,
+            options: Options::default(),
+            hooks: None,
+            health: None,
+            callbacks: Callbacks::default(),
+            stop_when: None,
+        }
+    }
+
+    /// The store: a backend, or a clone of a [`Store`] to share a connection with other elections.
+    pub fn backend(mut self, store: impl Into<Store>) -> Self {
+        self.store = Some(store.into());
+        self
+    }
+
+    /// This candidate's id: stable and readable, like a pod's or a host's name.
+    pub fn id(mut self, id: impl Into<String>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    /// All settings at once.
+    pub fn options(mut self, options: Options) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// How long a grant lasts without renewal. Intervals that are not set follow it in proportion.
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.options.timing.ttl = ttl;
+        self
+    }
+
+    /// From one renewal to the next.
+    pub fn renew_interval(mut self, every: Duration) -> Self {
+        self.options.timing.renew = Some(every);
+        self
+    }
+
+    /// How long to wait before trying again where no change is announced.
+    pub fn retry_interval(mut self, every: Duration) -> Self {
+        self.options.timing.retry = Some(every);
+        self
+    }
+
+    /// How long to wait after an error.
+    pub fn retry_strategy(mut self, strategy: impl RetryStrategy) -> Self {
+        self.options.strategy = Arc::new(strategy);
+        self
+    }
+
+    /// After many errors in a row, a longer pause.
+    pub fn breaker(mut self, breaker: Breaker) -> Self {
+        self.options.breaker = Some(breaker);
+        self
+    }
+
+    /// After a loss in doubt, try for so long to get back before calling it lost.
+    pub fn reconnect_grace(mut self, grace: Duration) -> Self {
+        self.options.reconnect_grace = Some(grace);
+        self
+    }
+
+    /// After stepping down, stay away for so long, also over a restart.
+    pub fn cooldown(mut self, cooldown: Duration) -> Self {
+        self.options.cooldown = Some(cooldown);
+        self
+    }
+
+    /// Whether to stand again after a leadership ended; it does by default.
+    pub fn auto_reacquire(mut self, again: bool) -> Self {
+        self.options.auto_reacquire = again;
+        self
+    }
+
+    /// The greater priority may ask the smaller to hand over, if `preempt`.
+    pub fn priority(mut self, priority: i32, preempt: bool) -> Self {
+        self.options.priority = priority;
+        self.options.preempt = preempt;
+        self
+    }
+
+    /// Written into the record for readers.
+    pub fn metadata(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.options.metadata.insert(key.into(), value.into());
+        self
+    }
+
+    /// Only a healthy candidate stands, and an unhealthy leader steps down, after `failures` checks in a row that
+    /// were false, panicked or took longer than `limit`.
+    pub fn health<C, F>(mut self, every: Duration, limit: Duration, failures: u32, check: C) -> Self
+    where
+        C: Fn() -> F + Send + Sync + 'static,
+        F: Future<Output = bool> + Send + 'static,
+    {
+        self.options.health_failures = Some(failures);
+        self.health = Some(Health { every, limit, check: Arc::new(move || Box::pin(check())) });
+        self
+    }
+
+    /// Code that runs when leadership comes and goes.
+    pub fn hooks(mut self, hooks: impl Hooks) -> Self {
+        self.hooks = Some(Arc::new(hooks));
+        self
+    }
+
+    /// Calls `callback` at every such event, after those registered before it.
+    pub fn on<A: Answer>(self, on: On, callback: impl Fn(crate::Event) -> A + Send + Sync + 'static) -> Self {
+        self.callbacks.add(on, callback);
+        self
+    }
+
+    /// Like [`on`](Self::on), with an async callback; the next event waits for it, a renewal never does.
+    pub fn on_async<A, F>(self, on: On, callback: impl Fn(crate::Event) -> F + Send + Sync + 'static) -> Self
+    where
+        A: Answer,
+        F: Future<Output = A> + Send + 'static,
+    {
+        self.callbacks.add_async(on, callback);
+        self
+    }
+
+    /// Called when leading.
+    pub fn on_acquired<A: Answer>(
+        self,
+        callback: impl Fn(crate::Event) -> A + Send + Sync + 'static,
+    ) -> Self {
+        self.on(On::Acquired, callback)
+    }
+
+    /// Called when let go by choice.
+    pub fn on_released<A: Answer>(
+        self,
+        callback: impl Fn(crate::Event) -> A + Send + Sync + 'static,
+    ) -> Self {
+        self.on(On::Released, callback)
+    }
+
+    /// Called when lost.
+    pub fn on_lost<A: Answer>(self, callback: impl Fn(crate::Event) -> A + Send + Sync + 'static) -> Self {
+        self.on(On::Lost, callback)
+    }
+
+    /// Called when an attempt was denied.
+    pub fn on_acquire_failed<A: Answer>(
+        self,
+        callback: impl Fn(crate::Event) -> A + Send + Sync + 'static,
+    ) -> Self {
+        self.on(On::AcquireFailed, callback)
+    }
+
+    /// Called when the state changed.
+    pub fn on_state_change<A: Answer>(
+        self,
+        callback: impl Fn(crate::Event) -> A + Send + Sync + 'static,
+    ) -> Self {
+        self.on(On::StateChange, callback)
+    }
+
+    /// Called when something went wrong, also in another callback.
+    pub fn on_error<A: Answer>(self, callback: impl Fn(crate::Event) -> A + Send + Sync + 'static) -> Self {
+        self.on(On::Error, callback)
+    }
+
+    /// Called when not taking part any more.
+    pub fn on_stopped<A: Answer>(self, callback: impl Fn(crate::Event) -> A + Send + Sync + 'static) -> Self {
+        self.on(On::Stopped, callback)
+    }
+
+    /// Stops the election, with a release, when this future is ready: a cancellation token, a signal. It is heeded
+    /// at any time, also in back-off and while connecting.
+    pub fn stop_when(mut self, signal: impl Future<Output = ()> + Send + 'static) -> Self {
+        self.stop_when = Some(Box::pin(signal));
+        self
+    }
+
+    /// Takes part. Fails only on what trying again cannot mend; a store that is out of reach is tried in the
+    /// background.
+    pub async fn start(self) -> Result<Election, Error> {
+        let settings = Settings::new(self.options)?;
+        let name = ElectionName::new(&self.name)?;
+        let id = CandidateId::new(self.id.unwrap_or_default())?;
+        let store = self.store.ok_or(Error::NoBackend)?;
+        let recipe = Recipe { settings, id, hooks: self.hooks, health: self.health };
+        let election = Election::new(name, store, recipe, self.callbacks);
+        election.start().await?;
+        if let Some(signal) = self.stop_when {
+            election.stop_when(signal);
+        }
+        Ok(election)
+    }
+}

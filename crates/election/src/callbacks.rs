@@ -1,0 +1,157 @@
+//! Callbacks: registered one by one, called in order, in a task of their own.
+
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bellwether_core::What;
+use futures_util::FutureExt;
+
+use crate::event::Event;
+use crate::subscription::Events;
+
+/// What a callback is called for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum On {
+    /// Every event.
+    Any,
+    /// Leading, also after a suspension.
+    Acquired,
+    /// Let go by choice.
+    Released,
+    /// Lost.
+    Lost,
+    /// In doubt, so over.
+    Suspended,
+    /// Leading again after a suspension.
+    Resumed,
+    /// An attempt was denied.
+    AcquireFailed,
+    /// From one state to another.
+    StateChange,
+    /// Another leader, or none.
+    LeaderChange,
+    /// A renewal is overdue.
+    Danger,
+    /// Something went wrong, in the store or in a callback.
+    Error,
+    /// Not taking part any more.
+    Stopped,
+}
+
+impl On {
+    fn matches(self, what: &What) -> bool {
+        match self {
+            On::Any => true,
+            On::Acquired => matches!(what, What::Acquired { .. }),
+            On::Released => matches!(what, What::Released { .. }),
+            On::Lost => matches!(what, What::Lost { .. }),
+            On::Suspended => matches!(what, What::Suspended { .. }),
+            On::Resumed => matches!(what, What::Resumed { .. }),
+            On::AcquireFailed => matches!(what, What::AcquireFailed { .. }),
+            On::StateChange => matches!(what, What::StateChanged { .. }),
+            On::LeaderChange => matches!(what, What::LeaderChanged { .. }),
+            On::Danger => matches!(what, What::Danger { .. }),
+            On::Error => matches!(what, What::Error(_)),
+            On::Stopped => matches!(what, What::Stopped),
+        }
+    }
+}
+
+/// What a callback may return: nothing, or a result whose error goes to the `Error` callbacks.
+pub trait Answer {
+    /// The error, in words.
+    fn into_failure(self) -> Option<String>;
+}
+
+impl Answer for () {
+    fn into_failure(self) -> Option<String> {
+        None
+    }
+}
+
+impl<E: std::fmt::Display> Answer for Result<(), E> {
+    fn into_failure(self) -> Option<String> {
+        self.err().map(|error| error.to_string())
+    }
+}
+
+type Called = Pin<Box<dyn Future<Output = Option<String>> + Send>>;
+type Callback = Arc<dyn Fn(Event) -> Called + Send + Sync>;
+
+/// The callbacks of one election, in the order of their registration.
+#[derive(Default)]
+pub(crate) struct Callbacks {
+    registered: Mutex<Vec<(On, Callback)>>,
+    running: AtomicBool,
+}
+
+impl Callbacks {
+    pub(crate) fn add<A: Answer>(&self, on: On, callback: impl Fn(Event) -> A + Send + Sync + 'static) {
+        self.push(
+            on,
+            Arc::new(move |event| {
+                let failure = callback(event).into_failure();
+                Box::pin(std::future::ready(failure))
+            }),
+        );
+    }
+
+    pub(crate) fn add_async<A, F>(&self, on: On, callback: impl Fn(Event) -> F + Send + Sync + 'static)
+    where
+        A: Answer,
+        F: Future<Output = A> + Send + 'static,
+    {
+        self.push(
+            on,
+            Arc::new(move |event| {
+                let called = callback(event);
+                Box::pin(async move { called.await.into_failure() })
+            }),
+        );
+    }
+
+    /// Whether the task that calls them is needed and not there yet; true once.
+    pub(crate) fn should_run(&self) -> bool {
+        let any = !self.registered.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+        any && !self.running.swap(true, Ordering::AcqRel)
+    }
+
+    fn push(&self, on: On, callback: Callback) {
+        self.registered.lock().unwrap_or_else(PoisonError::into_inner).push((on, callback));
+    }
+
+    fn matching(&self, what: &What) -> Vec<(On, Callback)> {
+        let all = self.registered.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter().filter(|(on, _)| on.matches(what)).cloned().collect()
+    }
+
+    async fn call(&self, event: &Event) {
+        for (on, callback) in self.matching(&event.what) {
+            let event_for_callback = event.clone();
+            let call = AssertUnwindSafe(async move { callback(event_for_callback).await }).catch_unwind();
+            let failure = match call.await {
+                Ok(failure) => failure,
+                Err(_) => Some("panicked".to_owned()),
+            };
+            if let Some(said) = failure {
+                let sentence = format!("callback for {} failed: {said}", event.what.as_str());
+                tracing::warn!(election = %event.election, incarnation = %event.candidate.incarnation, "{sentence}");
+                if on != On::Error && on != On::Any {
+                    let error =
+                        bellwether_core::Error::new(bellwether_core::ErrorKind::Bug, "callback", sentence);
+                    let report = Event { what: What::Error(error), ..event.clone() };
+                    Box::pin(self.call(&report)).await;
+                }
+            }
+        }
+    }
+}
+
+/// Calls the callbacks of one election until there are no more events.
+pub(crate) async fn run(callbacks: Arc<Callbacks>, mut events: Events) {
+    while let Some(event) = events.next().await {
+        callbacks.call(&event).await;
+    }
+}

@@ -1,0 +1,141 @@
+//! Calls to the backend, under way until they are answered.
+
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bellwether_backend::{Backend, Past};
+use bellwether_core::{
+    Bid, Boot, Call, ElectionName, Error, ErrorKind, Grant, Input, Outcome, Parting, Request,
+};
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, Stream};
+use tracing::Instrument;
+
+use super::Key;
+
+/// What came back from a call.
+pub(super) struct Answer {
+    pub(super) key: Key,
+    /// `None` where the machine does not care.
+    pub(super) input: Option<Input>,
+}
+
+type UnderWay = Pin<Box<dyn Future<Output = Answer> + Send>>;
+
+/// All calls of a store that have not been answered.
+pub(super) struct Calls {
+    backend: Arc<dyn Backend>,
+    under_way: FuturesUnordered<UnderWay>,
+}
+
+/// On whose behalf a call is made; becomes the fields of its span.
+#[derive(Clone, Copy)]
+pub(super) struct Caller<'a> {
+    pub(super) key: Key,
+    pub(super) on: &'a ElectionName,
+    pub(super) span: &'a tracing::Span,
+}
+
+impl Calls {
+    pub(super) fn new(backend: Arc<dyn Backend>) -> Calls {
+        Calls { backend, under_way: FuturesUnordered::new() }
+    }
+
+    pub(super) fn claim(&mut self, caller: Caller<'_>, call: Call, bid: Bid) {
+        let (backend, on) = self.parts(caller);
+        let name = backend.name();
+        let work = async move { backend.claim(&on, &bid).await };
+        self.push(caller, guarded(work, name), move |outcome| Some(Input::Claimed(call, flatten(outcome))));
+    }
+
+    pub(super) fn renew(&mut self, caller: Caller<'_>, call: Call, grant: Grant, sent: Boot) {
+        let (backend, on) = self.parts(caller);
+        let name = backend.name();
+        let work = async move {
+            let held = [(on, grant)];
+            backend.renew(sent, &held).await.pop().unwrap_or_else(|| {
+                Outcome::Unknown(Error::new(ErrorKind::Bug, name, "a renewal was not answered"))
+            })
+        };
+        self.push(caller, guarded(work, name), move |outcome| Some(Input::Renewed(call, flatten(outcome))));
+    }
+
+    pub(super) fn release(&mut self, caller: Caller<'_>, call: Call, grant: Grant, how: Parting) {
+        let (backend, on) = self.parts(caller);
+        let name = backend.name();
+        let work = async move { backend.release(&on, &grant, &how).await };
+        self.push(caller, guarded(work, name), move |outcome| Some(Input::Released(call, flatten(outcome))));
+    }
+
+    pub(super) fn look(&mut self, caller: Caller<'_>, call: Call) {
+        let (backend, on) = self.parts(caller);
+        let name = backend.name();
+        let work = async move { backend.observe(&on).await };
+        self.push(caller, guarded(work, name), move |seen| {
+            Some(Input::Looked(call, seen.and_then(|seen| seen)))
+        });
+    }
+
+    pub(super) fn request(&mut self, caller: Caller<'_>, call: Call, request: Request) {
+        let (backend, on) = self.parts(caller);
+        let name = backend.name();
+        let work = async move { backend.request(&on, &request).await };
+        self.push(caller, guarded(work, name), move |outcome| Some(Input::Requested(call, flatten(outcome))));
+    }
+
+    /// History is best effort: what cannot be written is logged and forgotten.
+    pub(super) fn remember(&mut self, caller: Caller<'_>, past: Past) {
+        if !self.backend.capabilities().history {
+            return;
+        }
+        let (backend, on) = self.parts(caller);
+        let name = backend.name();
+        let work = async move { backend.remember(&on, &past).await };
+        self.push(caller, guarded(work, name), |result| {
+            if let Ok(Err(error)) | Err(error) = result {
+                tracing::debug!(%error, "history not written");
+            }
+            None
+        });
+    }
+
+    fn parts(&self, caller: Caller<'_>) -> (Arc<dyn Backend>, ElectionName) {
+        (Arc::clone(&self.backend), caller.on.clone())
+    }
+
+    fn push<T: 'static>(
+        &mut self,
+        caller: Caller<'_>,
+        work: impl Future<Output = T> + Send + 'static,
+        input: impl FnOnce(T) -> Option<Input> + Send + 'static,
+    ) {
+        let key = caller.key;
+        let call = async move { Answer { key, input: input(work.await) } };
+        self.under_way.push(Box::pin(call.instrument(caller.span.clone())));
+    }
+}
+
+impl Stream for Calls {
+    type Item = Answer;
+
+    /// Never ends: with nothing under way it waits for the next call.
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Answer>> {
+        match Pin::new(&mut self.under_way).poll_next(context) {
+            Poll::Ready(None) => Poll::Pending,
+            other => other,
+        }
+    }
+}
+
+/// A backend that panics must not take the driver, and with it every other election, along.
+async fn guarded<T>(work: impl Future<Output = T>, backend: &'static str) -> Result<T, Error> {
+    let bug = |_| Error::new(ErrorKind::Bug, backend, "the backend panicked; please report it");
+    AssertUnwindSafe(work).catch_unwind().await.map_err(bug)
+}
+
+/// After a panic nothing is known of what the call did.
+fn flatten<T>(outcome: Result<Outcome<T>, Error>) -> Outcome<T> {
+    outcome.unwrap_or_else(Outcome::Unknown)
+}

@@ -1,0 +1,385 @@
+//! One election with the driver: the machine, what its handles wait for, and the life of its work.
+
+use std::sync::Arc;
+
+use bellwether_backend::Past;
+use bellwether_core::{
+    Boot, CandidateId, Clock, Core, Epoch, ErrorKind, Input, Output, Reason, StateName, What,
+};
+use bellwether_deadman::{SystemClock, boot_now};
+use tokio::sync::mpsc;
+
+use super::calls::{Caller, Calls};
+use super::{Command, Entrant, Key, Reply};
+use crate::event::Event;
+use crate::hooks::Job;
+use crate::leadership::{Leadership, Over};
+use crate::shared::{Shared, Snapshot};
+use crate::status::Status;
+use crate::{Error, log};
+
+pub(super) struct Entry {
+    key: Key,
+    pub(super) core: Core,
+    pub(super) shared: Arc<Shared>,
+    pub(super) timer: Option<Boot>,
+    status: Status,
+    hooks: Option<mpsc::UnboundedSender<Job>>,
+    driver: mpsc::WeakUnboundedSender<Command>,
+    span: tracing::Span,
+    leadership: Option<Leadership>,
+    ending: Option<Ending>,
+    past: Option<Past>,
+    started: Option<Reply<()>>,
+    stopping: Vec<Reply<()>>,
+    stepping_down: Vec<(Epoch, Reply<()>)>,
+    validating: Vec<(Epoch, Reply<bool>)>,
+    abandoned: bool,
+}
+
+/// Work that has been told to stop: first the work, then the hook.
+struct Ending {
+    leadership: Leadership,
+    by: Boot,
+    hook_running: bool,
+}
+
+impl Entry {
+    pub(super) fn new(key: Key, entrant: Entrant, driver: mpsc::WeakUnboundedSender<Command>) -> Entry {
+        let Entrant { core, shared, hooks, started } = entrant;
+        let status = Status::new(&shared.election, core.who());
+        let span = log::span(&shared.election, core.who());
+        shared.snapshot.send_modify(|snapshot| {
+            *snapshot = Snapshot {
+                status: status.clone(),
+                leadership: None,
+                failure: None,
+                running: true,
+                stopping: false,
+            };
+        });
+        Entry {
+            key,
+            core,
+            shared,
+            timer: None,
+            status,
+            hooks,
+            driver,
+            span,
+            leadership: None,
+            ending: None,
+            past: None,
+            started: Some(started),
+            stopping: Vec::new(),
+            stepping_down: Vec::new(),
+            validating: Vec::new(),
+            abandoned: false,
+        }
+    }
+
+    /// Tells the machine something and does what it wants.
+    pub(super) fn feed(&mut self, input: Input, calls: &mut Calls) {
+        let looked = match &input {
+            Input::Looked(_, result) => Some(result.as_ref().err().cloned()),
+            _ => None,
+        };
+        let confirmed = confirms(&input);
+        let mut next = Some(input);
+        // Work that ends at once is reported at once, in the same turn.
+        while let Some(input) = next.take() {
+            self.core.handle(boot_now(), input);
+            while let Some(output) = self.core.poll_output() {
+                if let Some(follow_up) = self.perform(output, calls) {
+                    next = Some(follow_up);
+                }
+            }
+        }
+        if confirmed {
+            self.status.last_success = Some(boot_now());
+        }
+        if let Some(error) = looked {
+            self.validated(error);
+        }
+        self.settle();
+        self.publish();
+    }
+
+    fn perform(&mut self, output: Output, calls: &mut Calls) -> Option<Input> {
+        let caller = Caller { key: self.key, on: &self.shared.election, span: &self.span };
+        match output {
+            Output::Claim(call, bid) => {
+                self.status.attempts += 1;
+                calls.claim(caller, call, bid);
+            }
+            Output::Renew { call, grant, sent } => calls.renew(caller, call, grant, sent),
+            Output::Release(call, grant, how) => calls.release(caller, call, grant, how),
+            Output::Look(call) => calls.look(caller, call),
+            Output::Request(call, request) => calls.request(caller, call, request),
+            Output::Believe { epoch, until } => self.believe(epoch, until),
+            Output::EndWork { epoch, by, why } => return self.end_work(epoch, by, why),
+            Output::Event(event) => {
+                if let Some(past) = self.chronicle(&event.what) {
+                    calls.remember(
+                        Caller { key: self.key, on: &self.shared.election, span: &self.span },
+                        past,
+                    );
+                }
+                self.tell(event);
+            }
+        }
+        None
+    }
+
+    fn believe(&mut self, epoch: Epoch, until: Boot) {
+        match &self.leadership {
+            Some(leadership) if leadership.epoch() == epoch => leadership.extend(until),
+            _ => {
+                let who = self.core.who().clone();
+                let on = self.shared.election.clone();
+                let leadership = Leadership::new(self.key, on, who, epoch, until, self.driver.clone());
+                self.status.leaderships += 1;
+                if let Some(hooks) = &self.hooks {
+                    // Its receiver lives as long as this sender.
+                    let _ = hooks.send(Job::Become(leadership.clone()));
+                }
+                self.leadership = Some(leadership);
+            }
+        }
+        self.shared.believe(until);
+    }
+
+    /// The work must stop. Returns the report that it has, if there was nothing to stop.
+    fn end_work(&mut self, epoch: Epoch, by: Boot, why: Option<Reason>) -> Option<Input> {
+        self.shared.disbelieve();
+        if let Some(ending) = &mut self.ending
+            && ending.leadership.epoch() == epoch
+        {
+            ending.by = ending.by.min(by);
+            return None;
+        }
+        let leadership = self.leadership.take().filter(|leadership| leadership.epoch() == epoch)?;
+        let idle = leadership.end(why.map_or(Over::Released, Over::Lost));
+        self.ending = Some(Ending { leadership, by, hook_running: false });
+        if idle { self.work_gone(epoch) } else { None }
+    }
+
+    /// The last piece of work was dropped: now the demotion hook, if there is one.
+    pub(super) fn work_gone(&mut self, epoch: Epoch) -> Option<Input> {
+        let ending = self.ending.as_mut().filter(|ending| ending.leadership.epoch() == epoch)?;
+        if ending.hook_running {
+            return None;
+        }
+        let job = Job::Lose { leadership: ending.leadership.clone(), by: ending.by };
+        if let Some(hooks) = &self.hooks
+            && hooks.send(job).is_ok()
+        {
+            ending.hook_running = true;
+            return None;
+        }
+        self.ending = None;
+        Some(Input::WorkEnded(epoch))
+    }
+
+    pub(super) fn hook_ended(&mut self, epoch: Epoch) -> Option<Input> {
+        self.ending.take_if(|ending| ending.leadership.epoch() == epoch && ending.hook_running)?;
+        Some(Input::WorkEnded(epoch))
+    }
+
+    /// The caller's patience is over: the hook is not waited for any longer.
+    pub(super) fn hurry(&mut self) -> Option<Input> {
+        let ending = self.ending.take_if(|ending| ending.hook_running)?;
+        Some(Input::WorkEnded(ending.leadership.epoch()))
+    }
+
+    pub(super) fn panicked(&mut self, epoch: Epoch) -> Option<Input> {
+        self.report(format!("the work of epoch {epoch} panicked; the leadership is let go"));
+        let leading = self.core.leadership().is_some_and(|(leading, _)| leading == epoch);
+        leading.then_some(Input::StepDown { to: None })
+    }
+
+    pub(super) fn step_down(&mut self, to: Option<CandidateId>, reply: Reply<()>) -> Option<Input> {
+        match self.core.leadership() {
+            Some((epoch, _)) => {
+                self.stepping_down.push((epoch, reply));
+                Some(Input::StepDown { to })
+            }
+            // Already on its way down: wait with the others.
+            None if self.core.state() == StateName::Releasing => {
+                let epoch = self.core.highest_epoch();
+                self.stepping_down.push((epoch, reply));
+                None
+            }
+            None => {
+                let cooling = self.core.in_cooldown(boot_now()).is_some();
+                let _ = reply.send(Err(if cooling { Error::InCooldown } else { Error::NotLeader }));
+                None
+            }
+        }
+    }
+
+    pub(super) fn stop(&mut self, reply: Reply<()>) -> Input {
+        self.stopping.push(reply);
+        self.shared.snapshot.send_modify(|snapshot| snapshot.stopping = true);
+        Input::Stop
+    }
+
+    pub(super) fn abandon(&mut self) -> Input {
+        self.abandoned = true;
+        self.shared.snapshot.send_modify(|snapshot| snapshot.stopping = true);
+        Input::Stop
+    }
+
+    pub(super) fn validate(&mut self, reply: Reply<bool>) -> Option<Input> {
+        match self.core.leadership() {
+            Some((epoch, _)) => {
+                self.validating.push((epoch, reply));
+                Some(Input::Validate)
+            }
+            None => {
+                let _ = reply.send(Err(Error::NotLeader));
+                None
+            }
+        }
+    }
+
+    fn validated(&mut self, error: Option<bellwether_core::Error>) {
+        let leading = self.core.leadership().map(|(epoch, _)| epoch);
+        for (epoch, reply) in self.validating.drain(..) {
+            let _ = reply.send(match &error {
+                Some(error) => Err(Error::Backend(error.clone())),
+                None => Ok(leading == Some(epoch)),
+            });
+        }
+    }
+
+    /// Something that user code did wrong: an event, and nothing else.
+    pub(super) fn report(&mut self, said: String) {
+        let error = bellwether_core::Error::new(ErrorKind::Bug, "hook", said);
+        let attempt = self.status.attempts;
+        self.tell(bellwether_core::Event { at: boot_now(), attempt, what: What::Error(error) });
+    }
+
+    fn tell(&mut self, event: bellwether_core::Event) {
+        let leading = self.leadership.as_ref().map(Leadership::epoch);
+        match &event.what {
+            What::StateChanged { .. } => self.status.last_transition = Some(event.at),
+            What::Error(error) => {
+                self.status.last_error = Some(error.clone());
+                // The store was tried once: whoever waits for the start has waited long enough.
+                self.answer_start();
+            }
+            What::Released { epoch, .. } | What::Lost { epoch, .. } | What::Suspended { epoch, .. } => {
+                let over = *epoch;
+                let waiting = std::mem::take(&mut self.stepping_down);
+                let (done, rest): (Vec<_>, Vec<_>) =
+                    waiting.into_iter().partition(|(epoch, _)| *epoch <= over);
+                self.stepping_down = rest;
+                for (_, reply) in done {
+                    let _ = reply.send(Ok(()));
+                }
+            }
+            _ => {}
+        }
+        let event = Event {
+            time: SystemClock.wall(),
+            boot: event.at,
+            election: self.shared.election.clone(),
+            candidate: self.core.who().clone(),
+            epoch: event.what.epoch().or(leading),
+            attempt: event.attempt,
+            what: event.what,
+        };
+        log::event(&event);
+        self.shared.publish(&event);
+    }
+
+    /// What of this event goes into the history.
+    fn chronicle(&mut self, what: &What) -> Option<Past> {
+        let now = SystemClock.wall();
+        match what {
+            What::Acquired { epoch, .. } | What::Resumed { epoch, .. } => {
+                let who = self.core.who();
+                let past = Past {
+                    epoch: *epoch,
+                    id: who.id.clone(),
+                    incarnation: Some(who.incarnation),
+                    since: now,
+                    until: None,
+                    ended: None,
+                };
+                self.past = Some(past.clone());
+                Some(past)
+            }
+            What::Released { .. } => self.ended(now, "released"),
+            What::Lost { reason, .. } | What::Suspended { reason, .. } => self.ended(now, reason.as_str()),
+            _ => None,
+        }
+    }
+
+    fn ended(&mut self, now: bellwether_core::Wall, how: &str) -> Option<Past> {
+        self.past.take().map(|past| Past { until: Some(now), ended: Some(how.to_owned()), ..past })
+    }
+
+    /// Answers those whose wait is over.
+    fn settle(&mut self) {
+        if self.core.state() != StateName::Acquiring {
+            self.answer_start();
+        }
+    }
+
+    fn answer_start(&mut self) {
+        if let Some(started) = self.started.take() {
+            let _ =
+                started.send(self.core.failure().cloned().map_or(Ok(()), |error| Err(Error::Backend(error))));
+        }
+    }
+
+    fn publish(&mut self) {
+        let leading = self.core.leadership();
+        self.status.state = self.core.state();
+        self.status.leader = self.core.leader().cloned();
+        self.status.epoch = leading.map(|(epoch, _)| epoch);
+        self.status.deadline = leading.map(|(_, deadline)| deadline);
+        self.status.highest_epoch = self.core.highest_epoch();
+        self.status.cooldown_until = self.core.in_cooldown(boot_now());
+        self.shared.snapshot.send_modify(|snapshot| {
+            snapshot.status = self.status.clone();
+            snapshot.leadership = self.leadership.clone();
+            snapshot.failure = self.core.failure().cloned();
+            snapshot.stopping |= self.core.state() == StateName::Stopped;
+        });
+    }
+
+    /// Nothing more can come: everybody who waits is answered.
+    pub(super) fn left(&mut self) {
+        self.answer_start();
+        self.shared.disbelieve();
+        self.shared.snapshot.send_modify(|snapshot| {
+            snapshot.running = false;
+            snapshot.stopping = false;
+            snapshot.leadership = None;
+        });
+        for reply in self.stopping.drain(..).chain(self.stepping_down.drain(..).map(|(_, reply)| reply)) {
+            let _ = reply.send(Ok(()));
+        }
+        for (_, reply) in self.validating.drain(..) {
+            let _ = reply.send(Err(Error::NotLeader));
+        }
+        if self.abandoned {
+            self.shared.close();
+        }
+    }
+}
+
+/// Whether the store confirmed something.
+fn confirms(input: &Input) -> bool {
+    use bellwether_core::Outcome::{Denied, Held};
+    matches!(
+        input,
+        Input::Claimed(_, Held(_) | Denied(_))
+            | Input::Renewed(_, Held(_) | Denied(_))
+            | Input::Released(_, Held(()) | Denied(_))
+            | Input::Looked(_, Ok(_))
+    )
+}

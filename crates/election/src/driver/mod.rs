@@ -1,0 +1,250 @@
+//! One task that drives every election of a store.
+//!
+//! It owns the machines ([`Core`]), the one boot-time timer, and every call to the backend. It hears commands from
+//! handles, answers and news from the store, and the clock; it tells the machine, and does what the machine wants. No
+//! call is ever dropped: a late answer is delivered however late. User code never runs here.
+
+mod calls;
+mod entry;
+
+use std::collections::{BTreeSet, HashMap};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bellwether_backend::{Backend, Notice, Notices};
+use bellwether_core::{Boot, CandidateId, Core, ElectionName, Epoch, Input};
+use bellwether_deadman::{BootTimer, boot_now};
+use calls::Calls;
+use entry::Entry;
+use futures_util::StreamExt;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::Error;
+use crate::hooks::Job;
+use crate::shared::Shared;
+
+/// One start of one candidate, as the driver knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Key(pub(crate) u64);
+
+impl Key {
+    pub(crate) fn next() -> Key {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        Key(LAST.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+}
+
+pub(crate) type Reply<T> = oneshot::Sender<Result<T, Error>>;
+
+/// A candidate that wants to take part.
+pub(crate) struct Entrant {
+    pub(crate) core: Core,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) hooks: Option<mpsc::UnboundedSender<Job>>,
+    pub(crate) started: Reply<()>,
+}
+
+/// What handles and hooks say to the driver. Each comes from a caller that waits for the answer, or from one of the
+/// few tasks of an election: what waits here is bounded by those.
+pub(crate) enum Command {
+    Enter(Key, Box<Entrant>),
+    StepDown(Key, Option<CandidateId>, Reply<()>),
+    Stop(Key, Reply<()>),
+    Validate(Key, Reply<bool>),
+    Health(Key, bool),
+    /// The last piece of work of this leadership was dropped.
+    WorkGone(Key, Epoch),
+    /// The demotion hook of this leadership has ended.
+    HookEnded(Key, Epoch),
+    HookFailed(Key, String),
+    /// Work or a promotion hook panicked: nobody acts on this leadership any more.
+    Panicked(Key, Epoch),
+    /// The caller's patience is over: do not wait for the hook.
+    Hurry(Key),
+    /// The last handle is gone.
+    Abandon(Key, Arc<Shared>),
+}
+
+/// Starts the driver. It ends when every handle is gone and every election is quiet.
+pub(crate) fn spawn(backend: Arc<dyn Backend>) -> io::Result<mpsc::UnboundedSender<Command>> {
+    let timer = BootTimer::new()?;
+    let (sender, commands) = mpsc::unbounded_channel();
+    let driver = Driver {
+        notices: backend.signals(),
+        calls: Calls::new(Arc::clone(&backend)),
+        backend,
+        commands,
+        itself: sender.downgrade(),
+        entries: HashMap::new(),
+        names: HashMap::new(),
+        timers: BTreeSet::new(),
+    };
+    tokio::spawn(driver.run(timer));
+    Ok(sender)
+}
+
+struct Driver {
+    backend: Arc<dyn Backend>,
+    commands: mpsc::UnboundedReceiver<Command>,
+    itself: mpsc::WeakUnboundedSender<Command>,
+    notices: Notices,
+    calls: Calls,
+    entries: HashMap<Key, Entry>,
+    names: HashMap<ElectionName, Vec<Key>>,
+    timers: BTreeSet<(Boot, Key)>,
+}
+
+impl Driver {
+    async fn run(mut self, mut timer: BootTimer) {
+        let mut open = true;
+        let mut hearing = true;
+        while open || !self.entries.is_empty() {
+            let next = self.timers.first().map_or(Boot::FOREVER, |(at, _)| *at);
+            tokio::select! {
+                command = self.commands.recv(), if open => match command {
+                    Some(command) => self.command(command),
+                    None => open = false,
+                },
+                Some(answer) = self.calls.next() => self.answered(answer),
+                notice = self.notices.next(), if hearing => match notice {
+                    Some(notice) => self.notice(notice),
+                    None => hearing = false,
+                },
+                () = timer.until(next) => self.tick(),
+            }
+        }
+    }
+
+    fn command(&mut self, command: Command) {
+        match command {
+            Command::Enter(key, entrant) => self.enter(key, *entrant),
+            Command::StepDown(key, to, reply) => {
+                self.with(key, reply, |entry, reply| entry.step_down(to, reply))
+            }
+            Command::Stop(key, reply) => match self.entries.get_mut(&key) {
+                Some(entry) => {
+                    let input = entry.stop(reply);
+                    self.feed(key, input);
+                }
+                // It has stopped already.
+                None => drop(reply.send(Ok(()))),
+            },
+            Command::Validate(key, reply) => self.with(key, reply, |entry, reply| entry.validate(reply)),
+            Command::Health(key, healthy) => self.feed(key, Input::Health(healthy)),
+            Command::WorkGone(key, epoch) => self.poke(key, |entry| entry.work_gone(epoch)),
+            Command::HookEnded(key, epoch) => self.poke(key, |entry| entry.hook_ended(epoch)),
+            Command::HookFailed(key, said) => {
+                if let Some(entry) = self.entries.get_mut(&key) {
+                    entry.report(said);
+                }
+            }
+            Command::Panicked(key, epoch) => self.poke(key, |entry| entry.panicked(epoch)),
+            Command::Hurry(key) => self.poke(key, Entry::hurry),
+            Command::Abandon(key, shared) => match self.entries.get_mut(&key) {
+                Some(entry) => {
+                    let input = entry.abandon();
+                    self.feed(key, input);
+                }
+                None => shared.close(),
+            },
+        }
+    }
+
+    fn enter(&mut self, key: Key, entrant: Entrant) {
+        let on = entrant.shared.election.clone();
+        self.backend.follow(&on, true);
+        self.names.entry(on).or_default().push(key);
+        self.entries.insert(key, Entry::new(key, entrant, self.itself.clone()));
+        self.feed(key, Input::Start);
+    }
+
+    fn with<T>(
+        &mut self,
+        key: Key,
+        reply: Reply<T>,
+        ask: impl FnOnce(&mut Entry, Reply<T>) -> Option<Input>,
+    ) {
+        match self.entries.get_mut(&key) {
+            Some(entry) => {
+                let input = ask(entry, reply);
+                if let Some(input) = input {
+                    self.feed(key, input);
+                }
+            }
+            None => drop(reply.send(Err(Error::NotStarted))),
+        }
+    }
+
+    fn poke(&mut self, key: Key, ask: impl FnOnce(&mut Entry) -> Option<Input>) {
+        if let Some(input) = self.entries.get_mut(&key).and_then(ask) {
+            self.feed(key, input);
+        }
+    }
+
+    fn answered(&mut self, answer: calls::Answer) {
+        if let Some(input) = answer.input {
+            self.feed(answer.key, input);
+        }
+    }
+
+    fn notice(&mut self, notice: Notice) {
+        let keys: Vec<Key> = match &notice.election {
+            Some(on) => self.names.get(on).cloned().unwrap_or_default(),
+            None => self.entries.keys().copied().collect(),
+        };
+        for key in keys {
+            self.feed(key, Input::Signal(notice.signal.clone()));
+        }
+    }
+
+    fn tick(&mut self) {
+        let now = boot_now();
+        while let Some((at, key)) = self.timers.first().copied() {
+            if at > now {
+                return;
+            }
+            self.timers.pop_first();
+            self.feed(key, Input::Timeout);
+        }
+    }
+
+    /// Tells one machine something, does what it wants, and sets its timer.
+    fn feed(&mut self, key: Key, input: Input) {
+        let Some(entry) = self.entries.get_mut(&key) else { return };
+        entry.feed(input, &mut self.calls);
+        let timer = entry.core.poll_timeout();
+        if timer != entry.timer {
+            if let Some(at) = entry.timer {
+                self.timers.remove(&(at, key));
+            }
+            if let Some(at) = timer {
+                self.timers.insert((at, key));
+            }
+            entry.timer = timer;
+        } else if let Some(at) = timer {
+            // It was taken out when it fired, and the machine asks for the same instant again.
+            self.timers.insert((at, key));
+        }
+        if entry.core.is_quiet() {
+            self.remove(key);
+        }
+    }
+
+    fn remove(&mut self, key: Key) {
+        let Some(mut entry) = self.entries.remove(&key) else { return };
+        if let Some(at) = entry.timer {
+            self.timers.remove(&(at, key));
+        }
+        let on = entry.shared.election.clone();
+        if let Some(keys) = self.names.get_mut(&on) {
+            keys.retain(|other| *other != key);
+            if keys.is_empty() {
+                self.names.remove(&on);
+            }
+        }
+        self.backend.retire(&on, entry.core.who());
+        self.backend.follow(&on, false);
+        entry.left();
+    }
+}

@@ -1,0 +1,395 @@
+//! The handle that people hold.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bellwether_core::{Candidate, CandidateId, Core, ElectionName, Epoch, Incarnation, Settings};
+use bellwether_deadman::{boot_now, random_bits};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::callbacks::{Answer, Callbacks, On};
+use crate::driver::{Command, Entrant, Key};
+use crate::shared::Shared;
+use crate::subscription::Events;
+use crate::{
+    ElectionBuilder, Error, Event, Hooks, Leadership, LeaseView, Over, Role, Status, Store, callbacks, hooks,
+};
+
+pub(crate) type StopWhen = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// How to take part, kept for starting again.
+pub(crate) struct Recipe {
+    pub(crate) settings: Settings,
+    pub(crate) id: CandidateId,
+    pub(crate) hooks: Option<Arc<dyn Hooks>>,
+    pub(crate) health: Option<Health>,
+}
+
+/// A health check and how often to run it.
+#[derive(Clone)]
+pub(crate) struct Health {
+    pub(crate) every: Duration,
+    pub(crate) limit: Duration,
+    #[expect(clippy::type_complexity, reason = "a function that returns a future, once")]
+    pub(crate) check: Arc<dyn Fn() -> Pin<Box<dyn Future<Output = bool> + Send>> + Send + Sync>,
+}
+
+/// A candidate in an election.
+///
+/// Cheap to clone and safe to share. When the last clone is dropped, the leadership is let go and the candidate
+/// takes part no more.
+#[derive(Clone)]
+pub struct Election(Arc<Handle>);
+
+struct Handle {
+    store: Store,
+    shared: Arc<Shared>,
+    recipe: Recipe,
+    /// The present start of this candidate with the driver.
+    key: AtomicU64,
+    /// Held while starting, so that two starts at once are one.
+    starting: tokio::sync::Mutex<()>,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        let key = Key(self.key.load(Ordering::Acquire));
+        let sent = self
+            .store
+            .running_driver()
+            .is_some_and(|driver| driver.send(Command::Abandon(key, Arc::clone(&self.shared))).is_ok());
+        if !sent {
+            self.shared.close();
+        }
+    }
+}
+
+impl Election {
+    /// Starts describing how to take part in the election of this name.
+    pub fn builder(name: impl Into<String>) -> ElectionBuilder {
+        ElectionBuilder::new(name)
+    }
+
+    pub(crate) fn new(name: ElectionName, store: Store, recipe: Recipe, registered: Callbacks) -> Election {
+        let who = Candidate { id: recipe.id.clone(), incarnation: Incarnation::from_bits(random_bits()) };
+        let shared = Arc::new(Shared::new(name, who, registered));
+        Election(Arc::new(Handle {
+            store,
+            shared,
+            recipe,
+            key: AtomicU64::new(0),
+            starting: tokio::sync::Mutex::new(()),
+        }))
+    }
+
+    /// Takes part again after [`stop`](Self::stop), as a new incarnation. Does nothing if it takes part already.
+    pub async fn start(&self) -> Result<(), Error> {
+        let _one_at_a_time = self.0.starting.lock().await;
+        let mut snapshot = self.0.shared.snapshot.subscribe();
+        loop {
+            let (running, stopping) = {
+                let now = snapshot.borrow_and_update();
+                (now.running, now.stopping)
+            };
+            if running && !stopping {
+                return Ok(());
+            }
+            if !running {
+                break;
+            }
+            if snapshot.changed().await.is_err() {
+                return Err(Error::DriverGone);
+            }
+        }
+        let driver = self.0.store.driver()?;
+        let recipe = &self.0.recipe;
+        let who = Candidate { id: recipe.id.clone(), incarnation: Incarnation::from_bits(random_bits()) };
+        let key = Key::next();
+        self.0.key.store(key.0, Ordering::Release);
+        let jobs = recipe.hooks.clone().map(|hooks| {
+            let (jobs, receiver) = mpsc::unbounded_channel();
+            let events = self.events();
+            tokio::spawn(hooks::run(key, hooks, receiver, events, driver.downgrade()));
+            jobs
+        });
+        self.start_callbacks();
+        let seed = random_bits() as u64;
+        let (reply, started) = oneshot::channel();
+        let entrant = Entrant {
+            core: Core::new(recipe.settings.clone(), who, seed),
+            shared: Arc::clone(&self.0.shared),
+            hooks: jobs,
+            started: reply,
+        };
+        driver.send(Command::Enter(key, Box::new(entrant))).map_err(|_| Error::DriverGone)?;
+        if let Some(health) = recipe.health.clone() {
+            tokio::spawn(watch_health(key, health, driver.downgrade(), Arc::downgrade(&self.0.shared)));
+        }
+        started.await.map_err(|_| Error::DriverGone)?
+    }
+
+    /// Whether this candidate leads, now. One clock read and one atomic load: call it as often as you like.
+    #[inline]
+    pub fn is_leader(&self) -> bool {
+        self.0.shared.is_leader()
+    }
+
+    /// The present leadership, if there is one.
+    pub fn leadership(&self) -> Option<Leadership> {
+        self.0.shared.snapshot.borrow().leadership.clone().filter(Leadership::is_valid)
+    }
+
+    /// Waits until this candidate leads. Dropping the future stops waiting, and nothing else.
+    pub async fn wait_for_leadership(&self) -> Result<Leadership, Error> {
+        let mut snapshot = self.0.shared.snapshot.subscribe();
+        loop {
+            {
+                let now = snapshot.borrow_and_update();
+                if let Some(leadership) = now.leadership.as_ref().filter(|leadership| leadership.is_valid()) {
+                    return Ok(leadership.clone());
+                }
+                if !now.running {
+                    return Err(now.failure.clone().map_or(Error::NotStarted, Error::Backend));
+                }
+            }
+            snapshot.changed().await.map_err(|_| Error::DriverGone)?;
+        }
+    }
+
+    /// Like [`wait_for_leadership`](Self::wait_for_leadership), for so long at the most.
+    pub async fn wait_for_leadership_within(&self, limit: Duration) -> Result<Leadership, Error> {
+        tokio::time::timeout(limit, self.wait_for_leadership()).await.map_err(|_| Error::TimedOut)?
+    }
+
+    /// Leads, again and again, until the work is done once: waits for leadership, runs the work, drops it the moment
+    /// the leadership is over, waits again. Returns what the work returned; the leadership is kept, so
+    /// [`stop`](Self::stop) when there is nothing more to do.
+    pub async fn lead<F, W>(&self, mut work: W) -> Result<F::Output, Error>
+    where
+        W: FnMut(Leadership) -> F,
+        F: Future,
+    {
+        loop {
+            let leadership = self.wait_for_leadership().await?;
+            match leadership.run(work(leadership.clone())).await {
+                Ok(output) => return Ok(output),
+                Err(Over::Released | Over::Lost(_) | Over::Expired) => {}
+            }
+        }
+    }
+
+    /// Events from now on, in order.
+    pub fn events(&self) -> Events {
+        let (events, queue) = Events::new();
+        self.0.shared.subscribe(queue);
+        events
+    }
+
+    /// Registers a callback while running; see [`ElectionBuilder::on`].
+    pub fn on<A: Answer>(&self, on: On, callback: impl Fn(Event) -> A + Send + Sync + 'static) {
+        self.0.shared.callbacks.add(on, callback);
+        self.start_callbacks();
+    }
+
+    /// The election's name.
+    pub fn name(&self) -> &ElectionName {
+        &self.0.shared.election
+    }
+
+    /// This candidate's id.
+    pub fn id(&self) -> &CandidateId {
+        &self.0.recipe.id
+    }
+
+    /// This start of the candidate.
+    pub fn incarnation(&self) -> Incarnation {
+        self.0.shared.snapshot.borrow().status.incarnation
+    }
+
+    /// Who leads, as far as the store showed.
+    pub fn leader(&self) -> Option<CandidateId> {
+        self.0.shared.snapshot.borrow().status.leader.clone()
+    }
+
+    /// Leading, standing by, or neither.
+    pub fn role(&self) -> Role {
+        if self.is_leader() {
+            Role::Primary
+        } else if self.0.shared.snapshot.borrow().running {
+            Role::Passive
+        } else {
+            Role::Unknown
+        }
+    }
+
+    /// The highest epoch seen in this election; `None` before anything was seen. One's own is
+    /// [`Leadership::epoch`].
+    pub fn epoch(&self) -> Option<Epoch> {
+        Some(self.0.shared.snapshot.borrow().status.highest_epoch).filter(|epoch| *epoch > Epoch::ZERO)
+    }
+
+    /// How the election stands for this candidate.
+    pub fn status(&self) -> Status {
+        self.0.shared.snapshot.borrow().status.clone()
+    }
+
+    /// The settings it runs with.
+    pub fn settings(&self) -> &Settings {
+        &self.0.recipe.settings
+    }
+
+    /// Reads the record, as an observer would.
+    pub async fn observe(&self) -> Result<LeaseView, Error> {
+        self.0.store.observe(self.name()).await
+    }
+
+    /// Reads the record back: true if it is still of this leadership. If it is not, the leadership is over.
+    ///
+    /// # Errors
+    /// Not leading, or the store could not be asked; then nothing has changed.
+    pub async fn validate(&self) -> Result<bool, Error> {
+        let limit = self.0.recipe.settings.timing().call_timeout();
+        let answer = self.ask(|reply| Command::Validate(self.key(), reply));
+        tokio::time::timeout(limit, answer).await.map_err(|_| Error::TimedOut)?
+    }
+
+    /// Like [`validate`](Self::validate), but content with a confirmation by the store that is at most `age` old.
+    pub async fn validate_within(&self, age: Duration) -> Result<bool, Error> {
+        let confirmed = self.0.shared.snapshot.borrow().status.last_success;
+        let fresh = confirmed.is_some_and(|at| boot_now().since(at) <= age);
+        if fresh && self.is_leader() { Ok(true) } else { self.validate().await }
+    }
+
+    /// Validates, and steps down if it cannot be shown that the record is still ours.
+    pub async fn validate_or_step_down(&self) -> Result<(), Error> {
+        let epoch = self.leadership().map(|leadership| leadership.epoch()).ok_or(Error::NotLeader)?;
+        match self.validate().await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Error::EpochMismatch { ours: epoch, holder: self.leader() }),
+            Err(error) => {
+                // What could not be validated must not be led on; that it may be over already is no error here.
+                let _ = self.step_down().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Lets go and stays away for a while, so that somebody else can take over. Returns when the release is written
+    /// or the leadership has run out.
+    pub async fn step_down(&self) -> Result<(), Error> {
+        self.step_down_with(None).await
+    }
+
+    /// Like [`step_down`](Self::step_down), keeping the record for `to` for a moment.
+    pub async fn step_down_to(&self, to: CandidateId) -> Result<(), Error> {
+        self.step_down_with(Some(to)).await
+    }
+
+    /// Like [`step_down`](Self::step_down), for so long at the most; then the demotion hook is cut off.
+    pub async fn step_down_within(&self, limit: Duration) -> Result<(), Error> {
+        self.within(limit, self.step_down()).await
+    }
+
+    /// Lets go and takes part no more. Returns when everything has ended: the work, the hook, the release, and every
+    /// call to the store. Does nothing if it does not take part.
+    pub async fn stop(&self) -> Result<(), Error> {
+        if !self.0.shared.snapshot.borrow().running {
+            return Ok(());
+        }
+        self.ask(|reply| Command::Stop(self.key(), reply)).await
+    }
+
+    /// Like [`stop`](Self::stop), for so long at the most; then the demotion hook is cut off.
+    pub async fn stop_within(&self, limit: Duration) -> Result<(), Error> {
+        self.within(limit, self.stop()).await
+    }
+
+    async fn step_down_with(&self, to: Option<CandidateId>) -> Result<(), Error> {
+        self.ask(|reply| Command::StepDown(self.key(), to, reply)).await
+    }
+
+    /// On time-out, cuts the demotion hook off, which lets the release be written. Work that does not yield cannot
+    /// be cut off: then nothing is released, and the record runs out.
+    async fn within(
+        &self,
+        limit: Duration,
+        asked: impl Future<Output = Result<(), Error>>,
+    ) -> Result<(), Error> {
+        let mut asked = std::pin::pin!(asked);
+        if let Ok(done) = tokio::time::timeout(limit, &mut asked).await {
+            return done;
+        }
+        self.0.store.driver()?.send(Command::Hurry(self.key())).map_err(|_| Error::DriverGone)?;
+        let last = self.0.recipe.settings.timing().call_timeout();
+        tokio::time::timeout(last, asked).await.map_err(|_| Error::TimedOut)?
+    }
+
+    async fn ask<T>(
+        &self,
+        command: impl FnOnce(oneshot::Sender<Result<T, Error>>) -> Command,
+    ) -> Result<T, Error> {
+        let (reply, answer) = oneshot::channel();
+        self.0.store.driver()?.send(command(reply)).map_err(|_| Error::DriverGone)?;
+        answer.await.map_err(|_| Error::DriverGone)?
+    }
+
+    fn key(&self) -> Key {
+        Key(self.0.key.load(Ordering::Acquire))
+    }
+
+    fn start_callbacks(&self) {
+        let registered = Arc::clone(&self.0.shared.callbacks);
+        if registered.should_run() {
+            tokio::spawn(callbacks::run(registered, self.events()));
+        }
+    }
+
+    /// The task holds no handle, so that it keeps nobody alive.
+    pub(crate) fn stop_when(&self, signal: StopWhen) {
+        let (key, Ok(driver)) = (self.key(), self.0.store.driver()) else { return };
+        let driver = driver.downgrade();
+        let shared = Arc::downgrade(&self.0.shared);
+        tokio::spawn(async move {
+            tokio::select! {
+                () = signal => {}
+                () = gone(shared) => return,
+            }
+            if let Some(driver) = driver.upgrade() {
+                let _ = driver.send(Command::Stop(key, oneshot::channel().0));
+            }
+        });
+    }
+}
+
+/// Waits until a candidate takes part no more.
+async fn gone(shared: std::sync::Weak<Shared>) {
+    let Some(mut snapshot) = shared.upgrade().map(|shared| shared.snapshot.subscribe()) else { return };
+    let _ = snapshot.wait_for(|now| !now.running).await;
+}
+
+async fn watch_health(
+    key: Key,
+    health: Health,
+    driver: mpsc::WeakUnboundedSender<Command>,
+    shared: std::sync::Weak<Shared>,
+) {
+    use futures_util::FutureExt;
+    let mut over = std::pin::pin!(gone(shared));
+    loop {
+        let check = std::panic::AssertUnwindSafe(async { (health.check)().await }).catch_unwind();
+        let healthy = tokio::select! {
+            () = &mut over => return,
+            result = tokio::time::timeout(health.limit, check) => matches!(result, Ok(Ok(true))),
+        };
+        match driver.upgrade() {
+            Some(driver) if driver.send(Command::Health(key, healthy)).is_ok() => {}
+            _ => return,
+        }
+        tokio::select! {
+            () = &mut over => return,
+            () = tokio::time::sleep(health.every) => {}
+        }
+    }
+}

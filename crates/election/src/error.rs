@@ -1,0 +1,94 @@
+//! What can go wrong for the one who holds an election.
+
+use std::fmt;
+
+use bellwether_core::{BadName, BadSettings, CandidateId, Epoch};
+
+/// Why a call on an election did not do what was asked.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The settings are not safe or make no sense; nothing was started.
+    Settings(BadSettings),
+    /// A name cannot be used; nothing was started.
+    Name(BadName),
+    /// No store was given to the builder.
+    NoBackend,
+    /// Not leading, so there is nothing to step down from.
+    NotLeader,
+    /// Leading already.
+    AlreadyLeader,
+    /// Not taking part.
+    NotStarted,
+    /// Taking part already.
+    AlreadyStarted,
+    /// Stepped down not long ago, and staying away.
+    InCooldown,
+    /// The leadership's deadline has passed.
+    LeaseExpired,
+    /// The record is of another leadership.
+    EpochMismatch {
+        /// Ours.
+        ours: Epoch,
+        /// Who holds it now, where the store can tell.
+        holder: Option<CandidateId>,
+    },
+    /// It did not happen in time.
+    TimedOut,
+    /// The task that drives the elections is gone: its runtime was shut down.
+    DriverGone,
+    /// The store.
+    Backend(bellwether_core::Error),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Settings(bad) => bad.fmt(f),
+            Error::Name(bad) => bad.fmt(f),
+            Error::NoBackend => f.write_str("an election needs a store: give the builder a backend"),
+            Error::NotLeader => f.write_str("not the leader"),
+            Error::AlreadyLeader => f.write_str("already the leader"),
+            Error::NotStarted => f.write_str("not started"),
+            Error::AlreadyStarted => f.write_str("already started"),
+            Error::InCooldown => f.write_str("in cooldown after stepping down"),
+            Error::LeaseExpired => f.write_str("the lease has expired"),
+            Error::EpochMismatch { ours, holder: Some(holder) } => {
+                write!(f, "epoch {ours} is over: {holder} leads now")
+            }
+            Error::EpochMismatch { ours, holder: None } => write!(f, "epoch {ours} is over"),
+            Error::TimedOut => f.write_str("it did not happen in time"),
+            Error::DriverGone => f.write_str("the runtime that drove this election was shut down"),
+            Error::Backend(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Settings(bad) => Some(bad),
+            Error::Name(bad) => Some(bad),
+            Error::Backend(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<BadSettings> for Error {
+    fn from(bad: BadSettings) -> Error {
+        Error::Settings(bad)
+    }
+}
+
+impl From<BadName> for Error {
+    fn from(bad: BadName) -> Error {
+        Error::Name(bad)
+    }
+}
+
+impl From<bellwether_core::Error> for Error {
+    fn from(error: bellwether_core::Error) -> Error {
+        Error::Backend(error)
+    }
+}

@@ -1,0 +1,62 @@
+//! Events with everything that tells them apart: election, candidate, epoch, attempt, two clocks.
+
+use bellwether_core::{Boot, Candidate, ElectionName, Epoch, Wall, What};
+use serde_json::{Map, Value, json};
+
+/// Something happened to a candidate in an election.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// When, by the wall clock.
+    pub time: Wall,
+    /// When, by the boot-time clock: events of several processes on one machine can be ordered by it.
+    pub boot: Boot,
+    /// The election.
+    pub election: ElectionName,
+    /// Who it happened to.
+    pub candidate: Candidate,
+    /// The leadership it is about, or the one held when it happened.
+    pub epoch: Option<Epoch>,
+    /// One number from a claim to its outcome.
+    pub attempt: u64,
+    /// What happened.
+    pub what: What,
+}
+
+impl Event {
+    /// The event as one JSON object, in the shape that scripts rely on.
+    pub fn to_json(&self) -> Value {
+        let mut object = Map::new();
+        object.insert("time".into(), self.time.to_string().into());
+        object.insert("boot_ns".into(), self.boot.as_nanos().into());
+        object.insert("election".into(), self.election.as_str().into());
+        object.insert("id".into(), self.candidate.id.as_str().into());
+        object.insert("incarnation".into(), self.candidate.incarnation.to_string().into());
+        object.insert("event".into(), self.what.as_str().into());
+        object.insert("epoch".into(), self.epoch.map(Epoch::get).into());
+        object.insert("attempt".into(), self.attempt.into());
+        for (key, value) in details(&self.what) {
+            object.insert(key.into(), value);
+        }
+        Value::Object(object)
+    }
+}
+
+fn details(what: &What) -> Vec<(&'static str, Value)> {
+    match what {
+        What::StateChanged { from, to } => vec![("from", from.as_str().into()), ("to", to.as_str().into())],
+        What::Acquired { deadline, .. } | What::Resumed { deadline, .. } | What::Danger { deadline, .. } => {
+            vec![("deadline_boot_ns", deadline.as_nanos().into())]
+        }
+        What::Released { confirmed, .. } => vec![("confirmed", (*confirmed).into())],
+        What::Lost { reason, .. } | What::Suspended { reason, .. } => {
+            vec![("reason", reason.as_str().into())]
+        }
+        What::AcquireFailed { holder } => vec![("holder", json!(holder.as_ref().map(|id| id.as_str())))],
+        What::LeaderChanged { leader } => vec![("leader", json!(leader.as_ref().map(|id| id.as_str())))],
+        What::Error(error) => {
+            vec![("error", error.to_string().into()), ("kind", error.kind().as_str().into())]
+        }
+        What::Missed { count, state } => vec![("count", (*count).into()), ("state", state.as_str().into())],
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,232 @@
+//! The right to act, for one epoch.
+
+use std::fmt;
+use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bellwether_core::{Boot, Candidate, CandidateId, ElectionName, Epoch, Reason};
+use bellwether_deadman::{BootTimer, boot_now};
+use tokio::sync::{mpsc, watch};
+
+use crate::driver::{Command, Key};
+
+/// The right to act, held for one epoch, and answering for that epoch only.
+///
+/// Cheap to clone. It ends for every clone at the same instant: when it is let go or lost, and at the latest at its
+/// deadline, whether or not anybody was there to say so.
+#[derive(Clone)]
+pub struct Leadership(Arc<Term>);
+
+/// How a leadership ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Over {
+    /// It was let go by choice.
+    Released,
+    /// It was lost.
+    Lost(Reason),
+    /// Its deadline passed before anything else was known.
+    Expired,
+}
+
+impl fmt::Display for Over {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Over::Released => f.write_str("leadership released"),
+            Over::Lost(reason) => write!(f, "leadership lost: {}", reason.as_str()),
+            Over::Expired => f.write_str("leadership lost: deadline"),
+        }
+    }
+}
+
+impl std::error::Error for Over {}
+
+struct Term {
+    key: Key,
+    election: ElectionName,
+    candidate: Candidate,
+    epoch: Epoch,
+    /// Boot-time nanoseconds; 0 once over.
+    deadline: AtomicU64,
+    over: watch::Sender<Option<Over>>,
+    work: Mutex<Work>,
+    driver: mpsc::WeakUnboundedSender<Command>,
+}
+
+#[derive(Default)]
+struct Work {
+    running: usize,
+    over: Option<Over>,
+}
+
+impl Leadership {
+    pub(crate) fn new(
+        key: Key,
+        election: ElectionName,
+        candidate: Candidate,
+        epoch: Epoch,
+        until: Boot,
+        driver: mpsc::WeakUnboundedSender<Command>,
+    ) -> Leadership {
+        Leadership(Arc::new(Term {
+            key,
+            election,
+            candidate,
+            epoch,
+            deadline: AtomicU64::new(until.as_nanos()),
+            over: watch::Sender::new(None),
+            work: Mutex::new(Work::default()),
+            driver,
+        }))
+    }
+
+    /// The fencing token: hand it to whatever the work writes to, and let that refuse smaller ones.
+    pub fn epoch(&self) -> Epoch {
+        self.0.epoch
+    }
+
+    /// The election.
+    pub fn election(&self) -> &ElectionName {
+        &self.0.election
+    }
+
+    /// Who leads: this candidate.
+    pub fn id(&self) -> &CandidateId {
+        &self.0.candidate.id
+    }
+
+    /// Whether it still holds. No lock, no system call beyond reading the clock.
+    #[inline]
+    pub fn is_valid(&self) -> bool {
+        boot_now() < self.deadline()
+    }
+
+    /// How long it holds for certain, unless renewed; zero once over.
+    pub fn remaining(&self) -> Duration {
+        self.deadline().since(boot_now())
+    }
+
+    /// Belief ends then, unless renewed.
+    pub fn deadline(&self) -> Boot {
+        Boot::from_nanos(self.0.deadline.load(Ordering::Acquire))
+    }
+
+    /// Waits until it is over, at the latest until its deadline.
+    pub async fn lost(&self) -> Over {
+        let mut over = self.0.over.subscribe();
+        let mut timer = BootTimer::new().ok();
+        loop {
+            if let Some(over) = *over.borrow_and_update() {
+                return over;
+            }
+            let deadline = self.deadline();
+            if boot_now() >= deadline {
+                return Over::Expired;
+            }
+            tokio::select! {
+                _ = over.changed() => {}
+                () = until(timer.as_mut(), deadline) => {}
+            }
+        }
+    }
+
+    /// Runs work for as long as this leadership lasts, and drops it the moment it is over.
+    ///
+    /// A release waits until the work has been dropped: there is no instant at which it still runs and somebody else
+    /// may already lead. Work that blocks its thread cannot be dropped; it holds up its own release, and past the
+    /// deadline it is on its own. Work that panics ends the leadership.
+    ///
+    /// # Errors
+    /// How the leadership ended, if it ended before the work did.
+    pub async fn run<F: Future>(&self, work: F) -> Result<F::Output, Over> {
+        let _guard = self.begin()?;
+        // Declared after the guard, so dropped before it, also when unwinding.
+        let mut work = pin!(work);
+        tokio::select! {
+            biased;
+            over = self.lost() => Err(over),
+            output = &mut work => Ok(output),
+        }
+    }
+
+    fn begin(&self) -> Result<Guard<'_>, Over> {
+        let mut work = self.work();
+        if let Some(over) = work.over {
+            return Err(over);
+        }
+        work.running += 1;
+        Ok(Guard(self))
+    }
+
+    pub(crate) fn extend(&self, until: Boot) {
+        self.0.deadline.store(until.as_nanos(), Ordering::Release);
+    }
+
+    /// It is over. True when no work is running.
+    pub(crate) fn end(&self, how: Over) -> bool {
+        self.0.deadline.store(0, Ordering::Release);
+        let idle = {
+            let mut work = self.work();
+            work.over.get_or_insert(how);
+            work.running == 0
+        };
+        self.0.over.send_if_modified(|over| {
+            let first = over.is_none();
+            over.get_or_insert(how);
+            first
+        });
+        idle
+    }
+
+    fn work(&self) -> MutexGuard<'_, Work> {
+        self.0.work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, command: Command) {
+        if let Some(driver) = self.0.driver.upgrade() {
+            // Without a driver there is nobody who could renew either: the deadline ends it.
+            let _ = driver.send(command);
+        }
+    }
+}
+
+impl fmt::Debug for Leadership {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Leadership({} {:?} as {}, {:?} left)",
+            self.election(),
+            self.epoch(),
+            self.id(),
+            self.remaining()
+        )
+    }
+}
+
+/// Counts a piece of running work.
+struct Guard<'a>(&'a Leadership);
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        let last = {
+            let mut work = self.0.work();
+            work.running -= 1;
+            work.running == 0 && work.over.is_some()
+        };
+        if last {
+            self.0.tell(Command::WorkGone(self.0.0.key, self.0.epoch()));
+        }
+        if std::thread::panicking() {
+            self.0.tell(Command::Panicked(self.0.0.key, self.0.epoch()));
+        }
+    }
+}
+
+async fn until(timer: Option<&mut BootTimer>, deadline: Boot) {
+    match timer {
+        Some(timer) => timer.until(deadline).await,
+        // Out of file descriptors: look at the clock often instead. Late by as much as that, and paid by the margin.
+        None => tokio::time::sleep(deadline.since(boot_now()).min(Duration::from_millis(5))).await,
+    }
+}

@@ -1,0 +1,44 @@
+//! Elections, running: one task drives every election of a store; handles send it commands and read snapshots.
+//!
+//! ```text
+//!  Election ──commands──▶ driver task ──calls──▶ Backend
+//!     │                     │   ▲  └──one Core per election
+//!     │ reads an atomic     │   └──answers, signals, timer
+//!     ▼                     ▼
+//!  Shared (deadline, snapshot, subscribers) ──▶ events, callbacks, hooks, in tasks of their own
+//! ```
+//!
+//! It owns the work's life: a [`Leadership`] ends for everybody who holds it at the latest at its deadline, read from
+//! the boot-time clock, even if the driver is starved. Before a release is written, every future run by
+//! [`Leadership::run`] has been dropped and the demotion hook has ended. It leaves every decision to
+//! [`Core`](bellwether_core::Core) and every exchange with the store to the
+//! [`Backend`].
+
+mod builder;
+mod callbacks;
+mod driver;
+mod election;
+mod error;
+mod event;
+mod hooks;
+mod leadership;
+mod log;
+mod shared;
+mod status;
+mod store;
+mod subscription;
+
+pub use bellwether_backend::{Backend, Past};
+pub use bellwether_core::{
+    Boot, CandidateId, ElectionName, Epoch, Incarnation, Options, Reason, StateName, What,
+};
+pub use builder::ElectionBuilder;
+pub use callbacks::{Answer, On};
+pub use election::Election;
+pub use error::Error;
+pub use event::Event;
+pub use hooks::{HookError, Hooks};
+pub use leadership::{Leadership, Over};
+pub use status::{LeaseView, Role, Status};
+pub use store::Store;
+pub use subscription::{EVENTS_WAITING_MAX, Events};

@@ -1,0 +1,86 @@
+//! What the driver writes and handles read.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bellwether_core::{Boot, Candidate, ElectionName};
+use bellwether_deadman::boot_now;
+use tokio::sync::watch;
+
+use crate::callbacks::Callbacks;
+use crate::event::Event;
+use crate::leadership::Leadership;
+use crate::status::Status;
+use crate::subscription::Queue;
+
+/// One election as its handles see it. The driver is the only writer.
+pub(crate) struct Shared {
+    pub(crate) election: ElectionName,
+    /// Belief ends at this boot-time nanosecond; 0 while not leading. Alone, so that `is_leader` reads one word and
+    /// one clock.
+    deadline: AtomicU64,
+    pub(crate) snapshot: watch::Sender<Snapshot>,
+    subscribers: Mutex<Vec<Arc<Queue>>>,
+    pub(crate) callbacks: Arc<Callbacks>,
+}
+
+/// A consistent view of an election.
+#[derive(Clone)]
+pub(crate) struct Snapshot {
+    pub(crate) status: Status,
+    /// The present leadership; ends by itself.
+    pub(crate) leadership: Option<Leadership>,
+    /// Why it stopped by itself.
+    pub(crate) failure: Option<bellwether_core::Error>,
+    /// Taking part, or about to.
+    pub(crate) running: bool,
+    /// On its way out.
+    pub(crate) stopping: bool,
+}
+
+impl Shared {
+    pub(crate) fn new(election: ElectionName, candidate: Candidate, callbacks: Callbacks) -> Shared {
+        let status = Status::new(&election, &candidate);
+        let snapshot = Snapshot { status, leadership: None, failure: None, running: false, stopping: false };
+        Shared {
+            election,
+            deadline: AtomicU64::new(0),
+            snapshot: watch::Sender::new(snapshot),
+            subscribers: Mutex::new(Vec::new()),
+            callbacks: Arc::new(callbacks),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_leader(&self) -> bool {
+        // Acquire pairs with the driver's Release: whoever sees the deadline sees the epoch that goes with it.
+        boot_now().as_nanos() < self.deadline.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn believe(&self, until: Boot) {
+        self.deadline.store(until.as_nanos(), Ordering::Release);
+    }
+
+    pub(crate) fn disbelieve(&self) {
+        self.deadline.store(0, Ordering::Release);
+    }
+
+    pub(crate) fn subscribe(&self, queue: Arc<Queue>) {
+        self.subscribers().push(queue);
+    }
+
+    pub(crate) fn publish(&self, event: &Event) {
+        self.subscribers().retain(|queue| queue.put(event.clone()));
+    }
+
+    /// No more events will come.
+    pub(crate) fn close(&self) {
+        for queue in self.subscribers().drain(..) {
+            queue.close();
+        }
+    }
+
+    fn subscribers(&self) -> MutexGuard<'_, Vec<Arc<Queue>>> {
+        self.subscribers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

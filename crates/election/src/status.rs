@@ -1,0 +1,148 @@
+//! What an election looks like from inside, and what a record looks like from outside.
+
+use std::fmt;
+use std::time::Duration;
+
+use bellwether_core::{
+    Boot, Candidate, CandidateId, ElectionName, Epoch, Incarnation, Seen, StateName, Wall,
+};
+use bellwether_deadman::boot_now;
+
+/// Leading, standing by, or neither.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// The leader.
+    Primary,
+    /// Standing by.
+    Passive,
+    /// Not taking part.
+    Unknown,
+}
+
+impl Role {
+    /// Leading.
+    pub fn is_primary(self) -> bool {
+        self == Role::Primary
+    }
+
+    /// Standing by.
+    pub fn is_passive(self) -> bool {
+        self == Role::Passive
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Role::Primary => "PRIMARY",
+            Role::Passive => "PASSIVE",
+            Role::Unknown => "UNKNOWN",
+        })
+    }
+}
+
+/// How an election stands for this candidate.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Status {
+    /// The election.
+    pub election: ElectionName,
+    /// This candidate's id.
+    pub id: CandidateId,
+    /// This start of it.
+    pub incarnation: Incarnation,
+    /// The state when this was taken. Leadership is better asked of [`Election::is_leader`](crate::Election::is_leader).
+    pub state: StateName,
+    /// Who leads as far as the store showed.
+    pub leader: Option<CandidateId>,
+    /// The present leadership's number, while leading.
+    pub epoch: Option<Epoch>,
+    /// The highest epoch seen in this election.
+    pub highest_epoch: Epoch,
+    /// When belief ends, while leading.
+    pub deadline: Option<Boot>,
+    /// When the store last confirmed anything, by the boot-time clock.
+    pub last_success: Option<Boot>,
+    /// When the state last changed, by the boot-time clock.
+    pub last_transition: Option<Boot>,
+    /// The last error.
+    pub last_error: Option<bellwether_core::Error>,
+    /// Until when this candidate stays away after stepping down.
+    pub cooldown_until: Option<Boot>,
+    /// Claims so far.
+    pub attempts: u64,
+    /// Leaderships so far.
+    pub leaderships: u64,
+}
+
+impl Status {
+    pub(crate) fn new(election: &ElectionName, who: &Candidate) -> Status {
+        Status {
+            election: election.clone(),
+            id: who.id.clone(),
+            incarnation: who.incarnation,
+            state: StateName::Stopped,
+            leader: None,
+            epoch: None,
+            highest_epoch: Epoch::ZERO,
+            deadline: None,
+            last_success: None,
+            last_transition: None,
+            last_error: None,
+            cooldown_until: None,
+            attempts: 0,
+            leaderships: 0,
+        }
+    }
+}
+
+/// A record as an observer sees it, judged by the observer's own clock.
+#[derive(Clone, Debug)]
+pub struct LeaseView {
+    seen: Seen,
+}
+
+impl LeaseView {
+    /// What was seen.
+    pub fn new(seen: Seen) -> LeaseView {
+        LeaseView { seen }
+    }
+
+    /// The holder's id; `None` when nobody holds it.
+    pub fn holder(&self) -> Option<&CandidateId> {
+        self.seen.holder.as_ref().map(|holder| &holder.id)
+    }
+
+    /// The epoch, where the store can tell.
+    pub fn epoch(&self) -> Option<Epoch> {
+        self.seen.epoch
+    }
+
+    /// When it was acquired and last renewed, by the holder's wall clock: for reading, not for judging.
+    pub fn times(&self) -> (Option<Wall>, Option<Wall>) {
+        (self.seen.acquired, self.seen.renewed)
+    }
+
+    /// Everything that was seen.
+    pub fn seen(&self) -> &Seen {
+        &self.seen
+    }
+
+    /// Held, and not expired by this observer's clock.
+    pub fn is_valid(&self) -> bool {
+        self.seen.leader().is_some() && !self.is_expired()
+    }
+
+    /// Not held, or unchanged for so long that a candidate here could take over.
+    pub fn is_expired(&self) -> bool {
+        self.seen.leader().is_none() || self.seen.free_at.is_some_and(|free_at| boot_now() >= free_at)
+    }
+
+    /// How long until a candidate here could take over, if no renewal comes; zero if it could now.
+    pub fn time_until_expiry(&self) -> Duration {
+        match (self.seen.leader(), self.seen.free_at) {
+            (Some(_), Some(free_at)) => free_at.since(boot_now()),
+            _ => Duration::ZERO,
+        }
+    }
+}

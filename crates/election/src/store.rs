@@ -1,0 +1,88 @@
+//! A store with elections on it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bellwether_backend::{Backend, Past};
+use bellwether_core::{Ask, CandidateId, ElectionName, Epoch, Outcome, Request};
+use tokio::sync::mpsc;
+
+use crate::driver::{self, Command};
+use crate::{Error, LeaseView};
+
+/// A backend and the task that drives all elections on it. Cloning shares both.
+///
+/// Give clones of one `Store` to several builders, and any number of elections run on one connection and one task.
+#[derive(Clone)]
+pub struct Store(Arc<Inner>);
+
+struct Inner {
+    backend: Arc<dyn Backend>,
+    driver: Mutex<Option<mpsc::UnboundedSender<Command>>>,
+}
+
+impl<B: Backend> From<B> for Store {
+    fn from(backend: B) -> Store {
+        Store::new(Arc::new(backend))
+    }
+}
+
+impl Store {
+    /// Elections on this backend.
+    pub fn new(backend: Arc<dyn Backend>) -> Store {
+        Store(Arc::new(Inner { backend, driver: Mutex::new(None) }))
+    }
+
+    /// The backend itself.
+    pub fn backend(&self) -> &Arc<dyn Backend> {
+        &self.0.backend
+    }
+
+    /// Reads who leads, without taking part.
+    pub async fn observe(&self, on: &ElectionName) -> Result<LeaseView, Error> {
+        Ok(LeaseView::new(self.0.backend.observe(on).await?))
+    }
+
+    /// Past leaderships, oldest first, where the store keeps them.
+    pub async fn history(&self, on: &ElectionName) -> Result<Vec<Past>, Error> {
+        Ok(self.0.backend.history(on).await?)
+    }
+
+    /// The elections that the store can list.
+    pub async fn elections(&self) -> Result<Vec<ElectionName>, Error> {
+        Ok(self.0.backend.elections().await?)
+    }
+
+    /// Asks the leader, wherever it runs, to step down, and to hand over to `to` if one is named. Returns the epoch
+    /// that was asked to end; it ends when the leader has stopped its work.
+    pub async fn ask_to_step_down(&self, on: &ElectionName, to: Option<CandidateId>) -> Result<Epoch, Error> {
+        let seen = self.0.backend.observe(on).await?;
+        let (Some(epoch), Some(_)) = (seen.epoch, seen.leader()) else { return Err(Error::NotLeader) };
+        match self.0.backend.request(on, &Request { epoch, what: Ask::StepDown { to } }).await {
+            Outcome::Held(()) => Ok(epoch),
+            Outcome::Denied(_) => Err(Error::NotLeader),
+            Outcome::Unknown(error) | Outcome::Refused(error) => Err(error.into()),
+        }
+    }
+
+    /// The driver's ear, if there is a driver.
+    pub(crate) fn running_driver(&self) -> Option<mpsc::UnboundedSender<Command>> {
+        self.0.driver.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The driver's ear, starting the driver if this is the first election.
+    pub(crate) fn driver(&self) -> Result<mpsc::UnboundedSender<Command>, Error> {
+        let mut driver = self.0.driver.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(commands) = &*driver {
+            return if commands.is_closed() { Err(Error::DriverGone) } else { Ok(commands.clone()) };
+        }
+        let commands = driver::spawn(Arc::clone(&self.0.backend)).map_err(|error| {
+            let sentence = "no timer could be made: raise the limit on open files";
+            let kind = bellwether_core::ErrorKind::Exhausted;
+            Error::Backend(
+                bellwether_core::Error::new(kind, self.0.backend.name(), sentence).caused_by(error),
+            )
+        })?;
+        *driver = Some(commands.clone());
+        Ok(commands)
+    }
+}
