@@ -32,7 +32,6 @@ pub(crate) struct Recipe {
 pub(crate) struct Health {
     pub(crate) every: Duration,
     pub(crate) limit: Duration,
-    #[expect(clippy::type_complexity, reason = "a function that returns a future, once")]
     pub(crate) check: Arc<dyn Fn() -> Pin<Box<dyn Future<Output = bool> + Send>> + Send + Sync>,
 }
 
