@@ -174,7 +174,7 @@ impl Directory {
 
 /// A file that goes away unless it got a name of its own meanwhile.
 pub(crate) struct Temporary<'a> {
-    directory: &'a Directory,
+    pub(crate) directory: &'a Directory,
     pub(crate) name: String,
 }
 
