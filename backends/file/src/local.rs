@@ -1,6 +1,6 @@
 //! Whether kernel locks in a directory can prove a death.
 //!
-//! Owns the list of file systems on which `flock(2)` is kept by this machine's kernel, for all who can open the file, until
+//! Owns the boot id, and the list of file systems on which `flock(2)` is kept by this machine's kernel, for all who can open the file, until
 //! the last copy of the descriptor closes. Everything that is not on the list is not trusted: on a network file
 //! system a lock may be local to one client, or be dropped by a server that restarts while its owner lives, and then a
 //! living leader would look dead. A list of the network ones instead would trust the next one that appears.
@@ -34,6 +34,12 @@ pub fn is_local(dir: &Path) -> Result<bool, Error> {
     let failed = |errno| meaning("look at", dir, errno);
     let dir = Directory::open(dir).map_err(failed)?;
     directory_is_local(&dir).map_err(failed)
+}
+
+/// Which start of which machine this is; `None` where the kernel does not tell. Containers share their host's.
+pub fn boot_id() -> Option<String> {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(id.trim().to_owned()).filter(|id| !id.is_empty())
 }
 
 #[cfg(target_os = "linux")]

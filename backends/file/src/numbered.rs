@@ -57,66 +57,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bellwether_core::{Error, ErrorKind};
 use rustix::io::Errno;
 
-use crate::directory::{Contents, Directory, Identity};
+use crate::directory::{Contents, Directory};
 use crate::errors::{BACKEND, linking, meaning};
 use crate::sweep;
+use crate::value::{Found, NUMBER_MAX, RECORD_MAX_BYTES, Value, Version, Write};
 
-/// Longest record, in bytes: a hundred leaderships of history fit, and a reader never swallows a log file
-/// that was put in a record's place.
-pub const RECORD_MAX_BYTES: usize = 64 * 1024;
-/// Last number: far beyond a write a microsecond for a century, and the next one still fits everywhere.
-pub const NUMBER_MAX: u64 = (1 << 53) - 1;
 /// How often a reader follows records that are swept under its hands before it says so.
 const READ_ATTEMPTS: usize = 16;
-
-/// Which value: ordered by number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Version {
-    number: u64,
-    identity: Identity,
-}
-
-impl Version {
-    /// The record's number, for humans and for tests.
-    pub fn number(&self) -> u64 {
-        self.number
-    }
-}
-
-/// The newest value.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
-    /// What a write that replaces it must name.
-    pub version: Version,
-    /// What it says.
-    pub value: Value,
-    /// Whether its place in the sequence shows that its write succeeded. If not, records were deleted by hand, and an
-    /// earlier holder may still believe in one of them: take over by waiting only.
-    pub settled: bool,
-}
-
-/// What a record says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value {
-    /// Its bytes, complete as somebody wrote them.
-    Bytes(Vec<u8>),
-    /// More than [`RECORD_MAX_BYTES`]; not read.
-    Huge,
-    /// A directory, a symbolic link, a pipe: not read, not followed.
-    NotAFile,
-}
-
-/// How a write ended. An `Err` beside it means: certainly not written.
-#[derive(Clone, Debug)]
-#[must_use]
-pub enum Write {
-    /// Written, and on disk.
-    Done(Version),
-    /// The newest value was not what the caller replaced, or it is no longer what the caller wrote: look.
-    Conflict,
-    /// It may be written or not: look.
-    Unknown(Error),
-}
 
 /// The files of one prefix in one directory.
 #[derive(Debug)]
@@ -175,7 +122,9 @@ impl Numbered {
                 Contents::TooLong => Value::Huge,
                 Contents::NotAFile => Value::NotAFile,
             };
-            let settled = numbers.len() == 1 || numbers[numbers.len() - 2] + 1 == number;
+            // Asked by name: a listing may miss a number that came while it was made, though it has the next one.
+            let alone = numbers.len() == 1;
+            let settled = alone || number > 0 && dir.stat(&self.name(number - 1)).map_err(failed)?.is_some();
             return Ok(Some(Found { version: Version { number, identity }, value, settled }));
         }
         let message = format!("records in {} are replaced faster than they can be read", self.dir.display());
@@ -257,8 +206,9 @@ impl Numbered {
             Some(version) => self.is_there(dir, version)?,
             None => numbers.first() == Some(&ours.number),
         };
-        let gap_above = numbers.last().is_some_and(|&last| last > ours.number)
-            && numbers.binary_search(&(ours.number + 1)).is_err();
+        // Asked by name, as in `load`.
+        let overtaken = numbers.last().is_some_and(|&last| last > ours.number);
+        let gap_above = overtaken && dir.stat(&self.name(ours.number + 1))?.is_none();
         Ok(replaced && !gap_above && self.is_there(dir, ours)? && dir.is_in_place()?)
     }
 

@@ -31,7 +31,7 @@ use serde::Deserialize;
 use crate::directory::{Contents, Directory, Temporary, unique_name};
 use crate::errors::{BACKEND, linking, meaning};
 use crate::go_duration;
-use crate::numbered::RECORD_MAX_BYTES;
+use crate::value::RECORD_MAX_BYTES;
 
 const DIR_MODE: Mode = Mode::from_raw_mode(0o777);
 /// Each round ends or was overtaken by another process that got further.
@@ -128,7 +128,9 @@ impl<'a> Place<'a> {
         drop(second);
         self.parent.sync().map_err(failed)?;
         match rustix::fs::unlinkat(self.parent.fd(), self.name.as_str(), AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT | Errno::ISDIR | Errno::PERM) => {}
+            Ok(()) | Err(Errno::NOENT) => {}
+            // Somebody else's directory is in place already; which of the two numbers says so depends on the system.
+            Err(Errno::ISDIR | Errno::PERM) if kind(self.path) == Ok(Some(FileType::Directory)) => {}
             Err(errno) => return Err(failed(errno)),
         }
         self.finish_takeover().map(drop)
