@@ -125,6 +125,10 @@ impl Numbered {
             // Asked by name: a listing may miss a number that came while it was made, though it has the next one.
             let alone = numbers.len() == 1;
             let settled = alone || number > 0 && dir.stat(&self.name(number - 1)).map_err(failed)?.is_some();
+            // The number below may also have been swept because we were slow: then this one is not the newest either.
+            if !settled && self.numbers(&dir).map_err(failed)?.last() != Some(&number) {
+                continue;
+            }
             return Ok(Some(Found { version: Version { number, identity }, value, settled }));
         }
         let message = format!("records in {} are replaced faster than they can be read", self.dir.display());

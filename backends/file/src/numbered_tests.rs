@@ -240,6 +240,17 @@ fn a_reader_overtaken_between_listing_and_opening_still_finds_the_newest() {
 }
 
 #[test]
+fn a_slow_reader_does_not_take_a_sweep_for_a_deletion_by_hand() {
+    let scratch = Scratch::new();
+    let (reader, other) = (scratch.records(), scratch.records());
+    advance(&other, 3);
+    // Just far enough that the one it listed is the lowest that stays.
+    reader.pauses.once("listed", move || advance(&other, KEPT - 1));
+    let found = reader.load().unwrap().unwrap();
+    assert_eq!((found.version.number(), found.settled), (2 + KEPT as u64, true));
+}
+
+#[test]
 fn a_reader_that_finds_nothing_looks_twice() {
     let scratch = Scratch::new();
     let (reader, other) = (scratch.records(), scratch.records());
