@@ -189,16 +189,21 @@ fn a_late_link_over_records_made_anew_is_taken_back_and_was_never_settled() {
 
 #[test]
 fn creators_that_knew_different_numbers_are_never_both_done() {
-    let scratch = Scratch::new();
-    let knows = scratch.records();
-    advance(&knows, 50);
-    for name in names(&scratch.0) {
-        fs::remove_file(scratch.0.join(name)).unwrap();
+    for slow_one_knows in [true, false] {
+        let scratch = Scratch::new();
+        let knows = scratch.records();
+        advance(&knows, 50);
+        for name in names(&scratch.0) {
+            fs::remove_file(scratch.0.join(name)).unwrap();
+        }
+        let fresh = scratch.records();
+        let (slow, quick, number) = if slow_one_knows { (knows, fresh, 1) } else { (fresh, knows, 51) };
+        slow.pauses.once("checked again", move || {
+            assert_eq!(done(quick.write(None, b"quick")).number(), number);
+        });
+        assert!(is_conflict(slow.write(None, b"slow")), "the slow one knows: {slow_one_knows}");
+        assert_eq!(scratch.numbers(), [number]);
     }
-    let fresh = scratch.records();
-    knows.pauses.once("checked again", move || assert_eq!(done(fresh.write(None, b"fresh")).number(), 1));
-    assert!(is_conflict(knows.write(None, b"knows")));
-    assert_eq!(scratch.numbers(), [1]);
 }
 
 #[test]
