@@ -115,3 +115,35 @@ async fn without_the_kernel_everything_is_looked_at_every_second() {
     let soon = tokio::time::timeout(Duration::from_millis(900), notices.next()).await;
     assert!(soon.is_err(), "not more often than that");
 }
+
+/// In a user namespace of its own, where the limits can be lowered without touching anybody else's.
+#[test]
+fn where_the_kernels_limits_are_used_up_notices_degrade_and_still_come() {
+    const NAME: &str = "where_the_kernels_limits_are_used_up_notices_degrade_and_still_come";
+    if support::role().is_some() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        return runtime.block_on(async {
+            let scratch = Scratch::new();
+            let (watches, mut notices) = notices();
+            watches.watch(&election("one"), scratch.path()).unwrap();
+            assert!(watches.is_degraded());
+            for _ in 0..2 {
+                assert_eq!(next(&mut notices).await, Notice::Anything);
+            }
+            println!("degraded as it should");
+        });
+    }
+    for limit in ["max_inotify_watches", "max_inotify_instances"] {
+        let output = std::process::Command::new("unshare")
+            .args(["--user", "--map-root-user", "sh", "-c"])
+            .arg(format!("echo 0 > /proc/sys/user/{limit} && exec \"$0\" --exact {NAME} --nocapture"))
+            .arg(std::env::current_exe().unwrap())
+            .env("BELLWETHER_TEST_ROLE", "limited")
+            .output();
+        let said = output.as_ref().map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+        assert!(
+            said.is_ok_and(|said| said.contains("degraded as it should")),
+            "this test needs `unshare` and a kernel that permits user namespaces: {output:?}"
+        );
+    }
+}
