@@ -1,1 +1,25 @@
-//! Boot-time clock and timers.
+//! The system's own time, and what else only the kernel can give.
+//!
+//! This crate owns every call that needs `unsafe`, so that no other crate has any; each one is a few lines
+//! with its argument beside it. It decides nothing about elections: it says what time it is, wakes up when
+//! asked, and names this boot of the machine.
+//!
+//! - [`SystemClock`] and [`boot_now`] read the boot-time clock, which runs on while the machine sleeps.
+//! - [`BootTimer`] wakes a task at an instant of that clock. Ordinary async timers stand still in suspend, and
+//!   a leader that slept through its own deadline has to hear of it on waking.
+//! - [`boot_id`] tells whether something was written before or after the last restart.
+//! - [`random_bits`] makes incarnations that never repeat.
+//!
+//! Linux has all of it. [`COUNTS_SUSPEND`] is false where the clock stands still in suspend: there a machine
+//! that sleeps past a deadline believes in its leadership for as long again as it slept.
+
+#[cfg(not(unix))]
+compile_error!("bellwether-deadman needs a Unix system: it reads clocks and timers from the kernel");
+
+mod clock;
+mod identity;
+mod timer;
+
+pub use clock::{COUNTS_SUSPEND, SystemClock, boot_now};
+pub use identity::{boot_id, random_bits};
+pub use timer::BootTimer;

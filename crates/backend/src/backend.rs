@@ -1,0 +1,90 @@
+//! What an election needs of a store.
+
+use std::pin::Pin;
+
+use bellwether_core::{
+    Bid, Boot, Candidate, ElectionName, Error, Grant, Outcome, Parting, Request, Seen, Signal,
+};
+use futures_util::Stream;
+
+use crate::{Capabilities, Past};
+
+/// A future that a trait object can return.
+pub type Fut<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A stream that a trait object can return.
+pub type Notices = Pin<Box<dyn Stream<Item = Notice> + Send>>;
+
+/// News from the store: about one election, or about the connection and so about all of them.
+#[derive(Clone, Debug)]
+pub struct Notice {
+    /// The election; `None` means all.
+    pub election: Option<ElectionName>,
+    /// What happened.
+    pub signal: Signal,
+}
+
+/// One connection to a store, shared by any number of elections.
+///
+/// What an implementation owes:
+/// - A call ends, with an error if it must, in bounded time; the caller never drops it before.
+/// - [`Outcome::Held`] only when the store acknowledged it, [`Outcome::Denied`] only when it certainly did not
+///   happen and never will, [`Outcome::Unknown`] for everything else that may pass,
+///   [`Outcome::Refused`] for what trying again cannot mend.
+/// - Renewal and release touch exactly the grant they are given: its epoch and its incarnation.
+/// - An epoch is above every earlier one of the election, and above [`Bid::floor`].
+/// - [`observe`](Backend::observe), [`history`](Backend::history), [`elections`](Backend::elections) and
+///   [`signals`](Backend::signals) change nothing in the store.
+pub trait Backend: Send + Sync + 'static {
+    /// The name used in errors and logs.
+    fn name(&self) -> &'static str;
+
+    /// What this store can and cannot do.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Tries to lead, once.
+    fn claim<'a>(&'a self, on: &'a ElectionName, bid: &'a Bid) -> Fut<'a, Outcome<Grant>>;
+
+    /// Renews what is held: one grant a call, or all of a session in one round trip, as the capabilities say.
+    /// The answers come in the order of `held`; the new grants count from `sent`.
+    fn renew<'a>(&'a self, sent: Boot, held: &'a [(ElectionName, Grant)]) -> Fut<'a, Vec<Outcome<Grant>>>;
+
+    /// Lets go of exactly this grant.
+    fn release<'a>(
+        &'a self,
+        on: &'a ElectionName,
+        grant: &'a Grant,
+        how: &'a Parting,
+    ) -> Fut<'a, Outcome<()>>;
+
+    /// Reads who leads.
+    fn observe<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Seen, Error>>;
+
+    /// Asks something of the leader. [`Outcome::Held`] means that the request was written, not that it was obeyed.
+    fn request<'a>(&'a self, on: &'a ElectionName, what: &'a Request) -> Fut<'a, Outcome<()>>;
+
+    /// From now on, news of this election is wanted, or no longer is.
+    fn follow(&self, on: &ElectionName, interested: bool);
+
+    /// This candidate takes part no more: forget it, and let go of what proved that it lived.
+    fn retire(&self, on: &ElectionName, who: &Candidate);
+
+    /// News of the elections that are followed. Taken once, by whoever drives the elections.
+    fn signals(&self) -> Notices;
+
+    /// Writes a leadership into the history: after promotion, and again when it has ended.
+    fn remember<'a>(&'a self, on: &'a ElectionName, past: &'a Past) -> Fut<'a, Result<(), Error>>;
+
+    /// The last leaderships, oldest first; empty where the store keeps none.
+    fn history<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Vec<Past>, Error>>;
+
+    /// The elections that the store can list.
+    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>>;
+
+    /// Duplicates of what proves that this candidate lives, for a guard process that closes them last.
+    #[cfg(unix)]
+    fn crash_proof(&self, on: &ElectionName, who: &Candidate) -> Vec<std::os::fd::OwnedFd> {
+        let _ = (on, who);
+        Vec::new()
+    }
+}

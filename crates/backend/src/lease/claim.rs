@@ -1,0 +1,132 @@
+//! Claiming: look, judge, write at the version that was judged.
+
+use bellwether_core::{Bid, Bug, ElectionName, Epoch, Error, ErrorKind, Grant, Holder, Outcome, Seen, Wall};
+
+use super::{Shared, failed};
+use crate::{Note, Record, Register, Verdict, Write};
+
+impl<R: Register> Shared<R> {
+    pub(super) async fn claim(&self, on: &ElectionName, bid: &Bid) -> Outcome<Grant> {
+        self.memory().own_ttl = Some(bid.ttl);
+        match self.cooldown(on, bid).await {
+            Ok(None) => {}
+            Ok(Some(seen)) => return Outcome::Denied(seen),
+            Err(error) => return failed(error),
+        }
+        if let Err(error) = self.look(on).await {
+            return failed(error);
+        }
+        let dead = self.is_dead(on);
+        let now = self.clock.boot();
+        let (verdict, replaced) = {
+            let memory = self.memory();
+            let verdict = memory.observations.verdict(now, on, bid, dead);
+            (verdict, memory.observations.last(on).cloned())
+        };
+        let (at, after_crash) = match verdict {
+            Verdict::Write { at, after_crash } => (at, after_crash),
+            Verdict::Wait(_) if self.expired_by_wall_clock(replaced.as_ref().map(|(record, _)| record)) => {
+                (replaced.as_ref().map(|(_, version)| version.clone()), false)
+            }
+            Verdict::Wait(_) => return Outcome::Denied(self.seen(on)),
+        };
+        let epoch = match self.next_epoch(on, bid, replaced.as_ref()).await {
+            Ok(epoch) => epoch,
+            Err(error) => return failed(error),
+        };
+        let wall = self.clock.wall();
+        let beat = replaced.as_ref().map_or(0, |(record, _)| record.beat).wrapping_add(1);
+        let record = Record {
+            holder: Some(Holder { id: bid.who.id.clone(), incarnation: Some(bid.who.incarnation) }),
+            epoch: Some(epoch),
+            ttl: Some(bid.ttl),
+            beat,
+            boot_id: None,
+            priority: Some(bid.priority),
+            acquired: Some(wall),
+            renewed: Some(wall),
+            request: None,
+            reserved: None,
+            metadata: bid.metadata.clone(),
+            broken: false,
+        };
+        match self.register.write(on, at.as_ref(), &record).await {
+            Write::Done(version) => {
+                self.wrote(on, bid.who.incarnation, record, version);
+                Outcome::Held(Grant {
+                    epoch,
+                    incarnation: bid.who.incarnation,
+                    ttl: bid.ttl,
+                    counted_from: bid.sent,
+                    after_crash,
+                })
+            }
+            Write::Conflict => match self.look(on).await {
+                Ok(()) => Outcome::Denied(self.seen(on)),
+                Err(error) => failed(error),
+            },
+            Write::Unknown(error) => Outcome::Unknown(error),
+            Write::Refused(error) => Outcome::Refused(error),
+        }
+    }
+
+    /// Above everything that the record, the bidder and the store know of.
+    async fn next_epoch(
+        &self,
+        on: &ElectionName,
+        bid: &Bid,
+        replaced: Option<&(Record, R::Version)>,
+    ) -> Result<Epoch, Error> {
+        if replaced.is_none() && self.planted.has(Bug::EpochResetOnDelete) {
+            return Ok(Epoch::ZERO.next().expect("one comes after zero"));
+        }
+        let highest = self.memory().observations.epoch(on).max(bid.floor);
+        let spent = || {
+            let sentence = "the epochs of this election are used up: the store holds the largest number there is; \
+                            remove the record by hand, or use another name";
+            Error::new(ErrorKind::Misconfigured, self.register.name(), sentence)
+        };
+        let least = highest.next().ok_or_else(spent)?;
+        let replaced = replaced.map(|(record, version)| (record, version));
+        let epoch = self.register.epoch(on, replaced, least).await?;
+        Ok(epoch.max(least))
+    }
+
+    /// Whether this id stepped down not long ago, perhaps before it was started anew.
+    async fn cooldown(&self, on: &ElectionName, bid: &Bid) -> Result<Option<Seen>, Error> {
+        let (Some(longest), Some(notes)) = (bid.cooldown, self.register.notes()) else { return Ok(None) };
+        let key = (on.clone(), bid.who.incarnation);
+        if self.memory().cooldown_checked.contains(&key) {
+            return Ok(None);
+        }
+        let found = notes.read(on, &Note::Cooldown(bid.who.id.clone())).await?;
+        self.memory().cooldown_checked.insert(key);
+        let until = found.and_then(|(bytes, _)| parse_cooldown(&bytes));
+        // Somebody's wall clock wrote it; ours reads it. Nothing but politeness hangs on it, and it is never
+        // longer than one cooldown from now, however wrong either clock is.
+        let left = until.map(|until| until.as_unix_nanos().saturating_sub(self.clock.wall().as_unix_nanos()));
+        let left = std::time::Duration::from_nanos(left.unwrap_or(0).max(0).unsigned_abs()).min(longest);
+        if left.is_zero() {
+            return Ok(None);
+        }
+        self.look(on).await?;
+        Ok(Some(Seen { cooldown: Some(left), ..self.seen(on) }))
+    }
+
+    fn expired_by_wall_clock(&self, record: Option<&Record>) -> bool {
+        let Some(record) = record.filter(|_| self.planted.has(Bug::WallClockExpiry)) else { return false };
+        let (Some(renewed), Some(ttl)) = (record.renewed, record.ttl) else { return false };
+        let age = self.clock.wall().as_unix_nanos().saturating_sub(renewed.as_unix_nanos());
+        i128::from(age) > ttl.as_nanos() as i128
+    }
+}
+
+/// Decimal Unix milliseconds.
+pub(super) fn print_cooldown(until: Wall) -> Vec<u8> {
+    (until.as_unix_nanos() / 1_000_000).to_string().into_bytes()
+}
+
+fn parse_cooldown(bytes: &[u8]) -> Option<Wall> {
+    let millis: i64 = std::str::from_utf8(bytes).ok()?.trim().parse().ok()?;
+    Some(Wall::from_unix_nanos(millis.checked_mul(1_000_000)?))
+}

@@ -1,0 +1,156 @@
+//! Keeping and letting go: renew, release, request. Each writes at a version whose record it has read, and only if
+//! that record is the one it means.
+
+use bellwether_core::{
+    Boot, Bug, ElectionName, Epoch, Error, ErrorKind, Grant, Outcome, Parting, Request, Timing, Wall,
+};
+
+use super::claim::print_cooldown;
+use super::{Held, Shared, TRIES, failed};
+use crate::{Note, Record, Register, Reservation, Write};
+
+impl<R: Register> Shared<R> {
+    pub(super) async fn renew(&self, on: &ElectionName, grant: &Grant, sent: Boot) -> Outcome<Grant> {
+        let renewal = |held: &Held<R::Version>, now: Wall| Record {
+            beat: held.record.beat.wrapping_add(1),
+            renewed: Some(now),
+            request: held.record.request.clone().filter(|asked| held.told.as_ref() != Some(asked)),
+            ..held.record.clone()
+        };
+        let written = self.rewrite(on, grant, Bug::BlindRenew, renewal).await;
+        map(written, || Grant { counted_from: sent, ..grant.clone() })
+    }
+
+    pub(super) async fn release(&self, on: &ElectionName, grant: &Grant, how: &Parting) -> Outcome<()> {
+        let id = self.held(on, grant).and_then(|held| held.record.holder).map(|holder| holder.id);
+        let released = |held: &Held<R::Version>, now: Wall| Record {
+            holder: None,
+            beat: held.record.beat.wrapping_add(1),
+            renewed: Some(now),
+            request: None,
+            reserved: how.reserve_for.clone().map(|candidate| {
+                let span = Timing::reservation(held.record.ttl.unwrap_or(grant.ttl));
+                Reservation { candidate, span }
+            }),
+            ..held.record.clone()
+        };
+        let written = self.rewrite(on, grant, Bug::BlindRelease, released).await;
+        self.memory().held.remove(&(on.clone(), grant.incarnation));
+        if let (Outcome::Held(()), Some(span), Some(notes), Some(id)) =
+            (&written, how.cooldown, self.register.notes(), id)
+        {
+            // After the release, so that nobody waits for it; if it is lost, only politeness is.
+            let until = self.clock.wall().as_unix_nanos().saturating_add(span.as_nanos() as i64);
+            let note = Note::Cooldown(id);
+            let at = notes.read(on, &note).await.ok().flatten().map(|(_, version)| version);
+            let _ = notes.write(on, &note, at, &print_cooldown(Wall::from_unix_nanos(until))).await;
+        }
+        written
+    }
+
+    pub(super) async fn request(&self, on: &ElectionName, what: &Request) -> Outcome<()> {
+        for _ in 0..TRIES {
+            if let Err(error) = self.look(on).await {
+                return failed(error);
+            }
+            let Some((record, version)) = self.memory().observations.last(on).cloned() else {
+                return Outcome::Denied(self.seen(on));
+            };
+            let Some(holder) = &record.holder else { return Outcome::Denied(self.seen(on)) };
+            if holder.incarnation.is_none() {
+                let sentence = format!(
+                    "the leader {} was not started by Bellwether and cannot be asked; stop it by its own means",
+                    holder.id
+                );
+                return Outcome::Refused(Error::new(ErrorKind::Unsupported, self.register.name(), sentence));
+            }
+            if record.epoch != Some(what.epoch) {
+                return Outcome::Denied(self.seen(on));
+            }
+            let asked = Record { request: Some(what.clone()), ..record };
+            match self.register.write(on, Some(&version), &asked).await {
+                Write::Done(_) => return Outcome::Held(()),
+                Write::Conflict => {}
+                Write::Unknown(error) => return Outcome::Unknown(error),
+                Write::Refused(error) => return Outcome::Refused(error),
+            }
+        }
+        let sentence = "others keep changing the record; try again";
+        Outcome::Unknown(Error::new(ErrorKind::Unavailable, self.register.name(), sentence))
+    }
+
+    /// Replaces the record of exactly this grant. A conflict means look: ours still, go on at its new version;
+    /// anything else, denied.
+    async fn rewrite(
+        &self,
+        on: &ElectionName,
+        grant: &Grant,
+        blind: Bug,
+        new: impl Fn(&Held<R::Version>, Wall) -> Record,
+    ) -> Outcome<()> {
+        let mut held = self.held(on, grant);
+        for _ in 0..TRIES {
+            let current = match held.take() {
+                Some(held) => held,
+                None => {
+                    if let Err(error) = self.look(on).await {
+                        return failed(error);
+                    }
+                    match self.adopt(on, grant, blind) {
+                        Some(adopted) => adopted,
+                        None => return Outcome::Denied(self.seen(on)),
+                    }
+                }
+            };
+            let record = new(&current, self.clock.wall());
+            match self.register.write(on, Some(&current.version), &record).await {
+                Write::Done(version) => {
+                    self.wrote(on, grant.incarnation, record, version);
+                    return Outcome::Held(());
+                }
+                Write::Conflict => {}
+                Write::Unknown(error) => return Outcome::Unknown(error),
+                Write::Refused(error) => return Outcome::Refused(error),
+            }
+        }
+        let sentence = "others keep changing the record";
+        Outcome::Unknown(Error::new(ErrorKind::Unavailable, self.register.name(), sentence))
+    }
+
+    fn held(&self, on: &ElectionName, grant: &Grant) -> Option<Held<R::Version>> {
+        let memory = self.memory();
+        memory.held.get(&(on.clone(), grant.incarnation)).filter(|held| of(&held.record, grant)).cloned()
+    }
+
+    /// The record as it was just read, if it is still the one of this grant.
+    fn adopt(&self, on: &ElectionName, grant: &Grant, blind: Bug) -> Option<Held<R::Version>> {
+        let (record, version) = self.memory().observations.last(on).cloned()?;
+        if !of(&record, grant) {
+            // The mistake that this is about: put our record back over whatever is there.
+            let mine = self.held(on, grant).filter(|_| self.planted.has(blind))?;
+            return Some(Held { version, ..mine });
+        }
+        let told = self.tell_request(on, grant, &record);
+        let held = Held { record, version, told };
+        self.memory().held.insert((on.clone(), grant.incarnation), held.clone());
+        Some(held)
+    }
+}
+
+fn of(record: &Record, grant: &Grant) -> bool {
+    record.is_of(grant.incarnation, grant.epoch)
+}
+
+fn map<T>(outcome: Outcome<()>, grant: impl FnOnce() -> T) -> Outcome<T> {
+    match outcome {
+        Outcome::Held(()) => Outcome::Held(grant()),
+        Outcome::Denied(seen) => Outcome::Denied(seen),
+        Outcome::Unknown(error) => Outcome::Unknown(error),
+        Outcome::Refused(error) => Outcome::Refused(error),
+    }
+}
+
+/// A request is obeyed only if it was meant for the leadership that it met.
+pub(super) fn meant_for(request: &Request, epoch: Epoch) -> bool {
+    request.epoch == epoch
+}

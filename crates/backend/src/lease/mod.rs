@@ -1,0 +1,248 @@
+//! A lease on a compare-and-set register: every register store becomes a [`Backend`] here.
+//!
+//! It owns the exchange with the register and the memory of what was seen ([`Observations`]). Nothing is ever
+//! written but at a version that was read, and nothing of another's is touched: a renewal or a release that meets a
+//! conflict reads the record again and goes on only if it still names the same incarnation under the same epoch.
+//!
+//! Its clock is handed in. It is read *after* an answer came, never before: a record that was written while we
+//! waited for the answer must not count as older than it is.
+
+mod claim;
+mod keep;
+mod news;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bellwether_core::{
+    Bid, Boot, Candidate, Clock, ElectionName, Error, Grant, Incarnation, Outcome, Parting, Planted, Request,
+    Seen,
+};
+use tokio::sync::mpsc;
+
+use crate::{
+    Backend, Capabilities, Fut, Note, Notice, Notices, Observations, Past, Record, Register, Source, history,
+};
+
+/// How often a write that lost against something harmless is tried again within one call.
+const TRIES: usize = 4;
+
+/// Requests that may wait for the driver. It reads at once; one that does not is not coming back.
+const REQUESTS_WAITING_MAX: usize = 1_024;
+
+/// A [`Backend`] on a [`Register`].
+pub struct Lease<R: Register> {
+    shared: Arc<Shared<R>>,
+}
+
+struct Shared<R: Register> {
+    register: R,
+    clock: Arc<dyn Clock>,
+    planted: Planted,
+    memory: Mutex<Memory<R::Version>>,
+    notices: mpsc::Sender<Notice>,
+    notices_taken: Mutex<Option<mpsc::Receiver<Notice>>>,
+}
+
+struct Memory<V> {
+    observations: Observations<V>,
+    /// What candidates of this process hold, as it was last written.
+    held: HashMap<(ElectionName, Incarnation), Held<V>>,
+    /// Whose cooldown has been looked up: only a candidate's first claim can meet one that it did not cause.
+    cooldown_checked: HashSet<(ElectionName, Incarnation)>,
+    /// How many candidates here follow each election, and the ttl they go by.
+    followers: HashMap<ElectionName, usize>,
+    own_ttl: Option<Duration>,
+}
+
+#[derive(Clone)]
+struct Held<V> {
+    record: Record,
+    version: V,
+    /// The request that the driver has been told of; the next renewal takes it out of the record.
+    told: Option<Request>,
+}
+
+impl<R: Register> Lease<R> {
+    /// Elections on this register, by this clock.
+    pub fn new(register: R, clock: Arc<dyn Clock>) -> Lease<R> {
+        Lease::build(register, clock, Planted::default(), Observations::default())
+    }
+
+    /// With a known bug put back in.
+    #[cfg(feature = "plant")]
+    pub fn with(register: R, clock: Arc<dyn Clock>, planted: Planted) -> Lease<R> {
+        Lease::build(register, clock, planted, Observations::with(planted))
+    }
+
+    fn build(
+        register: R,
+        clock: Arc<dyn Clock>,
+        planted: Planted,
+        observations: Observations<R::Version>,
+    ) -> Lease<R> {
+        let (notices, receiver) = mpsc::channel(REQUESTS_WAITING_MAX);
+        let memory = Memory {
+            observations,
+            held: HashMap::new(),
+            cooldown_checked: HashSet::new(),
+            followers: HashMap::new(),
+            own_ttl: None,
+        };
+        let shared = Shared {
+            register,
+            clock,
+            planted,
+            memory: Mutex::new(memory),
+            notices,
+            notices_taken: Mutex::new(Some(receiver)),
+        };
+        Lease { shared: Arc::new(shared) }
+    }
+
+    /// The register below.
+    pub fn register(&self) -> &R {
+        &self.shared.register
+    }
+}
+
+impl<R: Register> Shared<R> {
+    fn memory(&self) -> MutexGuard<'_, Memory<R::Version>> {
+        // Nothing below panics half-way through a change, so what a poisoned lock guards is whole.
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the record and takes it in.
+    async fn look(&self, on: &ElectionName) -> Result<(), Error> {
+        let before = self.clock.boot();
+        let found = self.register.load(on).await?;
+        let after = self.clock.boot();
+        let now = if self.planted.has(bellwether_core::Bug::SeenBeforeRead) { before } else { after };
+        self.memory().observations.saw(now, on, found, Source::Load);
+        Ok(())
+    }
+
+    fn is_dead(&self, on: &ElectionName) -> bool {
+        let record = self.memory().observations.last(on).map(|(record, _)| record.clone());
+        record.is_some_and(|record| record.is_held() && self.register.is_dead(on, &record))
+    }
+
+    fn seen(&self, on: &ElectionName) -> Seen {
+        let dead = self.is_dead(on);
+        let now = self.clock.boot();
+        let memory = self.memory();
+        memory.observations.seen(now, on, memory.own_ttl, dead)
+    }
+
+    /// A write of ours was acknowledged: remember what we hold, and that we saw it.
+    fn wrote(&self, on: &ElectionName, who: Incarnation, record: Record, version: R::Version) {
+        let now = self.clock.boot();
+        let mut memory = self.memory();
+        memory.observations.saw(now, on, Some((record.clone(), version.clone())), Source::Watch);
+        memory.held.insert((on.clone(), who), Held { record, version, told: None });
+    }
+}
+
+fn failed<T>(error: Error) -> Outcome<T> {
+    if error.is_retryable() { Outcome::Unknown(error) } else { Outcome::Refused(error) }
+}
+
+impl<R: Register> Backend for Lease<R> {
+    fn name(&self) -> &'static str {
+        self.shared.register.name()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.shared.register.capabilities()
+    }
+
+    fn claim<'a>(&'a self, on: &'a ElectionName, bid: &'a Bid) -> Fut<'a, Outcome<Grant>> {
+        Box::pin(self.shared.claim(on, bid))
+    }
+
+    fn renew<'a>(&'a self, sent: Boot, held: &'a [(ElectionName, Grant)]) -> Fut<'a, Vec<Outcome<Grant>>> {
+        Box::pin(async move {
+            let mut answers = Vec::with_capacity(held.len());
+            for (on, grant) in held {
+                answers.push(self.shared.renew(on, grant, sent).await);
+            }
+            answers
+        })
+    }
+
+    fn release<'a>(
+        &'a self,
+        on: &'a ElectionName,
+        grant: &'a Grant,
+        how: &'a Parting,
+    ) -> Fut<'a, Outcome<()>> {
+        Box::pin(self.shared.release(on, grant, how))
+    }
+
+    fn observe<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Seen, Error>> {
+        Box::pin(async move {
+            self.shared.look(on).await?;
+            Ok(self.shared.seen(on))
+        })
+    }
+
+    fn request<'a>(&'a self, on: &'a ElectionName, what: &'a Request) -> Fut<'a, Outcome<()>> {
+        Box::pin(self.shared.request(on, what))
+    }
+
+    fn follow(&self, on: &ElectionName, interested: bool) {
+        let mut memory = self.shared.memory();
+        let count = memory.followers.entry(on.clone()).or_insert(0);
+        let before = *count;
+        *count = if interested { before + 1 } else { before.saturating_sub(1) };
+        let after = *count;
+        if after == 0 {
+            memory.followers.remove(on);
+            memory.observations.forget(on);
+        }
+        drop(memory);
+        if (before == 0) != (after == 0) {
+            self.shared.register.follow(on, interested);
+        }
+    }
+
+    fn retire(&self, on: &ElectionName, who: &Candidate) {
+        let key = (on.clone(), who.incarnation);
+        let mut memory = self.shared.memory();
+        memory.held.remove(&key);
+        memory.cooldown_checked.remove(&key);
+        drop(memory);
+        self.shared.register.retire(on, who);
+    }
+
+    fn signals(&self) -> Notices {
+        news::signals(&self.shared)
+    }
+
+    fn remember<'a>(&'a self, on: &'a ElectionName, past: &'a Past) -> Fut<'a, Result<(), Error>> {
+        Box::pin(async move {
+            match self.shared.register.notes() {
+                Some(notes) => history::remember(notes, on, past).await,
+                None => Ok(()),
+            }
+        })
+    }
+
+    fn history<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Vec<Past>, Error>> {
+        Box::pin(async move {
+            let Some(notes) = self.shared.register.notes() else { return Ok(Vec::new()) };
+            let found = notes.read(on, &Note::History).await?;
+            Ok(found.map(|(bytes, _)| history::parse(&bytes)).unwrap_or_default())
+        })
+    }
+
+    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>> {
+        self.shared.register.elections()
+    }
+
+    #[cfg(unix)]
+    fn crash_proof(&self, on: &ElectionName, who: &Candidate) -> Vec<std::os::fd::OwnedFd> {
+        self.shared.register.crash_proof(on, who)
+    }
+}

@@ -1,0 +1,31 @@
+//! What a store must do to hold elections, and the lease on a compare-and-set register.
+//!
+//! Two families of stores meet in one trait, [`Backend`]:
+//!
+//! - **register** stores offer only compare-and-set and news of changes ([`Register`]); [`Lease`] turns that into
+//!   claim, renew, release, expiry, epochs, priority, requests and cooldown, with its judgement in the pure
+//!   [`Observations`];
+//! - **session** stores, where holding is a property of a live session, implement [`Backend`] themselves.
+//!
+//! With the feature `conformance` there is a suite that any backend passes against its real server, as far as its
+//! declared [`Capabilities`] go.
+
+mod backend;
+mod capabilities;
+mod history;
+mod lease;
+mod mailbox;
+mod memory;
+mod observations;
+mod record;
+mod register;
+
+pub use backend::{Backend, Fut, Notice, Notices};
+pub use capabilities::{Capabilities, Renewal};
+pub use history::{HISTORY_MAX, Past};
+pub use lease::Lease;
+pub use mailbox::Mailbox;
+pub use memory::{Memory, MemoryStore};
+pub use observations::{Observations, Source, Verdict};
+pub use record::{Record, Reservation};
+pub use register::{Change, Changes, Found, FoundNote, Note, Notes, Register, Write};

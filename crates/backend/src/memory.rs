@@ -1,0 +1,194 @@
+//! A store in memory: for trying out, for tests, and as the model of what a register is.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use bellwether_core::{Clock, ElectionName, Epoch, Error};
+use futures_util::stream;
+
+use crate::{
+    Capabilities, Change, Changes, Found, FoundNote, Fut, Lease, Mailbox, Note, Notes, Record, Register,
+    Renewal, Write,
+};
+
+/// What all connections share. Cloning shares it; it lasts as long as its longest-lived clone or connection.
+#[derive(Clone, Default)]
+pub struct MemoryStore {
+    cells: Arc<Mutex<Cells>>,
+}
+
+#[derive(Default)]
+struct Cells {
+    /// Counts every write, so that versions and epochs rise even over a deletion.
+    sequence: u64,
+    records: BTreeMap<ElectionName, (Record, u64)>,
+    notes: BTreeMap<(ElectionName, Note), (Vec<u8>, u64)>,
+    connections: Vec<Weak<Connection>>,
+}
+
+#[derive(Default)]
+struct Connection {
+    followed: Mutex<HashSet<ElectionName>>,
+    mail: Mailbox,
+}
+
+/// One connection to a [`MemoryStore`].
+pub struct Memory {
+    store: MemoryStore,
+    connection: Arc<Connection>,
+}
+
+impl MemoryStore {
+    /// Another connection, as another process would have.
+    pub fn connect(&self, clock: Arc<dyn Clock>) -> Lease<Memory> {
+        let connection = Arc::new(Connection::default());
+        self.cells().connections.push(Arc::downgrade(&connection));
+        Lease::new(Memory { store: self.clone(), connection }, clock)
+    }
+
+    /// Removes the record of an election behind everybody's back.
+    pub fn delete(&self, on: &ElectionName) {
+        self.cells().records.remove(on);
+        self.announce(on);
+    }
+
+    /// How many writes this store has taken, ever: looking must not change it.
+    pub fn writes(&self) -> u64 {
+        self.cells().sequence
+    }
+
+    fn cells(&self) -> MutexGuard<'_, Cells> {
+        self.cells.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn announce(&self, on: &ElectionName) {
+        let connections: Vec<_> = {
+            let mut cells = self.cells();
+            cells.connections.retain(|connection| connection.strong_count() > 0);
+            cells.connections.iter().filter_map(Weak::upgrade).collect()
+        };
+        for connection in connections {
+            if lock(&connection.followed).contains(on) {
+                connection.mail.put(on.clone());
+            }
+        }
+    }
+}
+
+impl Register for Memory {
+    type Version = u64;
+
+    fn name(&self) -> &'static str {
+        "memory"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            renewal: Renewal::PerElection,
+            crash_proof: false,
+            notifies: true,
+            epoch_visible: true,
+            ttl_visible: true,
+            requests: true,
+            history: true,
+            cooldown: true,
+            lists: true,
+            ttl_unit: Duration::from_nanos(1),
+        }
+    }
+
+    fn load<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Found<u64>, Error>> {
+        Box::pin(async move { Ok(self.store.cells().records.get(on).cloned()) })
+    }
+
+    fn write<'a>(
+        &'a self,
+        on: &'a ElectionName,
+        at: Option<&'a u64>,
+        new: &'a Record,
+    ) -> Fut<'a, Write<u64>> {
+        Box::pin(async move {
+            let version = {
+                let mut cells = self.store.cells();
+                if cells.records.get(on).map(|(_, version)| version) != at {
+                    return Write::Conflict;
+                }
+                cells.sequence += 1;
+                let version = cells.sequence;
+                cells.records.insert(on.clone(), (new.clone(), version));
+                version
+            };
+            self.store.announce(on);
+            Write::Done(version)
+        })
+    }
+
+    fn follow(&self, on: &ElectionName, interested: bool) {
+        let mut followed = lock(&self.connection.followed);
+        if interested {
+            followed.insert(on.clone());
+        } else {
+            followed.remove(on);
+        }
+    }
+
+    fn changes(&self) -> Changes<u64> {
+        let connection = Arc::clone(&self.connection);
+        Box::pin(stream::unfold(connection, |connection| async move {
+            let on = connection.mail.take().await;
+            Some((Change::Look(on), connection))
+        }))
+    }
+
+    fn epoch<'a>(
+        &'a self,
+        _: &'a ElectionName,
+        _: Option<(&'a Record, &'a u64)>,
+        least: Epoch,
+    ) -> Fut<'a, Result<Epoch, Error>> {
+        Box::pin(async move {
+            // Every claim used up a number of the sequence, so it is at least the highest epoch ever issued.
+            let used = Epoch::new(self.store.cells().sequence + 1).unwrap_or(Epoch::MAX);
+            Ok(least.max(used))
+        })
+    }
+
+    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>> {
+        Box::pin(async move { Ok(self.store.cells().records.keys().cloned().collect()) })
+    }
+
+    fn notes(&self) -> Option<&dyn Notes> {
+        Some(self)
+    }
+}
+
+impl Notes for Memory {
+    fn read<'a>(&'a self, on: &'a ElectionName, note: &'a Note) -> Fut<'a, Result<FoundNote, Error>> {
+        Box::pin(async move { Ok(self.store.cells().notes.get(&(on.clone(), note.clone())).cloned()) })
+    }
+
+    fn write<'a>(
+        &'a self,
+        on: &'a ElectionName,
+        note: &'a Note,
+        at: Option<u64>,
+        bytes: &'a [u8],
+    ) -> Fut<'a, Write<u64>> {
+        Box::pin(async move {
+            let key = (on.clone(), note.clone());
+            let mut cells = self.store.cells();
+            if cells.notes.get(&key).map(|(_, version)| *version) != at {
+                return Write::Conflict;
+            }
+            cells.sequence += 1;
+            let version = cells.sequence;
+            cells.notes.insert(key, (bytes.to_vec(), version));
+            Write::Done(version)
+        })
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

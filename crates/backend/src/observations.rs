@@ -1,0 +1,219 @@
+//! When may a follower take over? Pure judgement, written once for every register.
+//!
+//! A follower never asks what time the record says it is. It asks how long *it* has seen the record without a sign
+//! of life, on its own clock, and compares that with the ttl in the record. So nobody's clock is compared with
+//! anybody else's, and the argument for exclusion is short:
+//!
+//! - the leader believes from the instant before its write for ttl − margin;
+//! - a follower first sees that write after it happened, and waits for the whole ttl from then.
+//!
+//! It owns what was seen of each election and since when. It assumes that `now` is read *after* the answer that
+//! showed the record. It leaves the writing to [`Lease`](crate::Lease).
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use bellwether_core::{Bid, Boot, Bug, ElectionName, Epoch, Planted, Proof, Seen};
+
+use crate::Record;
+
+/// How a record was come by, which decides what an older version means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Read from the store now: an older version than before means that the store was rolled back.
+    Load,
+    /// Told by a watch, which may repeat old news: an older version is dropped.
+    Watch,
+}
+
+/// What was seen of each election, and since when.
+#[derive(Debug)]
+pub struct Observations<V> {
+    sights: HashMap<ElectionName, Sight<V>>,
+    planted: Planted,
+}
+
+#[derive(Debug)]
+struct Sight<V> {
+    found: Option<(Record, V)>,
+    /// The last record that kept others out, after it vanished: it counts for the rest of its ttl.
+    ghost: Option<Record>,
+    /// When the present sign of life, or the present absence of one, was first seen.
+    since: Boot,
+    /// A sign of life came while we watched.
+    alive: bool,
+}
+
+/// What a candidate may do about an election now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict<V> {
+    /// Write at that version; `None` creates.
+    Write {
+        /// What is replaced.
+        at: Option<V>,
+        /// On evidence of a crash rather than of silence or release.
+        after_crash: bool,
+    },
+    /// Somebody is in the way until then, unless they show another sign of life.
+    Wait(Boot),
+}
+
+impl<V: Clone + Ord> Default for Observations<V> {
+    fn default() -> Observations<V> {
+        Observations { sights: HashMap::new(), planted: Planted::default() }
+    }
+}
+
+impl<V: Clone + Ord> Observations<V> {
+    /// With a known bug put back in.
+    #[cfg(feature = "plant")]
+    pub fn with(planted: Planted) -> Observations<V> {
+        Observations { sights: HashMap::new(), planted }
+    }
+
+    /// Takes in what was found; `now` was read after the answer came. False if it was old news.
+    pub fn saw(&mut self, now: Boot, on: &ElectionName, found: Option<(Record, V)>, source: Source) -> bool {
+        let Some(sight) = self.sights.get_mut(on) else {
+            self.sights.insert(on.clone(), Sight { found, ghost: None, since: now, alive: false });
+            return true;
+        };
+        let Some((record, version)) = found else {
+            let vanished = sight.found.take();
+            let news = vanished.is_some();
+            if let Some((record, _)) = vanished
+                && record.is_held()
+                && !self.planted.has(Bug::VanishedIsFree)
+            {
+                sight.ghost = Some(record);
+            }
+            sight.alive = false;
+            return news;
+        };
+        let (renewed, rolled_back) = match &sight.found {
+            None => (true, false),
+            Some((old, before)) if version == *before && record == *old => return false,
+            Some((_, before)) if version < *before && source == Source::Watch => return false,
+            Some((old, before)) => {
+                // The same version with another content is a store that went back and counted up again.
+                let back = version <= *before;
+                let same = old.is_same_beat(&record) && !self.planted.has(Bug::RequestCountsAsRenewal);
+                (!same, back)
+            }
+        };
+        if rolled_back && self.planted.has(Bug::ObservationKeptOverRollback) {
+            sight.found = Some((record, version));
+            return true;
+        }
+        if renewed || rolled_back {
+            sight.since = now;
+        }
+        sight.alive = renewed && !rolled_back && sight.found.is_some();
+        sight.ghost = None;
+        sight.found = Some((record, version));
+        true
+    }
+
+    /// The connection was away, or the store may be in another life: every wait starts anew.
+    pub fn restart(&mut self, now: Boot) {
+        if self.planted.has(Bug::ObservationKeptOverRollback) {
+            return;
+        }
+        for sight in self.sights.values_mut() {
+            sight.since = now;
+            sight.alive = false;
+        }
+    }
+
+    /// Forgets an election that nobody here takes part in any more.
+    pub fn forget(&mut self, on: &ElectionName) {
+        self.sights.remove(on);
+    }
+
+    /// The record as it was last seen, with its version.
+    pub fn last(&self, on: &ElectionName) -> Option<&(Record, V)> {
+        self.sights.get(on).and_then(|sight| sight.found.as_ref())
+    }
+
+    /// The highest epoch that what was seen speaks of.
+    pub fn epoch(&self, on: &ElectionName) -> Epoch {
+        let Some(sight) = self.sights.get(on) else { return Epoch::ZERO };
+        let of = |record: &Record| record.epoch.unwrap_or(Epoch::ZERO);
+        let found = sight.found.as_ref().map_or(Epoch::ZERO, |(record, _)| of(record));
+        found.max(sight.ghost.as_ref().map_or(Epoch::ZERO, of))
+    }
+
+    /// What this bidder may do now. `dead` says whether the holder is proven to be dead.
+    pub fn verdict(&self, now: Boot, on: &ElectionName, bid: &Bid, dead: bool) -> Verdict<V> {
+        let Some(sight) = self.sights.get(on) else { return Verdict::Write { at: None, after_crash: false } };
+        let (record, at) = match (&sight.found, &sight.ghost) {
+            (Some((record, version)), _) => (record, Some(version.clone())),
+            (None, Some(ghost)) => (ghost, None),
+            (None, None) => return Verdict::Write { at: None, after_crash: false },
+        };
+        let free = Verdict::Write { at: at.clone(), after_crash: false };
+        if !record.is_held() {
+            return match &record.reserved {
+                Some(kept) if kept.candidate != bid.who.id && now < sight.since + kept.span => {
+                    Verdict::Wait(sight.since + kept.span)
+                }
+                _ => free,
+            };
+        }
+        let mine = record.holder.as_ref().is_some_and(|holder| {
+            let same_id = holder.id == bid.who.id;
+            holder.is(&bid.who) || same_id && (bid.danger_reclaim || self.planted.has(Bug::SameIdIsMe))
+        });
+        if mine {
+            return free;
+        }
+        if dead {
+            return Verdict::Write { at, after_crash: true };
+        }
+        let until = sight.since + self.ttl(record, bid.ttl);
+        if now >= until { free } else { Verdict::Wait(until) }
+    }
+
+    /// What is known, in the terms of the core. `own_ttl` stands in where the record names none.
+    pub fn seen(&self, now: Boot, on: &ElectionName, own_ttl: Option<Duration>, dead: bool) -> Seen {
+        let Some(sight) = self.sights.get(on) else { return Seen::nothing() };
+        let free_at = |record: &Record| {
+            own_ttl.or(record.ttl).map(|own| if dead { now } else { sight.since + self.ttl(record, own) })
+        };
+        match (&sight.found, &sight.ghost) {
+            (None, None) => Seen::nothing(),
+            (None, Some(ghost)) => {
+                Seen { epoch: ghost.epoch, ttl: ghost.ttl, free_at: free_at(ghost), ..Seen::nothing() }
+            }
+            (Some((record, _)), _) => {
+                let proof = match (record.is_held(), dead, sight.alive) {
+                    (false, ..) => Proof::Released,
+                    (true, true, _) => Proof::Dead,
+                    (true, false, true) => Proof::Alive,
+                    (true, false, false) => Proof::Record,
+                };
+                let kept = record.reserved.as_ref().filter(|_| !record.is_held());
+                Seen {
+                    holder: record.holder.clone(),
+                    epoch: record.epoch,
+                    ttl: record.ttl,
+                    proof,
+                    free_at: match kept {
+                        Some(kept) => Some(sight.since + kept.span),
+                        None if record.is_held() => free_at(record),
+                        None => None,
+                    },
+                    cooldown: None,
+                    priority: record.priority,
+                    acquired: record.acquired,
+                    renewed: record.renewed,
+                    reserved_for: kept.map(|kept| kept.candidate.clone()),
+                    metadata: record.metadata.clone(),
+                }
+            }
+        }
+    }
+
+    fn ttl(&self, record: &Record, own: Duration) -> Duration {
+        if self.planted.has(Bug::OwnTtlForRecord) { own } else { record.ttl.unwrap_or(own) }
+    }
+}

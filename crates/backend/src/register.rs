@@ -1,0 +1,141 @@
+//! The least a store must offer: a compare-and-set register per election, and news of its changes.
+
+use std::pin::Pin;
+
+use bellwether_core::{Candidate, ElectionName, Epoch, Error};
+use futures_util::Stream;
+
+use crate::{Capabilities, Fut, Record};
+
+/// A store that is nothing but a register: load, write at a version, tell of changes.
+///
+/// [`Lease`](crate::Lease) makes a [`Backend`](crate::Backend) of it: claim, renew, release, expiry, epochs,
+/// priority, requests and cooldown are written once, there.
+pub trait Register: Send + Sync + 'static {
+    /// What a write is compared with. Grows with every write of the same register, unless the store was
+    /// rolled back.
+    type Version: Clone + Ord + std::fmt::Debug + Send + Sync + 'static;
+
+    /// The name used in errors and logs.
+    fn name(&self) -> &'static str;
+
+    /// What this store can and cannot do.
+    fn capabilities(&self) -> Capabilities;
+
+    /// The record as it is now: never from a replica that may be behind.
+    fn load<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Found<Self::Version>, Error>>;
+
+    /// Replaces the record that has version `at`; `None` creates it where there is none. There is no delete.
+    fn write<'a>(
+        &'a self,
+        on: &'a ElectionName,
+        at: Option<&'a Self::Version>,
+        new: &'a Record,
+    ) -> Fut<'a, Write<Self::Version>>;
+
+    /// From now on, news of this election is wanted, or no longer is.
+    fn follow(&self, on: &ElectionName, interested: bool);
+
+    /// News of what is followed. May repeat itself and may be late; what it shows is sorted out by
+    /// [`Observations`](crate::Observations). Taken once.
+    fn changes(&self) -> Changes<Self::Version>;
+
+    /// The epoch for a claim that replaces `replaced`: at least `least`, and above every epoch that was ever
+    /// issued for this election as far as the store can know, even if the record has gone.
+    fn epoch<'a>(
+        &'a self,
+        on: &'a ElectionName,
+        replaced: Option<(&'a Record, &'a Self::Version)>,
+        least: Epoch,
+    ) -> Fut<'a, Result<Epoch, Error>>;
+
+    /// Whether the holder of this record is proven to be dead, and its work with it. Quick; does not wait.
+    fn is_dead(&self, on: &ElectionName, record: &Record) -> bool {
+        let _ = (on, record);
+        false
+    }
+
+    /// This candidate takes part no more: let go of what proved that it lived.
+    fn retire(&self, on: &ElectionName, who: &Candidate) {
+        let _ = (on, who);
+    }
+
+    /// The elections that the store can list.
+    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>>;
+
+    /// Where history and cooldowns are kept, if anywhere.
+    fn notes(&self) -> Option<&dyn Notes> {
+        None
+    }
+
+    /// Duplicates of what proves that this candidate lives.
+    #[cfg(unix)]
+    fn crash_proof(&self, on: &ElectionName, who: &Candidate) -> Vec<std::os::fd::OwnedFd> {
+        let _ = (on, who);
+        Vec::new()
+    }
+}
+
+/// What a register holds for an election: the record and its version, or nothing.
+pub type Found<V> = Option<(Record, V)>;
+
+/// How a write ended.
+#[derive(Clone, Debug)]
+#[must_use]
+pub enum Write<V> {
+    /// Acknowledged; the record now has this version.
+    Done(V),
+    /// The record has another version. Certainly not written.
+    Conflict,
+    /// Perhaps written, perhaps not, perhaps later.
+    Unknown(Error),
+    /// Certainly not written, and trying again will not help.
+    Refused(Error),
+}
+
+/// A stream of changes.
+pub type Changes<V> = Pin<Box<dyn Stream<Item = Change<V>> + Send>>;
+
+/// News from a register.
+#[derive(Clone, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "made once and moved once; a box would cost more than it spares"
+)]
+pub enum Change<V> {
+    /// The record is now this; `None` when it was removed.
+    Now(ElectionName, Found<V>),
+    /// Something about it changed: load it.
+    Look(ElectionName),
+    /// The connection fell silent.
+    Doubt,
+    /// The connection is back. What was observed before may be of another life of the store.
+    Restored,
+}
+
+/// Small things kept beside the lease, each compare-and-set by itself: history and cooldowns.
+pub trait Notes: Send + Sync {
+    /// The bytes and their version.
+    fn read<'a>(&'a self, on: &'a ElectionName, note: &'a Note) -> Fut<'a, Result<FoundNote, Error>>;
+
+    /// Replaces the bytes that have version `at`; `None` creates them.
+    fn write<'a>(
+        &'a self,
+        on: &'a ElectionName,
+        note: &'a Note,
+        at: Option<u64>,
+        bytes: &'a [u8],
+    ) -> Fut<'a, Write<u64>>;
+}
+
+/// A note's bytes and their version, or nothing.
+pub type FoundNote = Option<(Vec<u8>, u64)>;
+
+/// Which note.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Note {
+    /// The last leaderships.
+    History,
+    /// Until when this id stays away.
+    Cooldown(bellwether_core::CandidateId),
+}

@@ -1,0 +1,201 @@
+//! What is told to the outside.
+
+use crate::{Boot, CandidateId, Epoch, Error};
+
+/// The states of a candidate, by name only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum StateName {
+    /// No task, no connection.
+    #[default]
+    Stopped,
+    /// Waiting: for a change, a timer, a cooldown, a health gate.
+    Follower,
+    /// One attempt under way.
+    Acquiring,
+    /// Leading, with a deadline in the future.
+    Leader,
+    /// Suspended: not leading, trying to get back within the grace.
+    Reconnecting,
+    /// The work has been told to stop, or the release is being written.
+    Releasing,
+}
+
+impl StateName {
+    /// The word used in events, logs and metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            StateName::Stopped => "stopped",
+            StateName::Follower => "follower",
+            StateName::Acquiring => "acquiring",
+            StateName::Leader => "leader",
+            StateName::Reconnecting => "reconnecting",
+            StateName::Releasing => "releasing",
+        }
+    }
+}
+
+/// Why a leadership ended against the leader's will.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Reason {
+    /// No renewal was confirmed in time.
+    Deadline,
+    /// The store has another holder, a later epoch, or no record.
+    Conflict,
+    /// The session ended, or renewals failed as often as the settings allow.
+    Connection,
+    /// The health check failed as often as the settings allow.
+    Health,
+    /// Validation found that the record is not ours.
+    Validation,
+    /// A candidate of a higher priority asked for it.
+    Preempted,
+    /// Somebody asked the leader to step down, through the store.
+    Admin,
+    /// The store refused for good.
+    Refused,
+}
+
+impl Reason {
+    /// Every reason, for tables.
+    pub const ALL: [Reason; 8] = [
+        Reason::Deadline,
+        Reason::Conflict,
+        Reason::Connection,
+        Reason::Health,
+        Reason::Validation,
+        Reason::Preempted,
+        Reason::Admin,
+        Reason::Refused,
+    ];
+
+    /// The word used in events, logs and metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Reason::Deadline => "deadline",
+            Reason::Conflict => "conflict",
+            Reason::Connection => "connection",
+            Reason::Health => "health",
+            Reason::Validation => "validation",
+            Reason::Preempted => "preempted",
+            Reason::Admin => "admin",
+            Reason::Refused => "refused",
+        }
+    }
+}
+
+/// Something happened to this candidate.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// When.
+    pub at: Boot,
+    /// The attempt it belongs to: one number from the claim to its outcome, 0 before the first.
+    pub attempt: u64,
+    /// What.
+    pub what: What,
+}
+
+/// What happened.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum What {
+    /// From one state to another.
+    StateChanged {
+        /// The state before.
+        from: StateName,
+        /// The state from now on.
+        to: StateName,
+    },
+    /// Leading.
+    Acquired {
+        /// The number of this leadership.
+        epoch: Epoch,
+        /// Believed until then, unless renewed.
+        deadline: Boot,
+    },
+    /// Let go by choice.
+    Released {
+        /// The number of the leadership that ended.
+        epoch: Epoch,
+        /// Whether the store acknowledged it. If not, the record runs out by itself.
+        confirmed: bool,
+    },
+    /// Lost.
+    Lost {
+        /// The number of the leadership that ended.
+        epoch: Epoch,
+        /// Why.
+        reason: Reason,
+    },
+    /// In doubt, so over; a new leadership may follow within the grace.
+    Suspended {
+        /// The number of the leadership that ended.
+        epoch: Epoch,
+        /// Why.
+        reason: Reason,
+    },
+    /// Leading again after a suspension, under a new number.
+    Resumed {
+        /// The number of the new leadership.
+        epoch: Epoch,
+        /// Believed until then, unless renewed.
+        deadline: Boot,
+    },
+    /// An attempt was denied.
+    AcquireFailed {
+        /// Who was in the way, where the store can tell.
+        holder: Option<CandidateId>,
+    },
+    /// Another leader, or none.
+    LeaderChanged {
+        /// The leader as far as the store shows.
+        leader: Option<CandidateId>,
+    },
+    /// A renewal is overdue by half the time that is left until the work is told to stop.
+    Danger {
+        /// The leadership in danger.
+        epoch: Epoch,
+        /// When it ends if nothing is confirmed.
+        deadline: Boot,
+    },
+    /// Something went wrong. It ends a leadership only where another event says so.
+    Error(Error),
+    /// Not taking part any more.
+    Stopped,
+}
+
+impl What {
+    /// The word used in events and logs.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            What::StateChanged { .. } => "state_changed",
+            What::Acquired { .. } => "acquired",
+            What::Released { .. } => "released",
+            What::Lost { .. } => "lost",
+            What::Suspended { .. } => "suspended",
+            What::Resumed { .. } => "resumed",
+            What::AcquireFailed { .. } => "acquire_failed",
+            What::LeaderChanged { .. } => "leader_changed",
+            What::Danger { .. } => "danger",
+            What::Error(_) => "error",
+            What::Stopped => "stopped",
+        }
+    }
+
+    /// The leadership it is about, if it is about one.
+    pub const fn epoch(&self) -> Option<Epoch> {
+        match self {
+            What::Acquired { epoch, .. }
+            | What::Released { epoch, .. }
+            | What::Lost { epoch, .. }
+            | What::Suspended { epoch, .. }
+            | What::Resumed { epoch, .. }
+            | What::Danger { epoch, .. } => Some(*epoch),
+            What::StateChanged { .. }
+            | What::AcquireFailed { .. }
+            | What::LeaderChanged { .. }
+            | What::Error(_)
+            | What::Stopped => None,
+        }
+    }
+}

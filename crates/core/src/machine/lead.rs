@@ -1,0 +1,386 @@
+//! Leading: belief, renewal, validation, and every way it can be lost.
+
+use super::state::{Leading, Letting, LettingStep, Renewal, State, Step, Suspended, Then, Validation, Why};
+use super::{Call, Core, Output};
+use crate::{Ask, Boot, Bug, Error, ErrorKind, Grant, Outcome, Reason, Request, Seen, What};
+
+impl Core {
+    /// The grant is in hand: lead, if there is time left to.
+    pub(super) fn promote(&mut self, grant: Grant) {
+        let timing = *self.settings.timing();
+        let from = if self.has(Bug::DeadlineFromAnswer) { self.now } else { grant.counted_from };
+        let deadline = self.deadline(from, &grant);
+        let stop_at = deadline - timing.stop_lead();
+        if stop_at <= self.now || self.ending.is_some() {
+            self.give_back(grant);
+            let error = Error::new(
+                ErrorKind::TimedOut,
+                "store",
+                "the lead was granted too late to be used; the store is slower than the ttl allows",
+            );
+            self.attempt_failed(error);
+            return;
+        }
+        let resumed = matches!(self.state, State::Reconnecting(_));
+        let epoch = grant.epoch;
+        let renew_at = from + timing.renew();
+        let leading = Leading {
+            deadline,
+            stop_at,
+            renewal: Renewal::Due(renew_at),
+            failures: 0,
+            danger_at: Some(danger_at(renew_at, stop_at)),
+            validation: self.next_validation(),
+            doubt_since: None,
+            grant,
+        };
+        self.asked = None;
+        self.outputs.push_back(Output::Believe { epoch, until: deadline });
+        self.enter(State::Leader(leading));
+        self.tell(if resumed {
+            What::Resumed { epoch, deadline }
+        } else {
+            What::Acquired { epoch, deadline }
+        });
+        self.leader_is(Some(self.who.id.clone()));
+    }
+
+    fn deadline(&self, from: Boot, grant: &Grant) -> Boot {
+        let timing = self.settings.timing();
+        if self.has(Bug::NoMargin) { from + grant.ttl } else { timing.deadline(from, grant.ttl) }
+    }
+
+    fn next_validation(&self) -> Validation {
+        match self.settings.options().validation {
+            Some(every) => Validation::Due(self.now + every),
+            None => Validation::Off,
+        }
+    }
+
+    pub(super) fn lead_due(&self, leading: &Leading) -> Boot {
+        let stop_at =
+            if self.has(Bug::FailureCountInsteadOfDeadline) { Boot::FOREVER } else { leading.stop_at };
+        // With every place for a call taken, a renewal that is due waits for an answer to something.
+        let room = self.unanswered.len() < super::CALLS_MAX;
+        let renewal = match &leading.renewal {
+            Renewal::Due(_) if !room => Boot::FOREVER,
+            renewal => renewal.due(),
+        };
+        let validation = match &leading.validation {
+            Validation::Due(_) if !room => Boot::FOREVER,
+            validation => validation.due(),
+        };
+        let danger = leading.danger_at.unwrap_or(Boot::FOREVER);
+        [stop_at, renewal, validation, danger, self.doubt_ends(leading)].into_iter().min().unwrap_or(stop_at)
+    }
+
+    fn doubt_ends(&self, leading: &Leading) -> Boot {
+        match (leading.doubt_since, self.settings.options().disconnect_grace) {
+            (Some(since), Some(grace)) => since + grace,
+            _ => Boot::FOREVER,
+        }
+    }
+
+    pub(super) fn leader_due(&mut self) {
+        let State::Leader(leading) = &self.state else { return };
+        if self.now >= leading.stop_at && !self.has(Bug::FailureCountInsteadOfDeadline) {
+            self.out_of_time();
+        } else if self.now >= self.doubt_ends(leading) {
+            self.lose(Reason::Connection, Then::Stand);
+        } else if leading.danger_at.is_some_and(|at| self.now >= at) {
+            self.warn();
+        } else if self.now >= leading.renewal.due() {
+            match leading.renewal {
+                Renewal::Due(_) => self.renew(),
+                Renewal::UnderWay { .. } => {
+                    let error = self.timed_out("the renewal");
+                    self.renewal_failed(error);
+                }
+            }
+        } else if self.now >= leading.validation.due() {
+            match leading.validation {
+                Validation::Due(_) => self.validate_now(),
+                _ => {
+                    // A validation that hangs decides nothing: the deadline does.
+                    let error = self.timed_out("the validation");
+                    self.tell(What::Error(error));
+                    self.schedule_validation();
+                }
+            }
+        }
+    }
+
+    /// The time for stopping has come, and no renewal was confirmed.
+    fn out_of_time(&mut self) {
+        let State::Leader(leading) = &self.state else { return };
+        let graceful = self.now < leading.deadline && self.settings.options().reconnect_grace.is_none();
+        if graceful {
+            // There is still time to stop the work in order and, if the store comes back, to release.
+            self.let_go(Why::Lost(Reason::Deadline), Then::Stand, None);
+        } else {
+            self.lose(Reason::Deadline, Then::Stand);
+        }
+    }
+
+    fn warn(&mut self) {
+        if let State::Leader(leading) = &mut self.state {
+            leading.danger_at = None;
+            let (epoch, deadline) = (leading.grant.epoch, leading.deadline);
+            self.tell(What::Danger { epoch, deadline });
+        }
+    }
+
+    fn renew(&mut self) {
+        let call = self.call();
+        let expires = self.now + self.settings.timing().call_timeout();
+        if let State::Leader(leading) = &mut self.state {
+            leading.renewal = Renewal::UnderWay { call, expires };
+            let grant = leading.grant.clone();
+            self.outputs.push_back(Output::Renew { call, grant, sent: self.now });
+        }
+    }
+
+    pub(super) fn renew_soon(&mut self) {
+        let now = self.now;
+        if let State::Leader(Leading { renewal: Renewal::Due(at), .. }) = &mut self.state {
+            *at = (*at).min(now);
+        }
+    }
+
+    pub(super) fn renewed(&mut self, call: Call, outcome: Outcome<Grant>) {
+        if self.has(Bug::ResumeAfterStop)
+            && let Outcome::Held(grant) = &outcome
+        {
+            self.resurrect(grant.clone());
+        }
+        let State::Leader(leading) = &self.state else { return };
+        let current =
+            matches!(leading.renewal, Renewal::UnderWay { call: under_way, .. } if under_way == call);
+        match outcome {
+            Outcome::Held(grant) if grant.epoch == leading.grant.epoch => {
+                self.renewal_confirmed(current, grant)
+            }
+            Outcome::Held(_) => {}
+            Outcome::Denied(seen) => {
+                self.note(&seen);
+                // Told apart by what is there: still us means a later renewal of our own overtook this one.
+                let epoch = self.leadership().map(|(epoch, _)| epoch);
+                if seen.is_held_by(&self.who) && seen.epoch == epoch || self.has(Bug::ConflictIsTransient) {
+                    self.renewal_failed(Error::new(ErrorKind::Unavailable, "store", "renewal overtaken"));
+                } else {
+                    self.lose(Reason::Conflict, Then::Stand);
+                }
+            }
+            Outcome::Unknown(error) if current => self.renewal_failed(error),
+            Outcome::Unknown(_) => {}
+            Outcome::Refused(error) => {
+                self.failure = Some(error.clone());
+                self.tell(What::Error(error));
+                self.lose(Reason::Refused, Then::Stop);
+            }
+        }
+    }
+
+    /// The answer may be that of an earlier call which came late: it counts from when *that* was sent.
+    fn renewal_confirmed(&mut self, current: bool, grant: Grant) {
+        let from = if self.has(Bug::DeadlineFromAnswer) { self.now } else { grant.counted_from };
+        let deadline = self.deadline(from, &grant);
+        let timing = *self.settings.timing();
+        let next = from + timing.renew();
+        let State::Leader(leading) = &mut self.state else { return };
+        if deadline > leading.deadline {
+            leading.deadline = deadline;
+            leading.stop_at = deadline - timing.stop_lead();
+            leading.danger_at = Some(danger_at(next.max(self.now), leading.stop_at));
+            leading.grant = grant;
+            self.outputs.push_back(Output::Believe { epoch: leading.grant.epoch, until: deadline });
+        }
+        leading.failures = 0;
+        leading.doubt_since = None;
+        if current {
+            leading.renewal = Renewal::Due(next);
+        }
+    }
+
+    fn renewal_failed(&mut self, error: Error) {
+        self.tell(What::Error(error));
+        let retry = self.settings.timing().retry().min(self.settings.timing().renew());
+        let limit = match self.has(Bug::FailureCountInsteadOfDeadline) {
+            true => Some(3),
+            false => self.settings.options().failed_renewals,
+        };
+        let State::Leader(leading) = &mut self.state else { return };
+        leading.failures = leading.failures.saturating_add(1);
+        leading.renewal = Renewal::Due(self.now + retry);
+        if limit.is_some_and(|limit| leading.failures >= limit) {
+            self.lose(Reason::Connection, Then::Stand);
+        }
+    }
+
+    pub(super) fn validate_now(&mut self) {
+        if !matches!(&self.state, State::Leader(l) if !matches!(l.validation, Validation::UnderWay { .. })) {
+            return;
+        }
+        let call = self.call();
+        let expires = self.now + self.settings.timing().call_timeout();
+        self.outputs.push_back(Output::Look(call));
+        if let State::Leader(leading) = &mut self.state {
+            leading.validation = Validation::UnderWay { call, expires };
+        }
+    }
+
+    fn schedule_validation(&mut self) {
+        let next = self.next_validation();
+        if let State::Leader(leading) = &mut self.state {
+            leading.validation = next;
+        }
+    }
+
+    pub(super) fn looked(&mut self, call: Call, result: Result<Seen, Error>) {
+        if self
+            .attempt_mut()
+            .is_some_and(|a| matches!(a.step, Step::Looking { call: look, .. } if look == call))
+        {
+            self.attempt_looked(result);
+            return;
+        }
+        let State::Leader(leading) = &self.state else { return };
+        if !matches!(leading.validation, Validation::UnderWay { call: look, .. } if look == call) {
+            return;
+        }
+        let ours = (Some(leading.grant.epoch), leading.grant.incarnation);
+        self.schedule_validation();
+        match result {
+            Ok(seen) => {
+                let holder = seen.holder.and_then(|holder| holder.incarnation);
+                // A store that does not tell epochs can still tell incarnations.
+                let same_epoch = seen.epoch.is_none() || seen.epoch == ours.0;
+                if holder != Some(ours.1) || !same_epoch {
+                    self.lose(Reason::Validation, Then::Stand);
+                }
+            }
+            Err(error) => self.tell(What::Error(error)),
+        }
+    }
+
+    /// The watch shows a record while we lead.
+    pub(super) fn leader_saw(&mut self, seen: &Seen) {
+        let Some((epoch, _)) = self.leadership() else { return };
+        if seen.is_held_by(&self.who) && seen.epoch == Some(epoch) {
+            return;
+        }
+        let overtaken = seen.holder.is_some() && seen.epoch.is_some_and(|theirs| theirs > epoch);
+        if overtaken && !self.has(Bug::ConflictIsTransient) {
+            self.lose(Reason::Conflict, Then::Stand);
+        } else {
+            // No record, or an older one: a watch may be late, so let a compare-and-set decide, now.
+            self.renew_soon();
+        }
+    }
+
+    pub(super) fn asked_to(&mut self, request: Request) {
+        if self.leadership().is_none_or(|(epoch, _)| epoch != request.epoch) {
+            return;
+        }
+        match request.what {
+            Ask::StepDown { to } => self.let_go(Why::Lost(Reason::Admin), Then::Stand, to),
+            Ask::Preempt { by, priority } if priority > self.settings.options().priority => {
+                self.let_go(Why::Lost(Reason::Preempted), Then::Stand, Some(by));
+            }
+            Ask::Preempt { .. } => {}
+        }
+    }
+
+    pub(super) fn doubt(&mut self) {
+        let now = self.now;
+        if let State::Leader(leading) = &mut self.state {
+            leading.doubt_since.get_or_insert(now);
+        }
+    }
+
+    pub(super) fn session_gone(&mut self) {
+        match &mut self.state {
+            State::Leader(_) => self.lose(Reason::Connection, Then::Stand),
+            // The work is already stopping, but what protected it is gone: it must be over now.
+            State::Releasing(letting) => {
+                let epoch = letting.grant.epoch;
+                letting.deadline = letting.deadline.min(self.now);
+                self.outputs.push_back(Output::EndWork {
+                    epoch,
+                    by: self.now,
+                    why: Some(Reason::Connection),
+                });
+            }
+            State::Acquiring(_) | State::Reconnecting(_) => {
+                if self.attempt_mut().is_some_and(|attempt| matches!(attempt.step, Step::Settling { .. })) {
+                    let sentence = "the session ended before the lead began";
+                    self.attempt_failed(Error::new(ErrorKind::Unavailable, "store", sentence));
+                }
+            }
+            State::Stopped | State::Follower { .. } => {}
+        }
+    }
+
+    /// The leadership is over at once, against our will.
+    pub(super) fn lose(&mut self, reason: Reason, then: Then) {
+        let State::Leader(leading) = &self.state else { return };
+        let (epoch, by) = (leading.grant.epoch, leading.deadline.min(self.now));
+        let grace = self.settings.options().reconnect_grace;
+        let doubtful = matches!(reason, Reason::Deadline | Reason::Connection) && then == Then::Stand;
+        if let (Some(grace), true) = (grace, doubtful) {
+            if self.has(Bug::GraceKeepsLeading) {
+                self.keep_leading(grace);
+                return;
+            }
+            self.end_work(epoch, by, reason);
+            let (until, wake) = (self.now + grace, self.now);
+            self.enter(State::Reconnecting(Suspended { epoch, reason, until, wake, attempt: None }));
+            self.tell(What::Suspended { epoch, reason });
+            self.leader_is(None);
+            return;
+        }
+        self.end_work(epoch, by, reason);
+        self.tell(What::Lost { epoch, reason });
+        if self.leader() == Some(&self.who.id) {
+            self.leader_is(None);
+        }
+        self.stand_or_stop(then, self.now);
+    }
+
+    fn end_work(&mut self, epoch: crate::Epoch, by: Boot, reason: Reason) {
+        self.ending = Some(epoch);
+        self.outputs.push_back(Output::EndWork { epoch, by, why: Some(reason) });
+    }
+
+    /// The grace is over without a new leadership.
+    pub(super) fn grace_over(&mut self) {
+        let State::Reconnecting(suspended) = &self.state else { return };
+        let (epoch, reason) = (suspended.epoch, suspended.reason);
+        self.tell(What::Lost { epoch, reason });
+        self.stand_or_stop(Then::Stand, self.now);
+    }
+
+    fn keep_leading(&mut self, grace: std::time::Duration) {
+        if let State::Leader(leading) = &mut self.state {
+            leading.deadline = self.now + grace;
+            leading.stop_at = leading.deadline;
+            let (epoch, until) = (leading.grant.epoch, leading.deadline);
+            self.outputs.push_back(Output::Believe { epoch, until });
+        }
+    }
+
+    fn resurrect(&mut self, grant: Grant) {
+        if let State::Releasing(Letting { step: LettingStep::EndingWork, .. }) | State::Follower { .. } =
+            &self.state
+            && self.ending == Some(grant.epoch)
+        {
+            self.ending = None;
+            self.promote(grant);
+        }
+    }
+}
+
+/// Half-way between when the renewal was due and when the work must be told to stop.
+fn danger_at(renew_at: Boot, stop_at: Boot) -> Boot {
+    renew_at + stop_at.since(renew_at) / 2
+}

@@ -1,0 +1,415 @@
+//! One candidate in one election, as a state machine.
+//!
+//! ```text
+//!            Start                    granted                 Stop, StepDown, health, request
+//!  Stopped ────────▶ Follower ◀────▶ Acquiring ────▶ Leader ────────────────────────▶ Releasing
+//!     ▲                 ▲   denied,                    │ │                                │
+//!     │                 │   error      deadline, conflict│ session gone, deadline         │
+//!     │                 ├──────────────────────────────┘ ▼ (with a grace)                 │
+//!     │                 ├──────────────────────── Reconnecting                            │
+//!     └─────────────────┴─────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! The methods of [`Core`] are of four kinds:
+//! - *making*: [`Core::new`];
+//! - *input*: [`Core::handle`];
+//! - *output*, to be drained after each input: [`Core::poll_output`], [`Core::poll_timeout`];
+//! - *looking*, which changes nothing: all others.
+//!
+//! What the caller owes:
+//! - every call that comes out as an [`Output`] is made, is never dropped, and is answered under its [`Call`]
+//!   however late; that it took too long is noticed here;
+//! - after [`Output::EndWork`] the work is stopped and [`Input::WorkEnded`] follows;
+//! - `now` comes from one clock that counts suspend and does not go back.
+
+mod io;
+mod lead;
+mod part;
+mod stand;
+mod state;
+mod trouble;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeSet, VecDeque};
+
+pub use io::{Call, Input, Output};
+use state::{LettingStep, State};
+use trouble::Trouble;
+
+use crate::{
+    Boot, Bug, Candidate, CandidateId, Epoch, Error, ErrorKind, Event, Planted, Rng, Seen, Settings, Signal,
+    StateName, What,
+};
+
+/// Most calls of one election that may be unanswered at once. A store that swallows calls must not be fed
+/// more of them, nor may they pile up here.
+pub const CALLS_MAX: usize = 16;
+
+/// One candidate in one election. See the [module](self) for the contract.
+#[derive(Debug)]
+pub struct Core {
+    settings: Settings,
+    who: Candidate,
+    rng: Rng,
+    planted: Planted,
+    state: State,
+    now: Boot,
+    outputs: VecDeque<Output>,
+    last_call: u64,
+    attempt: u64,
+    unanswered: BTreeSet<Call>,
+    /// The highest epoch ever seen here.
+    floor: Epoch,
+    /// Who leads as far as the store showed; the outer `None` before anything was seen.
+    leader: Option<Option<CandidateId>>,
+    trouble: Trouble,
+    /// Not standing before then: stepped down, or told to stay away.
+    hold_off: Boot,
+    health_failures: u32,
+    /// `None` until the first result, where there is a health check.
+    healthy: Option<bool>,
+    /// The leadership whose work has been told to stop and has not yet reported its end.
+    ending: Option<Epoch>,
+    /// The leadership that we have asked to make room for us.
+    asked: Option<Epoch>,
+    /// Why the machine stopped by itself.
+    failure: Option<Error>,
+}
+
+impl Core {
+    /// A stopped candidate. The seed decides every random choice.
+    pub fn new(settings: Settings, who: Candidate, seed: u64) -> Core {
+        Core {
+            settings,
+            who,
+            rng: Rng::new(seed),
+            planted: Planted::default(),
+            state: State::Stopped,
+            now: Boot::default(),
+            outputs: VecDeque::new(),
+            last_call: 0,
+            attempt: 0,
+            unanswered: BTreeSet::new(),
+            floor: Epoch::ZERO,
+            leader: None,
+            trouble: Trouble::default(),
+            hold_off: Boot::default(),
+            health_failures: 0,
+            healthy: None,
+            ending: None,
+            asked: None,
+            failure: None,
+        }
+    }
+
+    /// With a known bug put back in.
+    #[cfg(feature = "plant")]
+    #[must_use]
+    pub fn with(mut self, planted: Planted) -> Core {
+        self.planted = planted;
+        self
+    }
+
+    /// Tells the machine something. Drain the outputs afterwards, and ask for the next time-out.
+    pub fn handle(&mut self, now: Boot, input: Input) {
+        // The clock does not go back; should a caller mix two readings up, the later one stays.
+        self.now = self.now.max(now);
+        // What time alone has ended is over before anything else is heard: an answer that comes after the
+        // deadline must find no leadership that it could prolong.
+        self.elapse();
+        self.take(input);
+        self.elapse();
+    }
+
+    /// The next thing to do; `None` when there is nothing more for now.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// When to call [`Core::handle`] with [`Input::Timeout`] if nothing else comes before.
+    pub fn poll_timeout(&self) -> Option<Boot> {
+        let due = match &self.state {
+            State::Stopped => Boot::FOREVER,
+            State::Follower { wake } => self.next_try(*wake),
+            State::Acquiring(attempt) => attempt.due(),
+            State::Leader(leading) => self.lead_due(leading),
+            State::Reconnecting(suspended) => {
+                let try_at = match &suspended.attempt {
+                    Some(attempt) => attempt.due(),
+                    None => self.next_try(suspended.wake),
+                };
+                suspended.until.min(try_at)
+            }
+            State::Releasing(letting) => match letting.step {
+                LettingStep::EndingWork => letting.deadline,
+                LettingStep::Writing { expires, .. } => expires,
+            },
+        };
+        (due != Boot::FOREVER).then_some(due)
+    }
+
+    /// The state, by name.
+    pub fn state(&self) -> StateName {
+        self.state.name()
+    }
+
+    /// The leadership held now and when belief in it ends; the caller compares with its clock.
+    pub fn leadership(&self) -> Option<(Epoch, Boot)> {
+        match &self.state {
+            State::Leader(leading) => Some((leading.grant.epoch, leading.deadline)),
+            _ => None,
+        }
+    }
+
+    /// Who leads as far as the store showed.
+    pub fn leader(&self) -> Option<&CandidateId> {
+        self.leader.as_ref().and_then(Option::as_ref)
+    }
+
+    /// The highest epoch seen in this election.
+    pub fn highest_epoch(&self) -> Epoch {
+        self.floor
+    }
+
+    /// Until when this candidate stays away, if it does.
+    pub fn in_cooldown(&self, now: Boot) -> Option<Boot> {
+        (now < self.hold_off).then_some(self.hold_off)
+    }
+
+    /// Stopped, with every call answered and every work ended: nothing more can come.
+    pub fn is_quiet(&self) -> bool {
+        matches!(self.state, State::Stopped) && self.unanswered.is_empty() && self.ending.is_none()
+    }
+
+    /// Calls that have not been answered.
+    pub fn calls_unanswered(&self) -> usize {
+        self.unanswered.len()
+    }
+
+    /// Why the machine stopped by itself, if it did.
+    pub fn failure(&self) -> Option<&Error> {
+        self.failure.as_ref()
+    }
+
+    /// The settings it was made with.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Who this is.
+    pub fn who(&self) -> &Candidate {
+        &self.who
+    }
+
+    fn take(&mut self, input: Input) {
+        match input {
+            Input::Start => self.start(),
+            Input::Stop => self.stop(),
+            Input::StepDown { to } => self.step_down(to),
+            Input::Timeout => {}
+            Input::Claimed(call, outcome) => {
+                self.answered(call);
+                self.claimed(call, outcome);
+            }
+            Input::Renewed(call, outcome) => {
+                self.answered(call);
+                self.renewed(call, outcome);
+            }
+            Input::Released(call, outcome) => {
+                self.answered(call);
+                self.released(call, outcome);
+            }
+            Input::Looked(call, result) => {
+                self.answered(call);
+                if let Ok(seen) = &result {
+                    self.note(seen);
+                }
+                self.looked(call, result);
+            }
+            Input::Requested(call, outcome) => {
+                self.answered(call);
+                self.request_answered(outcome);
+            }
+            Input::Signal(signal) => self.signal(signal),
+            Input::Health(ok) => self.health(ok),
+            Input::Validate => self.validate_now(),
+            Input::WorkEnded(epoch) => self.work_ended(epoch),
+        }
+    }
+
+    /// Does everything whose time has come.
+    fn elapse(&mut self) {
+        // Each round either changes the state or pushes a time into the future; the bound is there so that a
+        // mistake shows as a late timer, not as a hang.
+        for _ in 0..8 {
+            if self.poll_timeout().is_none_or(|due| due > self.now) {
+                return;
+            }
+            match &self.state {
+                State::Stopped => {}
+                State::Follower { .. } => self.begin_attempt(),
+                State::Acquiring(_) => self.attempt_due(),
+                State::Leader(_) => self.leader_due(),
+                State::Reconnecting(_) => self.reconnecting_due(),
+                State::Releasing(_) => self.releasing_due(),
+            }
+        }
+    }
+
+    fn start(&mut self) {
+        if matches!(self.state, State::Stopped) {
+            self.failure = None;
+            self.trouble.over();
+            self.enter(State::Follower { wake: self.now });
+        }
+    }
+
+    fn stop(&mut self) {
+        match &mut self.state {
+            State::Stopped => {}
+            State::Follower { .. } => self.halt(),
+            State::Acquiring(_) | State::Reconnecting(_) => {
+                // A grant in hand is given back; one that is still on its way is given back when it comes.
+                self.give_back_settling();
+                self.halt();
+            }
+            State::Leader(_) => self.let_go(state::Why::Chosen, state::Then::Stop, None),
+            State::Releasing(letting) => letting.then = state::Then::Stop,
+        }
+    }
+
+    fn step_down(&mut self, to: Option<CandidateId>) {
+        if matches!(self.state, State::Leader(_)) {
+            self.let_go(state::Why::Chosen, state::Then::Stand, to);
+        }
+    }
+
+    fn signal(&mut self, signal: Signal) {
+        match signal {
+            Signal::Changed(seen) => {
+                self.note(&seen);
+                self.changed(seen);
+            }
+            Signal::Requested(request) => self.asked_to(request),
+            Signal::Granted(grant) => self.granted_unasked(grant),
+            Signal::Doubt => self.doubt(),
+            Signal::Gone => self.session_gone(),
+            Signal::Restored => self.restored(),
+        }
+    }
+
+    fn health(&mut self, ok: bool) {
+        let Some(threshold) = self.settings.options().health_failures else { return };
+        if ok {
+            self.health_failures = 0;
+            self.healthy = Some(true);
+            return;
+        }
+        self.health_failures = self.health_failures.saturating_add(1);
+        if self.health_failures < threshold {
+            return;
+        }
+        self.healthy = Some(false);
+        if matches!(self.state, State::Leader(_)) {
+            self.let_go(state::Why::Lost(crate::Reason::Health), state::Then::Stand, None);
+        }
+    }
+
+    fn work_ended(&mut self, epoch: Epoch) {
+        if self.ending == Some(epoch) {
+            self.ending = None;
+            self.write_release(epoch);
+        }
+    }
+
+    /// Remembers what a look showed: the highest epoch, and who leads.
+    fn note(&mut self, seen: &Seen) {
+        if let Some(epoch) = seen.epoch {
+            self.floor = self.floor.max(epoch);
+        }
+        // What the store says of ourselves is old news: we announce our own leaderships when they start.
+        if !seen.is_held_by(&self.who) {
+            self.leader_is(seen.leader().cloned());
+        }
+    }
+
+    fn leader_is(&mut self, leader: Option<CandidateId>) {
+        if self.leader.as_ref() != Some(&leader) {
+            self.leader = Some(leader.clone());
+            self.tell(What::LeaderChanged { leader });
+        }
+    }
+
+    /// Whether anything but time keeps this candidate from standing.
+    fn may_stand(&self) -> bool {
+        let healthy = self.settings.options().health_failures.is_none() || self.healthy == Some(true);
+        healthy && self.ending.is_none() && self.unanswered.len() < CALLS_MAX
+    }
+
+    fn next_try(&self, wake: Boot) -> Boot {
+        if self.may_stand() { wake.max(self.hold_off) } else { Boot::FOREVER }
+    }
+
+    fn halt(&mut self) {
+        self.enter(State::Stopped);
+        self.tell(What::Stopped);
+    }
+
+    fn fail(&mut self, error: Error) {
+        self.tell(What::Error(error.clone()));
+        self.failure = Some(error);
+        self.halt();
+    }
+
+    /// An error that trying again can mend: when to try, or `None` after giving up, which stops the machine.
+    fn trouble(&mut self, error: Error) -> Option<Boot> {
+        let wake = self.trouble.another(self.now, &error, &self.settings, &mut self.rng);
+        if wake.is_some() {
+            self.tell(What::Error(error));
+            return wake;
+        }
+        let error = Error::new(
+            ErrorKind::GaveUp,
+            error.backend(),
+            "the retry strategy gave up; start again when the store is back",
+        )
+        .caused_by(error);
+        self.fail(error);
+        None
+    }
+
+    fn enter(&mut self, state: State) {
+        let from = self.state.name();
+        let to = state.name();
+        self.state = state;
+        if from != to {
+            self.tell(What::StateChanged { from, to });
+        }
+    }
+
+    fn tell(&mut self, what: What) {
+        self.outputs.push_back(Output::Event(Event { at: self.now, attempt: self.attempt, what }));
+    }
+
+    fn call(&mut self) -> Call {
+        self.last_call += 1;
+        let call = Call(self.last_call);
+        self.unanswered.insert(call);
+        call
+    }
+
+    fn answered(&mut self, call: Call) {
+        self.unanswered.remove(&call);
+    }
+
+    fn has(&self, bug: Bug) -> bool {
+        self.planted.has(bug)
+    }
+
+    fn timed_out(&self, what: &str) -> Error {
+        let limit = self.settings.timing().call_timeout();
+        Error::new(ErrorKind::TimedOut, "store", format!("no answer to {what} within {limit:?}"))
+    }
+}

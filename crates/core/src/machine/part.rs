@@ -1,0 +1,128 @@
+//! Letting go: the work stops, then the demotion hook ends, then the release is written; all before the deadline.
+
+use super::state::{Letting, LettingStep, State, Then, Why};
+use super::{Call, Core, Output};
+use crate::{Boot, Bug, CandidateId, Epoch, Outcome, Parting, Reason, What};
+
+impl Core {
+    /// Leader to Releasing. From here on this epoch is over, whatever a renewal still under way may answer.
+    pub(super) fn let_go(&mut self, why: Why, then: Then, reserve_for: Option<CandidateId>) {
+        let State::Leader(leading) = &self.state else { return };
+        let (grant, deadline) = (leading.grant.clone(), leading.deadline);
+        let epoch = grant.epoch;
+        let reason = match why {
+            Why::Chosen => None,
+            Why::Lost(reason) => Some(reason),
+        };
+        self.ending = Some(epoch);
+        self.outputs.push_back(Output::EndWork { epoch, by: deadline, why: reason });
+        let step = LettingStep::EndingWork;
+        self.enter(State::Releasing(Letting { grant, deadline, why, then, reserve_for, step }));
+        if self.has(Bug::ReleaseBeforeWorkEnds) {
+            self.write_release(epoch);
+        }
+    }
+
+    /// The work is over: write the release, if there is still time.
+    pub(super) fn write_release(&mut self, epoch: Epoch) {
+        let State::Releasing(letting) = &self.state else { return };
+        if letting.grant.epoch != epoch || !matches!(letting.step, LettingStep::EndingWork) {
+            return;
+        }
+        if self.now >= letting.deadline {
+            self.expired();
+            return;
+        }
+        let grant = letting.grant.clone();
+        // Stepping down and stopping differ: who stops comes back when started again.
+        let stepped_down = letting.then == Then::Stand && letting.why.is_step_down();
+        let cooldown = self.settings.options().cooldown.filter(|_| stepped_down);
+        let parting = Parting { reserve_for: letting.reserve_for.clone(), cooldown };
+        let expires = self.now + self.settings.timing().call_timeout();
+        let call = self.call();
+        self.outputs.push_back(Output::Release(call, grant, parting));
+        if let State::Releasing(letting) = &mut self.state {
+            letting.step = LettingStep::Writing { call, expires };
+        }
+    }
+
+    pub(super) fn released(&mut self, call: Call, outcome: Outcome<()>) {
+        let State::Releasing(letting) = &self.state else {
+            // Giving back a grant that was not led on: if it failed, the record runs out by itself.
+            return;
+        };
+        if !matches!(letting.step, LettingStep::Writing { call: writing, .. } if writing == call) {
+            return;
+        }
+        match outcome {
+            Outcome::Held(()) => self.gone(true),
+            Outcome::Denied(seen) => {
+                // Not ours any more: there was nothing to release.
+                self.note(&seen);
+                self.gone(false);
+            }
+            Outcome::Unknown(error) | Outcome::Refused(error) => {
+                self.tell(What::Error(error));
+                self.gone(false);
+            }
+        }
+    }
+
+    pub(super) fn releasing_due(&mut self) {
+        let State::Releasing(letting) = &self.state else { return };
+        match letting.step {
+            LettingStep::EndingWork => self.expired(),
+            LettingStep::Writing { .. } => {
+                let error = self.timed_out("the release");
+                self.tell(What::Error(error));
+                self.gone(false);
+            }
+        }
+    }
+
+    /// The work did not end in time: nothing may be written any more.
+    fn expired(&mut self) {
+        let State::Releasing(letting) = &self.state else { return };
+        let (epoch, why, then) = (letting.grant.epoch, letting.why, letting.then);
+        let reason = match why {
+            Why::Lost(reason) => reason,
+            Why::Chosen => Reason::Deadline,
+        };
+        self.tell(What::Lost { epoch, reason });
+        self.after_letting_go(why, then);
+    }
+
+    /// The release was written, or it is as good as it gets.
+    fn gone(&mut self, confirmed: bool) {
+        let State::Releasing(letting) = &self.state else { return };
+        let (epoch, why, then) = (letting.grant.epoch, letting.why, letting.then);
+        match why {
+            Why::Chosen => self.tell(What::Released { epoch, confirmed }),
+            Why::Lost(reason) => self.tell(What::Lost { epoch, reason }),
+        }
+        self.after_letting_go(why, then);
+    }
+
+    fn after_letting_go(&mut self, why: Why, then: Then) {
+        if self.leader() == Some(&self.who.id) {
+            self.leader_is(None);
+        }
+        // Whoever let go makes room: else the quickest to claim would be the one that just stepped down.
+        let away = match why {
+            why if why.is_step_down() => self.settings.hold_off(),
+            Why::Lost(Reason::Health | Reason::Preempted) => self.settings.timing().retry(),
+            Why::Chosen | Why::Lost(_) => std::time::Duration::ZERO,
+        };
+        self.hold_off = self.hold_off.max(self.now + away);
+        self.stand_or_stop(then, self.now);
+    }
+
+    /// After a leadership: stand again, if that is wanted.
+    pub(super) fn stand_or_stop(&mut self, then: Then, wake: Boot) {
+        if then == Then::Stop || !self.settings.options().auto_reacquire {
+            self.halt();
+        } else {
+            self.enter(State::Follower { wake });
+        }
+    }
+}

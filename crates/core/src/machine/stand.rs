@@ -1,0 +1,366 @@
+//! Standing: waiting for a chance, trying, and finding out what became of the try.
+
+use super::state::{Attempt, State, Step};
+use super::{Call, Core, Output};
+use crate::{Ask, Bid, Boot, Bug, Error, ErrorKind, Grant, Outcome, Parting, Proof, Request, Seen, What};
+
+/// After a denial that names no time to wait for, and the shortest pause after any: a store that denies and
+/// says "now" must not be asked in a loop.
+const DENIED_PAUSE: std::time::Duration = std::time::Duration::from_millis(5);
+
+/// How often one attempt may claim a record that already names us, before it counts as an error.
+const CLAIMS_PER_ATTEMPT: u8 = 3;
+
+impl Core {
+    /// Follower to Acquiring, or a try within the reconnect grace.
+    pub(super) fn begin_attempt(&mut self) {
+        self.attempt += 1;
+        let attempt = self.claim();
+        match &mut self.state {
+            State::Reconnecting(suspended) => suspended.attempt = Some(attempt),
+            _ => self.enter(State::Acquiring(attempt)),
+        }
+    }
+
+    fn claim(&mut self) -> Attempt {
+        let options = self.settings.options();
+        let bid = Bid {
+            who: self.who.clone(),
+            ttl: self.settings.timing().ttl(),
+            floor: self.floor,
+            priority: options.priority,
+            metadata: options.metadata.clone(),
+            cooldown: options.cooldown,
+            danger_reclaim: options.danger_reclaim,
+            sent: self.now,
+        };
+        let call = self.call();
+        self.outputs.push_back(Output::Claim(call, bid));
+        let expires = self.now + self.settings.timing().call_timeout();
+        Attempt { claim: call, floor: self.floor, claims: 1, step: Step::Claiming { expires } }
+    }
+
+    pub(super) fn attempt_due(&mut self) {
+        let Some(attempt) = self.attempt_mut() else { return };
+        match &attempt.step {
+            Step::Claiming { .. } => {
+                let error = self.timed_out("the claim");
+                self.resolve(error);
+            }
+            Step::Looking { .. } => {
+                let error = self.timed_out("the look after a claim");
+                self.attempt_failed(error);
+            }
+            Step::Settling { grant, .. } => {
+                let grant = grant.clone();
+                self.promote(grant);
+            }
+        }
+    }
+
+    pub(super) fn claimed(&mut self, call: Call, outcome: Outcome<Grant>) {
+        let current =
+            self.attempt_mut().is_some_and(|a| a.claim == call && !matches!(a.step, Step::Settling { .. }));
+        if !current {
+            // Nobody waits for this answer any more. If it brought the lead, that is a record in our name that
+            // we do not act on: others would wait for it in vain.
+            if let Outcome::Held(grant) = outcome
+                && !self.acts_on(&grant)
+                && !self.has(Bug::LateClaimIgnored)
+            {
+                self.give_back(grant);
+            }
+            return;
+        }
+        let claiming = self.attempt_mut().is_some_and(|a| matches!(a.step, Step::Claiming { .. }));
+        match outcome {
+            Outcome::Held(grant) => self.granted(grant),
+            Outcome::Denied(seen) => {
+                self.note(&seen);
+                self.denied(seen);
+            }
+            Outcome::Unknown(error) if claiming => self.resolve(error),
+            // Already looking: the look decides.
+            Outcome::Unknown(_) => {}
+            Outcome::Refused(error) => self.refused(error),
+        }
+    }
+
+    pub(super) fn granted_unasked(&mut self, grant: Grant) {
+        let standing = match &self.state {
+            State::Follower { .. } | State::Acquiring(_) => true,
+            State::Reconnecting(_) => true,
+            State::Stopped | State::Leader(_) | State::Releasing(_) => false,
+        };
+        if standing && self.may_stand() && self.now >= self.hold_off {
+            self.granted(grant);
+        } else {
+            self.give_back(grant);
+        }
+    }
+
+    fn granted(&mut self, grant: Grant) {
+        // A store must never issue a number twice, and a grant that others have already overtaken is worth
+        // nothing: trust neither, give it back.
+        let issued_before = self.attempt_mut().is_some_and(|attempt| grant.epoch <= attempt.floor);
+        if issued_before || grant.epoch < self.floor {
+            let sentence = format!("epoch {} was granted, which is not above those before it", grant.epoch);
+            self.give_back(grant);
+            self.attempt_failed(Error::new(ErrorKind::Unavailable, "store", sentence));
+            return;
+        }
+        self.trouble.over();
+        self.floor = grant.epoch;
+        let settle = self.settings.options().settle;
+        if grant.after_crash && !settle.is_zero() {
+            let until = self.now + settle;
+            if let Some(attempt) = self.attempt_mut() {
+                attempt.step = Step::Settling { grant, until };
+                return;
+            }
+        }
+        self.promote(grant);
+    }
+
+    /// The claim's outcome is unknown: never a "no", so look.
+    fn resolve(&mut self, error: Error) {
+        self.tell(What::Error(error));
+        if self.unanswered.len() >= super::CALLS_MAX {
+            let error = Error::new(ErrorKind::Unavailable, "store", "the store answers nothing any more");
+            self.attempt_failed(error);
+            return;
+        }
+        let call = self.call();
+        self.outputs.push_back(Output::Look(call));
+        let expires = self.now + self.settings.timing().call_timeout();
+        if let Some(attempt) = self.attempt_mut() {
+            attempt.step = Step::Looking { call, expires };
+        }
+    }
+
+    /// The answer to the look of an attempt.
+    pub(super) fn attempt_looked(&mut self, result: Result<Seen, Error>) {
+        match result {
+            Ok(seen) if seen.is_held_by(&self.who) => self.claim_again(),
+            Ok(seen) => {
+                // The claim may still land; its answer will be read then. Until that is settled this counts
+                // as an error: it is the store that is slow, not somebody who is in the way.
+                let error = Error::new(ErrorKind::TimedOut, "store", "the claim got no answer and no lead");
+                let Some(wake) = self.trouble(error) else { return };
+                self.wait(wake.max(self.wake_for(&seen)));
+            }
+            Err(error) if !error.is_retryable() => self.refused(error),
+            Err(error) => self.attempt_failed(error),
+        }
+    }
+
+    /// The record names us, and we do not lead: an earlier claim, or an earlier leadership, of this very
+    /// start. Nobody else may act on it, so it is ours to replace, under a new epoch.
+    fn claim_again(&mut self) {
+        let claims = self.attempt_mut().map_or(0, |attempt| attempt.claims);
+        if claims >= CLAIMS_PER_ATTEMPT {
+            let error =
+                Error::new(ErrorKind::Unavailable, "store", "the record names us, and claiming it fails");
+            self.attempt_failed(error);
+            return;
+        }
+        let again = Attempt { claims: claims + 1, ..self.claim() };
+        if let Some(slot) = self.attempt_mut() {
+            *slot = again;
+        }
+    }
+
+    fn denied(&mut self, seen: Seen) {
+        if seen.is_held_by(&self.who) && self.may_stand() {
+            self.claim_again();
+            return;
+        }
+        if !self.has(Bug::DenialIsFailure) {
+            self.trouble.over();
+        }
+        if let Some(span) = seen.cooldown {
+            self.hold_off = self.hold_off.max(self.now + span);
+        }
+        self.tell(What::AcquireFailed { holder: seen.holder.as_ref().map(|holder| holder.id.clone()) });
+        if let State::Reconnecting(_) = self.state
+            && seen.leader().is_some()
+        {
+            // Somebody else leads: there is nothing to come back to.
+            self.grace_over();
+            return;
+        }
+        let mut wake = self.wake_for(&seen).max(self.now + DENIED_PAUSE);
+        if self.has(Bug::DenialIsFailure) {
+            let error = Error::new(ErrorKind::Unavailable, "store", "denied");
+            wake = self
+                .trouble
+                .another(self.now, &error, &self.settings, &mut self.rng)
+                .unwrap_or(wake)
+                .max(wake);
+        }
+        self.wait(wake);
+        self.ask_for_room(&seen);
+    }
+
+    fn refused(&mut self, error: Error) {
+        if let State::Reconnecting(suspended) = &self.state {
+            let (epoch, reason) = (suspended.epoch, suspended.reason);
+            self.tell(What::Lost { epoch, reason });
+        }
+        self.fail(error);
+    }
+
+    pub(super) fn attempt_failed(&mut self, error: Error) {
+        let Some(wake) = self.trouble(error) else { return };
+        self.wait(wake);
+    }
+
+    /// Ends the attempt and waits.
+    fn wait(&mut self, wake: Boot) {
+        match &mut self.state {
+            State::Reconnecting(suspended) => {
+                suspended.attempt = None;
+                suspended.wake = wake;
+            }
+            _ => self.enter(State::Follower { wake }),
+        }
+    }
+
+    /// When to try, given what was seen: at the end of what is in the way, or after the retry interval where
+    /// only a change can tell.
+    fn wake_for(&self, seen: &Seen) -> Boot {
+        match (seen.free_at, seen.proof) {
+            (Some(_), _) if seen.reserved_for.as_ref() == Some(&self.who.id) => self.now,
+            (Some(free_at), _) => free_at,
+            (None, Proof::Released | Proof::Absent | Proof::Dead) => self.now,
+            (None, Proof::Record | Proof::Alive) => self.now + self.settings.timing().retry(),
+        }
+    }
+
+    /// The record changed while we do not lead.
+    pub(super) fn changed(&mut self, seen: Seen) {
+        match &mut self.state {
+            State::Stopped => self.disown(&seen),
+            State::Follower { .. } => {
+                // A change notice ends back-off and breaker alike: the store is alive.
+                self.trouble.over();
+                if seen.is_held_by(&self.who) && !self.may_stand() {
+                    self.disown(&seen);
+                }
+                let wake = if seen.is_held_by(&self.who) { self.now } else { self.wake_for(&seen) };
+                self.state = State::Follower { wake };
+                self.ask_for_room(&seen);
+            }
+            State::Reconnecting(suspended) if suspended.attempt.is_none() => {
+                if seen.is_held_by(&self.who) || seen.leader().is_none() {
+                    suspended.wake = self.now;
+                } else {
+                    self.grace_over();
+                }
+            }
+            State::Leader(_) => self.leader_saw(&seen),
+            // The answer to the call under way will tell.
+            State::Acquiring(_) | State::Reconnecting(_) | State::Releasing(_) => {}
+        }
+    }
+
+    /// A record that names this very start while it neither leads nor may stand: let go of it.
+    fn disown(&mut self, seen: &Seen) {
+        let (true, Some(epoch)) = (seen.is_held_by(&self.who), seen.epoch) else { return };
+        if self.ending.is_some() || self.unanswered.len() >= super::CALLS_MAX {
+            return;
+        }
+        let ttl = seen.ttl.unwrap_or(self.settings.timing().ttl());
+        let incarnation = self.who.incarnation;
+        self.give_back(Grant { epoch, incarnation, ttl, counted_from: self.now, after_crash: false });
+    }
+
+    /// Whether this very grant is the one in use, so that a second answer that brings it changes nothing.
+    fn acts_on(&mut self, grant: &Grant) -> bool {
+        match &self.state {
+            State::Leader(leading) => leading.grant.epoch == grant.epoch,
+            State::Releasing(letting) => letting.grant.epoch == grant.epoch,
+            State::Acquiring(Attempt { step: Step::Settling { grant: held, .. }, .. }) => {
+                held.epoch == grant.epoch
+            }
+            _ => false,
+        }
+    }
+
+    /// Gives back what an attempt was granted and has not begun to lead on.
+    pub(super) fn give_back_settling(&mut self) {
+        if let Some(Attempt { step: Step::Settling { grant, .. }, .. }) = self.attempt_mut() {
+            let grant = grant.clone();
+            self.give_back(grant);
+        }
+    }
+
+    /// Releases, by compare-and-set, a grant that we do not lead on.
+    pub(super) fn give_back(&mut self, grant: Grant) {
+        let call = self.call();
+        self.outputs.push_back(Output::Release(call, grant, Parting::default()));
+    }
+
+    /// With a higher priority than the leader's, and the wish to use it: ask once per leadership.
+    fn ask_for_room(&mut self, seen: &Seen) {
+        let options = self.settings.options();
+        let (Some(epoch), Some(theirs), Some(_)) = (seen.epoch, seen.priority, seen.leader()) else { return };
+        let wanted = options.preempt && options.priority > theirs && self.asked != Some(epoch);
+        let foreign = seen.holder.as_ref().is_none_or(|holder| holder.incarnation.is_none());
+        if !wanted || foreign || !self.may_stand() || self.now < self.hold_off {
+            return;
+        }
+        let what = Ask::Preempt { by: self.who.id.clone(), priority: options.priority };
+        self.asked = Some(epoch);
+        let call = self.call();
+        self.outputs.push_back(Output::Request(call, Request { epoch, what }));
+    }
+
+    pub(super) fn request_answered(&mut self, outcome: Outcome<()>) {
+        match outcome {
+            Outcome::Held(()) => {}
+            Outcome::Denied(seen) => self.note(&seen),
+            Outcome::Unknown(error) => {
+                self.asked = None;
+                self.tell(What::Error(error));
+            }
+            Outcome::Refused(error) => self.tell(What::Error(error)),
+        }
+    }
+
+    pub(super) fn restored(&mut self) {
+        match &mut self.state {
+            State::Follower { .. } => {
+                self.trouble.over();
+                self.state = State::Follower { wake: self.now };
+            }
+            State::Reconnecting(suspended) => suspended.wake = self.now,
+            State::Leader(_) => self.renew_soon(),
+            State::Stopped | State::Acquiring(_) | State::Releasing(_) => {}
+        }
+        if let State::Leader(leading) = &mut self.state {
+            leading.doubt_since = None;
+        }
+    }
+
+    pub(super) fn reconnecting_due(&mut self) {
+        let State::Reconnecting(suspended) = &self.state else { return };
+        if self.now >= suspended.until {
+            self.give_back_settling();
+            self.grace_over();
+        } else if suspended.attempt.is_some() {
+            self.attempt_due();
+        } else {
+            self.begin_attempt();
+        }
+    }
+
+    /// The attempt under way, in whichever state has one.
+    pub(super) fn attempt_mut(&mut self) -> Option<&mut Attempt> {
+        match &mut self.state {
+            State::Acquiring(attempt) => Some(attempt),
+            State::Reconnecting(suspended) => suspended.attempt.as_mut(),
+            State::Stopped | State::Follower { .. } | State::Leader(_) | State::Releasing(_) => None,
+        }
+    }
+}

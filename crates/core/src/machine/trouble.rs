@@ -1,0 +1,44 @@
+//! Errors in a row: how many, since when, and how long to wait now.
+
+use std::time::Duration;
+
+use crate::{Boot, Error, RETRY_MAX, RetryContext, Rng, Settings};
+
+/// A row of errors without an answer in between. Denials do not come here.
+#[derive(Debug, Default)]
+pub(super) struct Trouble {
+    errors: u32,
+    since: Option<Boot>,
+    previous: Option<Duration>,
+}
+
+impl Trouble {
+    /// One more error: when to try again, or `None` to give up.
+    pub(super) fn another(
+        &mut self,
+        now: Boot,
+        error: &Error,
+        settings: &Settings,
+        rng: &mut Rng,
+    ) -> Option<Boot> {
+        self.errors = self.errors.saturating_add(1);
+        let since = *self.since.get_or_insert(now);
+        let context = RetryContext {
+            attempt: self.errors,
+            elapsed: now.since(since),
+            previous: self.previous,
+            last_error: error,
+        };
+        let options = settings.options();
+        // A pause of nothing would be a hot loop against a store that is already in trouble.
+        let pause = options.strategy.next_delay(&context, rng)?.clamp(Duration::from_millis(1), RETRY_MAX);
+        self.previous = Some(pause);
+        let open = options.breaker.and_then(|breaker| breaker.open_until(self.errors, now));
+        Some(open.map_or(now + pause, |open| open.max(now + pause)))
+    }
+
+    /// The store answered, or announced a change: the row is over.
+    pub(super) fn over(&mut self) {
+        *self = Trouble::default();
+    }
+}

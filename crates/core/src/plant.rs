@@ -1,0 +1,103 @@
+//! Known bugs that can be put back in.
+//!
+//! A checker that has never caught anything proves nothing. Each of these is a mistake that some election in
+//! use has made; the simulator plants them one at a time and must catch every one. Without the feature
+//! `plant` nothing can be planted, and the questions below are the constant `false`.
+
+/// A mistake, and what it breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Bug {
+    /// The deadline counts from the answer instead of from the request.
+    DeadlineFromAnswer,
+    /// Failed renewals are counted, and the deadline does not exist: a hung call never counts.
+    FailureCountInsteadOfDeadline,
+    /// A renewal that succeeds after the work was told to stop brings the leadership back.
+    ResumeAfterStop,
+    /// The record is released while the work is still stopping.
+    ReleaseBeforeWorkEnds,
+    /// A conflict on renewal is taken for a passing error.
+    ConflictIsTransient,
+    /// A denial counts as a failure: followers back off while all is well.
+    DenialIsFailure,
+    /// The late answer of a claim is thrown away.
+    LateClaimIgnored,
+    /// The reconnect grace keeps the old leadership alive.
+    GraceKeepsLeading,
+    /// The clock behind the deadline stands still while the machine sleeps.
+    ClockStopsInSuspend,
+    /// Expiry is judged by comparing one's own wall clock with the record's.
+    WallClockExpiry,
+    /// The follower uses its own ttl instead of the one in the record.
+    OwnTtlForRecord,
+    /// A record that was seen and then vanished is free at once.
+    VanishedIsFree,
+    /// What was observed before a rollback or a reconnect is still trusted.
+    ObservationKeptOverRollback,
+    /// The time of an observation is taken before the read instead of after it.
+    SeenBeforeRead,
+    /// A request counts as a renewal.
+    RequestCountsAsRenewal,
+    /// Release writes without comparing.
+    BlindRelease,
+    /// Renewal writes without comparing.
+    BlindRenew,
+    /// A record with our id is ours, whichever start of us wrote it.
+    SameIdIsMe,
+    /// Epochs start at one again when the record is gone.
+    EpochResetOnDelete,
+    /// The margin is not subtracted.
+    NoMargin,
+}
+
+impl Bug {
+    /// All of them.
+    pub const ALL: [Bug; 20] = [
+        Bug::DeadlineFromAnswer,
+        Bug::FailureCountInsteadOfDeadline,
+        Bug::ResumeAfterStop,
+        Bug::ReleaseBeforeWorkEnds,
+        Bug::ConflictIsTransient,
+        Bug::DenialIsFailure,
+        Bug::LateClaimIgnored,
+        Bug::GraceKeepsLeading,
+        Bug::ClockStopsInSuspend,
+        Bug::WallClockExpiry,
+        Bug::OwnTtlForRecord,
+        Bug::VanishedIsFree,
+        Bug::ObservationKeptOverRollback,
+        Bug::SeenBeforeRead,
+        Bug::RequestCountsAsRenewal,
+        Bug::BlindRelease,
+        Bug::BlindRenew,
+        Bug::SameIdIsMe,
+        Bug::EpochResetOnDelete,
+        Bug::NoMargin,
+    ];
+}
+
+/// Which bug is in, if any.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Planted {
+    #[cfg(feature = "plant")]
+    bug: Option<Bug>,
+}
+
+impl Planted {
+    /// With this bug in.
+    #[cfg(feature = "plant")]
+    pub fn with(bug: Bug) -> Planted {
+        Planted { bug: Some(bug) }
+    }
+
+    /// Whether this one is in.
+    #[inline]
+    pub fn has(&self, bug: Bug) -> bool {
+        #[cfg(feature = "plant")]
+        return self.bug == Some(bug);
+        #[cfg(not(feature = "plant"))]
+        {
+            let _ = bug;
+            false
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What the settings mean in seconds: the bounds that `explain` prints and the simulator holds us to.
+
+use std::time::Duration;
+
+use crate::Settings;
+
+/// From the settings, the instants of a lease and the bounds on everything that can go wrong.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Timeline {
+    /// The next renewal leaves, counted from the last one that was confirmed.
+    pub renew: Duration,
+    /// The work is told to stop, if nothing was confirmed since.
+    pub stop: Duration,
+    /// The work is killed, where it is a process.
+    pub kill: Duration,
+    /// Belief ends.
+    pub deadline: Duration,
+    /// The earliest takeover by somebody who saw the last renewal at once.
+    pub takeover: Duration,
+    /// After a release: the next leader, on a store that announces changes, is one claim away.
+    pub handover: Duration,
+    /// After the leader's death, with a store that works: until somebody leads again.
+    pub failover: Duration,
+    /// After any combination of faults has stopped: until somebody leads again.
+    pub recovery: Duration,
+    /// By how much a follower's clock may run faster than the leader's.
+    pub clock_rate: f64,
+    /// How slow the store may become before the leader loses.
+    pub latency: Duration,
+}
+
+impl Timeline {
+    /// Computes it.
+    pub fn new(settings: &Settings) -> Timeline {
+        let timing = settings.timing();
+        let options = settings.options();
+        let deadline = timing.belief(timing.ttl());
+        let stop = deadline.saturating_sub(timing.stop_lead());
+        let call = timing.call_timeout();
+        // A record may be seen as late as one call after it was written, and the claim that replaces it
+        // takes another.
+        let failover = timing.ttl() + call * 2 + options.settle;
+        // An attempt that was under way when the faults stopped runs into its time-out, and its look
+        // into another; then comes the longest pause that errors can have earned.
+        let pause = options.strategy.longest().max(options.breaker.map_or(Duration::ZERO, |b| b.open_for));
+        let away = pause.max(settings.hold_off()).max(timing.retry());
+        let recovery = failover + call * 2 + away + options.reconnect_grace.unwrap_or_default();
+        Timeline {
+            renew: timing.renew(),
+            stop,
+            kill: stop + timing.work_grace(),
+            deadline,
+            takeover: timing.ttl(),
+            handover: call,
+            failover,
+            recovery,
+            clock_rate: timing.ttl().as_secs_f64() / deadline.as_secs_f64() - 1.0,
+            latency: stop.saturating_sub(timing.renew()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_instants_of_a_lease_come_in_order() {
+        let line = Timeline::new(&Settings::default());
+        assert!(line.renew < line.stop && line.stop <= line.kill && line.kill <= line.deadline);
+        assert!(
+            line.deadline < line.takeover && line.takeover < line.failover && line.failover < line.recovery
+        );
+        assert_eq!(line.deadline, Duration::from_millis(13_500));
+        assert!((0.11..0.12).contains(&line.clock_rate));
+        assert_eq!(line.latency, Duration::from_millis(8_500));
+    }
+}

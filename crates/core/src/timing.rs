@@ -1,0 +1,259 @@
+//! Durations that are safe together.
+//!
+//! ```text
+//! sent            renew                 stop      deadline   sent + ttl
+//!  ├────────────────┼──────────────────────┼──────────┼──────────┤
+//!  │ call leaves    │ next renewal leaves  │ work is  │ belief   │ earliest takeover, on the
+//!  │                │                      │ told to  │ ends     │ taker's own clock, from when
+//!  │                │                      │ stop     │          │ it first saw the record
+//! ```
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::Boot;
+
+/// Shortest and longest lease. Below a tenth of a second a scheduler's hiccup ends leaderships; above a day
+/// a crashed leader's successor would be waiting for what somebody surely mistyped.
+pub const TTL_RANGE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(86_400));
+
+/// Between the end of the grace (KILL) and the deadline, where the work is a process: what the kernel needs to
+/// tear a process tree down.
+pub const KILL_LEAD: Duration = Duration::from_millis(50);
+
+/// Settings that would not be safe, or not make sense, and what to change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadSettings(String);
+
+impl BadSettings {
+    pub(crate) fn new(sentence: impl Into<String>) -> BadSettings {
+        BadSettings(sentence.into())
+    }
+}
+
+impl fmt::Display for BadSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BadSettings {}
+
+/// Lease, renewal, retry, margin and time-out, checked against each other: a `Timing` in hand is safe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    ttl: Duration,
+    renew: Duration,
+    retry: Duration,
+    margin: Duration,
+    call_timeout: Duration,
+    work_grace: Duration,
+}
+
+/// What a [`Timing`] is made from. `None` is derived from the ttl in the proportions of the defaults.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimingOptions {
+    /// How long a grant lasts without renewal.
+    pub ttl: Duration,
+    /// From one renewal to the next; a third of the ttl.
+    pub renew: Option<Duration>,
+    /// How long to wait before trying again where no change is announced; 2/15 of the ttl.
+    pub retry: Option<Duration>,
+    /// What the leader gives up of the ttl for safety; a tenth of the ttl.
+    pub margin: Option<Duration>,
+    /// When a call counts as unknown; three fifths of the renewal interval.
+    pub call_timeout: Option<Duration>,
+    /// What the work is given between being told to stop and being killed; nothing, for work that can be dropped.
+    pub work_grace: Duration,
+}
+
+impl Default for TimingOptions {
+    fn default() -> TimingOptions {
+        TimingOptions {
+            ttl: Duration::from_secs(15),
+            renew: None,
+            retry: None,
+            margin: None,
+            call_timeout: None,
+            work_grace: Duration::ZERO,
+        }
+    }
+}
+
+impl Timing {
+    /// Checks the options against each other.
+    pub fn new(options: &TimingOptions) -> Result<Timing, BadSettings> {
+        let ttl = options.ttl;
+        let (shortest, longest) = TTL_RANGE;
+        if ttl < shortest || ttl > longest {
+            return Err(BadSettings::new(format!(
+                "the ttl must be from {shortest:?} to 24h, and it is {ttl:?}"
+            )));
+        }
+        let renew = options.renew.unwrap_or(ttl / 3);
+        let timing = Timing {
+            ttl,
+            renew,
+            retry: options.retry.unwrap_or(ttl * 2 / 15),
+            margin: options.margin.unwrap_or(ttl / 10),
+            call_timeout: options.call_timeout.unwrap_or(renew * 3 / 5),
+            work_grace: options.work_grace,
+        };
+        timing.check()?;
+        Ok(timing)
+    }
+
+    fn check(&self) -> Result<(), BadSettings> {
+        let Timing { ttl, renew, retry, margin, call_timeout, work_grace } = *self;
+        let bad = |sentence: String| Err(BadSettings::new(sentence));
+        let shortest = Duration::from_millis(1);
+        for (name, value) in
+            [("renew interval", renew), ("retry interval", retry), ("call time-out", call_timeout)]
+        {
+            if value < shortest {
+                return bad(format!("the {name} must be at least 1ms, and it is {value:?}"));
+            }
+        }
+        if margin < ttl / 100 || margin > ttl / 2 {
+            return bad(format!(
+                "the margin must be from a hundredth to a half of the ttl ({:?} to {:?}), and it is {margin:?}: \
+                 it pays for clocks of different speed",
+                ttl / 100,
+                ttl / 2
+            ));
+        }
+        if renew > ttl / 3 {
+            return bad(format!(
+                "the renew interval must be at most a third of the ttl, so that one failed renewal is not the \
+                 end: lower it from {renew:?} to {:?}, or raise the ttl to {:?}",
+                ttl / 3,
+                renew * 3
+            ));
+        }
+        if retry > ttl {
+            return bad(format!(
+                "the retry interval must not be longer than the ttl ({ttl:?}): lower it from {retry:?}"
+            ));
+        }
+        if call_timeout > renew {
+            return bad(format!(
+                "the call time-out must not be longer than the renew interval ({renew:?}), so that a hung \
+                 renewal leaves time for another: lower it from {call_timeout:?}"
+            ));
+        }
+        let needed = renew + call_timeout + self.stop_lead() + margin;
+        if needed > ttl {
+            return bad(format!(
+                "a renewal that hangs for its time-out would already end the leadership: renew interval \
+                 {renew:?} + call time-out {call_timeout:?} + stopping the work {:?} + margin {margin:?} are \
+                 {needed:?}, and the ttl is {ttl:?}: shorten the grace ({work_grace:?}) or raise the ttl",
+                self.stop_lead()
+            ));
+        }
+        Ok(())
+    }
+
+    /// How long a grant lasts without renewal.
+    pub fn ttl(&self) -> Duration {
+        self.ttl
+    }
+
+    /// From one renewal to the next.
+    pub fn renew(&self) -> Duration {
+        self.renew
+    }
+
+    /// How long to wait before trying again where no change is announced.
+    pub fn retry(&self) -> Duration {
+        self.retry
+    }
+
+    /// What the leader gives up of the ttl for safety.
+    pub fn margin(&self) -> Duration {
+        self.margin
+    }
+
+    /// When a call counts as unknown.
+    pub fn call_timeout(&self) -> Duration {
+        self.call_timeout
+    }
+
+    /// What the work is given between being told to stop and being killed.
+    pub fn work_grace(&self) -> Duration {
+        self.work_grace
+    }
+
+    /// How long before the deadline the work is told to stop.
+    pub fn stop_lead(&self) -> Duration {
+        if self.work_grace.is_zero() { Duration::ZERO } else { self.work_grace + KILL_LEAD }
+    }
+
+    /// How long after the call a grant of `granted` is believed. A store that grants less than was asked
+    /// shortens it; one that grants more does not lengthen it.
+    pub fn belief(&self, granted: Duration) -> Duration {
+        granted.min(self.ttl).saturating_sub(self.margin)
+    }
+
+    /// When belief ends, for a call sent at `sent`.
+    pub fn deadline(&self, sent: Boot, granted: Duration) -> Boot {
+        sent + self.belief(granted)
+    }
+
+    /// How long a released record is kept for the candidate it was handed to: `min(ttl / 5, 1 s)`.
+    pub fn reservation(ttl: Duration) -> Duration {
+        (ttl / 5).min(Duration::from_secs(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn the_defaults_are_those_of_the_design() {
+        let timing = Timing::new(&TimingOptions::default()).unwrap();
+        assert_eq!((timing.ttl(), timing.renew(), timing.retry()), (ms(15_000), ms(5_000), ms(2_000)));
+        assert_eq!((timing.margin(), timing.call_timeout()), (ms(1_500), ms(3_000)));
+    }
+
+    #[test]
+    fn the_seeds_defaults_are_accepted() {
+        for (ttl, renew) in [(10_000, 3_000), (10_000, 1_000), (5_000, 1_000), (15_000, 5_000)] {
+            Timing::new(&TimingOptions { ttl: ms(ttl), renew: Some(ms(renew)), ..Default::default() })
+                .unwrap();
+        }
+    }
+
+    #[test]
+    fn unsafe_timings_are_refused_with_what_to_change() {
+        let base = TimingOptions { ttl: ms(3_000), ..Default::default() };
+        let cases = [
+            (TimingOptions { ttl: Duration::ZERO, ..base }, "ttl must be"),
+            (TimingOptions { ttl: Duration::MAX, ..base }, "ttl must be"),
+            (TimingOptions { renew: Some(ms(1_001)), ..base }, "a third of the ttl"),
+            (TimingOptions { renew: Some(Duration::ZERO), ..base }, "renew interval must be at least"),
+            (TimingOptions { retry: Some(ms(3_001)), ..base }, "retry interval"),
+            (TimingOptions { margin: Some(Duration::ZERO), ..base }, "margin"),
+            (TimingOptions { margin: Some(ms(1_600)), ..base }, "margin"),
+            (TimingOptions { call_timeout: Some(ms(1_500)), ..base }, "call time-out"),
+            (TimingOptions { work_grace: ms(2_000), ..base }, "shorten the grace"),
+            (TimingOptions { work_grace: Duration::from_secs(1 << 40), ..base }, "shorten the grace"),
+        ];
+        for (options, part) in cases {
+            let said = Timing::new(&options).unwrap_err().to_string();
+            assert!(said.contains(part), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_store_that_grants_less_shortens_belief_and_one_that_grants_more_does_not_lengthen_it() {
+        let timing = Timing::new(&TimingOptions::default()).unwrap();
+        assert_eq!(timing.belief(ms(20_000)), ms(13_500));
+        assert_eq!(timing.belief(ms(9_000)), ms(7_500));
+        assert_eq!(timing.belief(ms(1)), Duration::ZERO);
+    }
+}

@@ -1,0 +1,132 @@
+//! The commands, in one table: `help` prints it and [`dispatch`] looks things up in it.
+
+use crate::suggest::did_you_mean;
+use crate::{Problem, Verdict, bench, env, sim, test, tidy};
+
+struct Command {
+    name: &'static str,
+    synopsis: &'static str,
+    what: &'static str,
+    more: &'static str,
+    run: fn(&[String]) -> Result<Verdict, Problem>,
+}
+
+const COMMANDS: &[Command] = &[
+    Command {
+        name: "test",
+        synopsis: "test [--only NAME,…] [--list]",
+        what: "everything that has to hold: format, lints, tidy, all tests, simulator, docs",
+        more: "Runs on a machine that has nothing but Rust. A step that fails does not stop the others; what the\n\
+               machine cannot provide fails by name. The last line is `N passed, N failed`.\n\n\
+               --only NAME,…  run these steps and say at the end what was left out\n\
+               --list         print the steps and run nothing",
+        run: test::run,
+    },
+    Command {
+        name: "tidy",
+        synopsis: "tidy [--write]",
+        what: "the rules of the house: dependencies, unsafe code, sizes, generated tables",
+        more: "--write  bring the generated tables in the Markdown files up to date",
+        run: tidy::run,
+    },
+    Command {
+        name: "sim",
+        synopsis: "sim --seeds N [ARG…]",
+        what: "the simulator, optimised; arguments go to it as they are",
+        more: "`cargo xtask sim --help` is the simulator's own help.",
+        run: sim::run,
+    },
+    Command {
+        name: "bench",
+        synopsis: "bench [NAME…]",
+        what: "the benchmarks, all or those named",
+        more: "",
+        run: bench::run,
+    },
+    Command {
+        name: "env",
+        synopsis: "env",
+        what: "versions of what is used here, and what is missing",
+        more: "",
+        run: env::run,
+    },
+    Command {
+        name: "help",
+        synopsis: "help [COMMAND]",
+        what: "this page, or more about one command",
+        more: "",
+        run: help,
+    },
+];
+
+/// Runs the command that the arguments name.
+pub(crate) fn dispatch(args: &[String]) -> Result<Verdict, Problem> {
+    let Some((name, rest)) = args.split_first() else {
+        print!("{}", overview());
+        // Nothing was asked for, so nothing was done; a script that forgot the command should notice.
+        return Ok(Verdict::Bad);
+    };
+    if matches!(name.as_str(), "-h" | "--help") {
+        return help(rest);
+    }
+    let command = find(name)?;
+    // The simulator has options of its own, so its help is its own too.
+    if command.name != "sim" && rest.iter().any(|arg| matches!(arg.as_str(), "-h" | "--help")) {
+        print!("{}", page(command));
+        return Ok(Verdict::Good);
+    }
+    (command.run)(rest)
+}
+
+fn find(name: &str) -> Result<&'static Command, Problem> {
+    COMMANDS.iter().find(|command| command.name == name).ok_or_else(|| {
+        let hint = did_you_mean(name, COMMANDS.iter().map(|command| command.name));
+        format!("there is no command `{name}`{hint}; `cargo xtask help` lists them")
+    })
+}
+
+fn help(args: &[String]) -> Result<Verdict, Problem> {
+    match args {
+        [] => print!("{}", overview()),
+        [name, ..] => print!("{}", page(find(name)?)),
+    }
+    Ok(Verdict::Good)
+}
+
+fn overview() -> String {
+    let width = COMMANDS.iter().map(|command| command.synopsis.chars().count()).max().unwrap_or(0);
+    let mut text = String::from("What is done to the project rather than by it.\n\n");
+    for Command { synopsis, what, .. } in COMMANDS {
+        text += &format!("  cargo xtask {synopsis:width$}  {what}\n");
+    }
+    text += "\nBefore sending a change: `cargo xtask test`. While working on one part of it:\n\
+             `cargo xtask test --only core,tidy`; `cargo xtask test --list` has the names.\n";
+    text
+}
+
+fn page(command: &Command) -> String {
+    let more = if command.more.is_empty() { String::new() } else { format!("\n{}\n", command.more) };
+    format!("cargo xtask {}\n\n{}\n{more}", command.synopsis, command.what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_command_suggests_the_nearest() {
+        let problem = dispatch(&["tset".to_owned()]).unwrap_err();
+        assert!(problem.contains("did you mean `test`"), "{problem}");
+        let problem = dispatch(&["deploy-everything".to_owned()]).unwrap_err();
+        assert!(!problem.contains("did you mean"), "{problem}");
+    }
+
+    #[test]
+    fn every_command_is_in_the_overview_and_has_a_page() {
+        for command in COMMANDS {
+            assert!(overview().contains(command.synopsis));
+            assert!(page(command).contains(command.what));
+            assert!(command.synopsis.starts_with(command.name));
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! `cargo xtask test`: every step of the table, each judged on its own.
+//!
+//! A step that fails does not stop the next one, since a person who waits for the tests wants all that is
+//! wrong at once. Nothing passes by being absent: a package, a tool or a test program that is missing is a
+//! failure with its name. The last line is the sum.
+
+mod binaries;
+mod selection;
+mod steps;
+mod tally;
+
+use crate::metadata::Workspace;
+use crate::process::{Stopwatch, cargo, listen, run as run_to_end, say};
+use crate::terminal::{Paint, on_stdout, span};
+use crate::{Problem, Verdict, tidy};
+use binaries::Binaries;
+use selection::Selection;
+use std::time::Duration;
+use steps::{Action, Step};
+use tally::Tally;
+
+pub(crate) fn run(args: &[String]) -> Result<Verdict, Problem> {
+    let selection = Selection::parse(args)?;
+    let workspace = Workspace::load()?;
+    let steps = steps::all(&workspace);
+    if selection.list {
+        steps.iter().for_each(|step| println!("{:12} {}", step.name, step.what));
+        return Ok(Verdict::Good);
+    }
+    let (chosen, left_out) = selection.split(&steps)?;
+    let watch = Stopwatch::start();
+    let mut session = Session { workspace: &workspace, paint: on_stdout(), binaries: Binaries::default() };
+    let packages = if left_out.is_empty() { Vec::new() } else { tested_packages(&chosen) };
+    let results: Vec<Finished> = chosen.iter().map(|step| session.step(step, &packages)).collect();
+    Ok(session.summary(&results, &left_out, watch.took()))
+}
+
+/// The packages whose test programs are needed by these steps.
+fn tested_packages(steps: &[&Step]) -> Vec<String> {
+    let package = |step: &&Step| match &step.action {
+        Action::Tests { package } => Some(package.clone()),
+        _ => None,
+    };
+    steps.iter().filter_map(package).collect()
+}
+
+struct Session<'a> {
+    workspace: &'a Workspace,
+    paint: Paint,
+    binaries: Binaries,
+}
+
+struct Finished {
+    name: String,
+    tally: Tally,
+    took: Duration,
+}
+
+impl Session<'_> {
+    fn step(&mut self, step: &Step, packages: &[String]) -> Finished {
+        say(&self.paint.head(&format!("== {}: {} ==", step.name, step.what)));
+        let watch = Stopwatch::start();
+        let tally = self.attempt(step, packages).unwrap_or_else(|problem| {
+            say(&format!("{} {problem}", self.paint.bad(&format!("{} failed:", step.name))));
+            Tally::FAILED
+        });
+        let finished = Finished { name: step.name.clone(), tally, took: watch.took() };
+        say(&self.line(&finished));
+        finished
+    }
+
+    fn attempt(&mut self, step: &Step, packages: &[String]) -> Result<Tally, Problem> {
+        for tool in step.needs {
+            tool.find()?;
+        }
+        match &step.action {
+            Action::Tidy => tidy::check(false).map(Tally::of_verdict),
+            Action::Build => {
+                let present: Vec<&String> = packages.iter().filter(|name| self.workspace.has(name)).collect();
+                // A chosen package that is missing fails by its own step; here it would only stop the others.
+                if present.is_empty() && !packages.is_empty() {
+                    return Err("none of the chosen packages is in the workspace".to_owned());
+                }
+                self.binaries = Binaries::build(self.workspace, &present)?;
+                Ok(Tally::of_success(self.binaries.complete))
+            }
+            Action::Tests { package } => self.binaries.run(self.workspace.package(package)?),
+            Action::Cargo { package, args, env, counted } => {
+                if let Some(package) = package {
+                    self.workspace.package(package)?;
+                }
+                let mut cargo = cargo(&self.workspace.root);
+                cargo.args(*args).envs(env.iter().copied());
+                if !counted {
+                    return Ok(Tally::of_success(run_to_end(&mut cargo)?.success()));
+                }
+                let mut tally = Tally::default();
+                let status = listen(&mut cargo, |line| {
+                    say(line);
+                    tally.read(line);
+                })?;
+                Ok(tally.ended(status.success()))
+            }
+        }
+    }
+
+    fn line(&self, finished: &Finished) -> String {
+        let Finished { name, tally, took } = finished;
+        let word = if tally.failed == 0 { self.paint.good("ok    ") } else { self.paint.bad("FAILED") };
+        format!("{word} {name:12} {:34} {}", tally.to_string(), self.paint.faint(&span(*took)))
+    }
+
+    fn summary(&self, results: &[Finished], left_out: &[&str], took: Duration) -> Verdict {
+        say("");
+        say(&self.paint.head(&format!("== all of it, in {} ==", span(took))));
+        let mut sum = Tally::default();
+        for finished in results {
+            say(&self.line(finished));
+            sum.add(finished.tally);
+        }
+        if !left_out.is_empty() {
+            say(&format!("left out by --only: {}", left_out.join(", ")));
+        }
+        // Alone on its line, without colour: scripts look for it.
+        say(&format!("{} passed, {} failed", sum.passed, sum.failed));
+        if sum.failed == 0 { Verdict::Good } else { Verdict::Bad }
+    }
+}
