@@ -1,0 +1,44 @@
+//! Leader election on a directory that all candidates can reach.
+//!
+//! Owns what lies on disk:
+//!
+//! ```text
+//! DIR/<election>/              the election's name, or a prefix of it and a hash: `file_name`
+//!     41.json … 48.json        the lease: the highest number counts, the last eight stay: `Numbered`
+//!     history.7.json …         notes beside it, kept the same way
+//!     <incarnation>.alive      locked by the kernel while that incarnation lives: `Alive`
+//!     .tmp-…                   being written, or left by a crash and swept after ten minutes
+//!     foreign-…                what somebody put in a record's place, moved out of the way
+//! DIR/.seed-<election>         a plain file on its way to becoming `0.json`: `prepare`
+//! ```
+//!
+//! Assumes a file system with atomic, exclusive hard links, and for the proof of death a local one. There is no lock
+//! that one candidate could hold against another, so a candidate stopped at any instruction holds nobody up.
+
+mod directory;
+mod errors;
+pub mod go_duration;
+#[cfg(target_os = "linux")]
+mod inotify;
+mod liveness;
+mod local;
+mod names;
+#[cfg(not(target_os = "linux"))]
+mod no_queue;
+mod notify;
+mod numbered;
+#[cfg(test)]
+mod numbered_tests;
+#[cfg(test)]
+mod pauses;
+mod place;
+mod sweep;
+mod value;
+
+pub use liveness::{Alive, is_dead, sweep_dead};
+pub use local::{boot_id, is_local};
+pub use names::file_name;
+pub use notify::{Notice, Notices, Watches, death_shows, notices, polled_notices};
+pub use numbered::Numbered;
+pub use place::prepare;
+pub use value::{Found, NUMBER_MAX, RECORD_MAX_BYTES, Value, Version, Write};

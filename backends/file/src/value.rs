@@ -1,0 +1,62 @@
+//! What a register of numbered files holds, and how a write to it ends.
+//!
+//! Owns the words between [`crate::Numbered`] and its callers, and the bounds of a record. The bytes are opaque here.
+
+use bellwether_core::Error;
+
+use crate::directory::Identity;
+
+/// Longest record, in bytes: a hundred leaderships of history fit, and a reader never swallows a log file
+/// that was put in a record's place.
+pub const RECORD_MAX_BYTES: usize = 64 * 1024;
+/// Last number: far beyond a write a microsecond for a century, and the next one still fits everywhere.
+pub const NUMBER_MAX: u64 = (1 << 53) - 1;
+
+/// Which value: ordered by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Version {
+    pub(crate) number: u64,
+    pub(crate) identity: Identity,
+}
+
+impl Version {
+    /// The record's number, for humans and for tests.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+}
+
+/// The newest value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// What a write that replaces it must name.
+    pub version: Version,
+    /// What it says.
+    pub value: Value,
+    /// Whether its place in the sequence shows that its write succeeded. If not, records were deleted by hand, and an
+    /// earlier holder may still believe in one of them: take over by waiting only.
+    pub settled: bool,
+}
+
+/// What a record says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// Its bytes, complete as somebody wrote them.
+    Bytes(Vec<u8>),
+    /// More than [`RECORD_MAX_BYTES`]; not read.
+    Huge,
+    /// A directory, a symbolic link, a pipe: not read, not followed.
+    NotAFile,
+}
+
+/// How a write ended. An `Err` beside it means: certainly not written.
+#[derive(Clone, Debug)]
+#[must_use]
+pub enum Write {
+    /// Written, and on disk.
+    Done(Version),
+    /// The newest value was not what the caller replaced, or it is no longer what the caller wrote: look.
+    Conflict,
+    /// It may be written or not: look.
+    Unknown(Error),
+}

@@ -1,0 +1,86 @@
+//! Real processes that write without a pause are stopped and killed at whatever instruction they are: the others go on.
+
+mod support;
+
+use std::process::Command;
+use std::time::Duration;
+
+use bellwether_file::{Numbered, Value, Write};
+use support::{Process, Scratch, role};
+
+const ROUNDS: u64 = 40;
+
+#[test]
+fn a_writer_stopped_or_killed_anywhere_holds_nobody_up() {
+    if let Some(dir) = role() {
+        return count_for_ever(&dir);
+    }
+    let scratch = Scratch::new();
+    let start = || {
+        let mut child = Process::start(
+            "a_writer_stopped_or_killed_anywhere_holds_nobody_up",
+            scratch.path().to_str().unwrap(),
+        );
+        child.wait_for("counting");
+        child
+    };
+    let records = Numbered::new(scratch.path(), "");
+    let mut children = [start(), start()];
+    for round in 0..ROUNDS {
+        let victim = &mut children[(round % 2) as usize];
+        // Not a wait for anything: it spreads the moments at which the victim is caught.
+        std::thread::sleep(Duration::from_micros(round * 3571 % 4000));
+        signal("-STOP", victim);
+        goes_on(&records);
+        if round % 4 < 2 {
+            signal("-CONT", victim);
+        } else {
+            victim.kill();
+            goes_on(&records);
+            children[(round % 2) as usize] = start();
+        }
+    }
+}
+
+/// Whether twenty more values come, each one more than the last, whoever is stopped.
+fn goes_on(records: &Numbered) {
+    let first = number(records);
+    for _ in 0..5000 {
+        if number(records) >= first + 20 {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    panic!("stuck at {first}");
+}
+
+/// Values are their own numbers, so a lost or doubled update would show.
+fn number(records: &Numbered) -> u64 {
+    let Some(found) = records.load().unwrap() else { return 0 };
+    let Value::Bytes(bytes) = found.value else { panic!("{found:?}") };
+    let counted: u64 = std::str::from_utf8(&bytes).unwrap().parse().unwrap();
+    assert_eq!(counted, found.version.number());
+    assert!(found.settled);
+    counted
+}
+
+fn count_for_ever(dir: &str) {
+    let records = Numbered::new(dir, "");
+    println!("counting");
+    loop {
+        let now = number(&records);
+        let at = records.load().unwrap();
+        if at.as_ref().map_or(0, |found| found.version.number()) != now {
+            continue;
+        }
+        match records.write(at.map(|found| found.version), (now + 1).to_string().as_bytes()).unwrap() {
+            Write::Done(version) => assert_eq!(version.number(), now + 1),
+            Write::Conflict => {}
+            Write::Unknown(error) => panic!("{error}"),
+        }
+    }
+}
+
+fn signal(name: &str, process: &Process) {
+    assert!(Command::new("kill").args([name, &process.0.id().to_string()]).status().unwrap().success());
+}
