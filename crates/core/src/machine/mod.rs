@@ -358,6 +358,11 @@ impl Core {
     }
 
     fn fail(&mut self, error: Error) {
+        // Nothing will come back: what was suspended is lost, and those who wait for the end must hear it.
+        if let State::Reconnecting(suspended) = &self.state {
+            let (epoch, reason) = (suspended.epoch, suspended.reason);
+            self.tell(What::Lost { epoch, reason });
+        }
         self.tell(What::Error(error.clone()));
         self.failure = Some(error);
         self.halt();

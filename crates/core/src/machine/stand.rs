@@ -82,7 +82,7 @@ impl Core {
             Outcome::Unknown(error) if claiming => self.resolve(error),
             // Already looking: the look decides.
             Outcome::Unknown(_) => {}
-            Outcome::Refused(error) => self.refused(error),
+            Outcome::Refused(error) => self.fail(error),
         }
     }
 
@@ -149,7 +149,7 @@ impl Core {
                 let Some(wake) = self.trouble(error) else { return };
                 self.wait(wake.max(self.wake_for(&seen)));
             }
-            Err(error) if !error.is_retryable() => self.refused(error),
+            Err(error) if !error.is_retryable() => self.fail(error),
             Err(error) => self.attempt_failed(error),
         }
     }
@@ -200,14 +200,6 @@ impl Core {
         }
         self.wait(wake);
         self.ask_for_room(&seen);
-    }
-
-    fn refused(&mut self, error: Error) {
-        if let State::Reconnecting(suspended) = &self.state {
-            let (epoch, reason) = (suspended.epoch, suspended.reason);
-            self.tell(What::Lost { epoch, reason });
-        }
-        self.fail(error);
     }
 
     pub(super) fn attempt_failed(&mut self, error: Error) {

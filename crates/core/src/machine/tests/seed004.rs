@@ -195,3 +195,16 @@ fn an_error_while_reconnecting_is_tried_again_until_the_grace_ends() {
     script.at(1_050).granted(6);
     assert_eq!(script.heard(), "resumed e6");
 }
+
+#[test]
+fn giving_up_while_reconnecting_is_a_loss() {
+    let mut script = Script::leading(|options| {
+        graceful(options);
+        gives_up(options);
+    });
+    script.at(1_000).signal(Signal::Gone).work_ended(5).unknown().looked(released(5));
+    assert_eq!(
+        script.heard(),
+        "suspended e5 connection, error unavailable, lost e5 connection, error gave_up, stopped"
+    );
+}
