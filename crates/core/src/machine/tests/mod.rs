@@ -5,4 +5,7 @@
 
 mod script;
 
+mod seed000;
+mod seed002;
+mod seed003;
 mod seed004;

@@ -86,6 +86,11 @@ impl Script {
         self
     }
 
+    /// Goes on to the next timer.
+    pub(super) fn next(&mut self) -> &mut Script {
+        self.at(self.wakes().expect("it waits for an instant"))
+    }
+
     /// Lets time pass with nobody looking: a paused process.
     pub(super) fn pause_until(&mut self, ms: u64) -> &mut Script {
         self.now = boot(ms);
@@ -193,6 +198,11 @@ impl Script {
     /// The leadership, and until when it is believed.
     pub(super) fn leads(&self) -> Option<(u64, u64)> {
         self.core.leadership().map(|(epoch, deadline)| (epoch.get(), millis(deadline)))
+    }
+
+    /// How long until the next timer.
+    pub(super) fn waits(&self) -> Option<u64> {
+        self.wakes().map(|wakes| wakes - millis(self.now))
     }
 
     /// When the next timer is due.
