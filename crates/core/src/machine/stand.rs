@@ -338,7 +338,17 @@ impl Core {
         let State::Reconnecting(suspended) = &self.state else { return };
         if self.now >= suspended.until {
             self.give_back_settling();
+            let unfinished = match &mut self.state {
+                State::Reconnecting(suspended) => suspended.attempt.take(),
+                _ => None,
+            };
             self.grace_over();
+            // A claim under way is not raced by a second one: it goes on as that of a follower.
+            if let (State::Follower { .. }, Some(attempt)) = (&self.state, unfinished)
+                && !matches!(attempt.step, Step::Settling { .. })
+            {
+                self.enter(State::Acquiring(attempt));
+            }
         } else if suspended.attempt.is_some() {
             self.attempt_due();
         } else {

@@ -92,6 +92,18 @@ fn at_most_one_attempt_is_under_way_while_the_store_is_silent() {
     }
 }
 
+#[test]
+fn at_most_one_attempt_is_under_way_when_the_reconnect_grace_ends() {
+    let mut script = Script::leading(|options| options.reconnect_grace = Some(ms(1_000)));
+    script.signal(Signal::Gone).work_ended(5);
+    assert_eq!(script.calls(Kind::Claim), 2);
+    script.at(1_000);
+    assert_eq!((script.state(), script.calls(Kind::Claim)), ("acquiring", 2));
+    script.told();
+    script.granted(6);
+    assert_eq!(script.heard(), "acquired e6");
+}
+
 /// 50 ms doubling up to 5 s, and 30 s from the tenth error in a row.
 #[test]
 fn errors_back_off_and_the_tenth_opens_the_breaker() {
