@@ -5,7 +5,13 @@
 
 mod script;
 
+mod bounds;
+mod late;
+mod letting_go;
+mod requests;
+mod rules;
 mod seed000;
 mod seed002;
 mod seed003;
 mod seed004;
+mod settle;
