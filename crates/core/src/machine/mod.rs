@@ -329,8 +329,10 @@ impl Core {
         if let Some(epoch) = seen.epoch {
             self.floor = self.floor.max(epoch);
         }
-        // What the store says of ourselves is old news: we announce our own leaderships when they start.
-        if !seen.is_held_by(&self.who) {
+        // What the store says of ourselves is old news: we announce our own leaderships when they start. So is
+        // what it says of the time before the present one.
+        let old = self.leadership().is_some_and(|(ours, _)| seen.epoch.is_none_or(|theirs| theirs <= ours));
+        if !seen.is_held_by(&self.who) && !old {
             self.leader_is(seen.leader().cloned());
         }
     }

@@ -102,3 +102,15 @@ fn a_record_in_our_name_shown_again_and_again_is_not_released_without_end() {
     }
     assert!(script.core.calls_unanswered() <= CALLS_MAX);
 }
+
+#[test]
+fn a_leader_is_told_of_only_when_it_changes() {
+    let mut script = Script::acquiring(|_| {});
+    script.denied_by("b").changed(held_by("b", 9)).changed(held_by("b", 10)).changed(released(10));
+    let told = script.told();
+    assert_eq!(told.matches("leader ").count(), 2, "{told}");
+    assert_eq!(script.core.leader(), None);
+    let dead = Seen { proof: Proof::Dead, ..held_by("b", 11) };
+    script.granted(11).changed(dead);
+    assert_eq!(script.core.leader(), Some(&id("a")));
+}

@@ -205,3 +205,23 @@ fn a_watch_that_shows_a_later_epoch_is_a_loss_at_once() {
     script.at(1_000).changed(held_by("b", 6));
     assert_eq!(script.heard(), "lost e5 conflict");
 }
+
+/// A watch may be late: it does not decide, a compare-and-set does, now.
+#[test]
+fn a_watch_that_shows_no_record_or_an_older_one_makes_it_renew_at_once() {
+    for seen in [Seen::nothing(), released(4), held_by("b", 4)] {
+        let mut script = Script::leading(|_| {});
+        script.at(1_000).changed(seen);
+        assert_eq!(script.told(), "renew#2 e5");
+        assert_eq!(script.core.leader(), Some(&id("a")), "old news does not make another the leader");
+    }
+}
+
+#[test]
+fn a_look_that_is_older_than_the_leadership_does_not_name_another_leader() {
+    let mut script = Script::acquiring(|_| {});
+    script.unknown().granted_to(1, 5).told();
+    script.looked_at(2, held_by("b", 4));
+    assert_eq!(script.told(), "");
+    assert_eq!(script.core.leader(), Some(&id("a")));
+}
