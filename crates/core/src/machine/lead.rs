@@ -221,6 +221,10 @@ impl Core {
         if !matches!(&self.state, State::Leader(l) if !matches!(l.validation, Validation::UnderWay { .. })) {
             return;
         }
+        // The program may ask as often as it likes; a store that answers nothing is not fed more calls.
+        if self.unanswered.len() >= super::CALLS_MAX {
+            return;
+        }
         let call = self.call();
         let expires = self.now + self.settings.timing().call_timeout();
         self.outputs.push_back(Output::Look(call));

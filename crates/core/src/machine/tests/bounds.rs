@@ -95,6 +95,18 @@ fn a_store_that_swallows_everything_is_not_fed_for_ever() {
 }
 
 #[test]
+fn a_leader_whose_store_swallows_validations_does_not_pile_them_up() {
+    let mut script = Script::leading(|_| {});
+    for second in 1..500 {
+        script.at(second * 1_000).feed(Input::Validate);
+        if script.sent[&script.last()].kind == Kind::Renew {
+            script.granted(5);
+        }
+        assert!(script.core.calls_unanswered() <= CALLS_MAX);
+    }
+}
+
+#[test]
 fn a_record_in_our_name_shown_again_and_again_is_not_released_without_end() {
     let mut script = Script::new();
     for _ in 0..1_000 {
