@@ -35,6 +35,7 @@ impl Core {
             grant,
         };
         self.asked = None;
+        self.spent = self.spent.max(epoch);
         self.outputs.push_back(Output::Believe { epoch, until: deadline });
         self.enter(State::Leader(leading));
         self.tell(if resumed {

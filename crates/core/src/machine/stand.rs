@@ -1,8 +1,10 @@
 //! Standing: waiting for a chance, trying, and finding out what became of the try.
 
-use super::state::{Attempt, State, Step};
+use super::state::{Attempt, State, Step, Then};
 use super::{Call, Core, Output};
-use crate::{Ask, Bid, Boot, Bug, Error, ErrorKind, Grant, Outcome, Parting, Proof, Request, Seen, What};
+use crate::{
+    Ask, Bid, Boot, Bug, Error, ErrorKind, Grant, Outcome, Parting, Proof, Reason, Request, Seen, What,
+};
 
 /// After a denial that names no time to wait for, and the shortest pause after any: a store that denies and
 /// says "now" must not be asked in a loop.
@@ -53,7 +55,7 @@ impl Core {
             }
             Step::Settling { grant, .. } => {
                 let grant = grant.clone();
-                self.promote(grant);
+                if grant.epoch < self.floor { self.overtaken(grant) } else { self.promote(grant) }
             }
         }
     }
@@ -87,6 +89,9 @@ impl Core {
     }
 
     pub(super) fn granted_unasked(&mut self, grant: Grant) {
+        if self.acts_on(&grant) {
+            return;
+        }
         let standing = match &self.state {
             State::Follower { .. } | State::Acquiring(_) => true,
             State::Reconnecting(_) => true,
@@ -103,10 +108,8 @@ impl Core {
         // A store must never issue a number twice, and a grant that others have already overtaken is worth
         // nothing: trust neither, give it back.
         let issued_before = self.attempt_mut().is_some_and(|attempt| grant.epoch <= attempt.floor);
-        if issued_before || grant.epoch < self.floor {
-            let sentence = format!("epoch {} was granted, which is not above those before it", grant.epoch);
-            self.give_back(grant);
-            self.attempt_failed(Error::new(ErrorKind::Unavailable, "store", sentence));
+        if issued_before || grant.epoch < self.floor || grant.epoch <= self.spent {
+            self.overtaken(grant);
             return;
         }
         self.trouble.over();
@@ -120,6 +123,12 @@ impl Core {
             }
         }
         self.promote(grant);
+    }
+
+    fn overtaken(&mut self, grant: Grant) {
+        let sentence = format!("epoch {} was granted, which is not above those before it", grant.epoch);
+        self.give_back(grant);
+        self.attempt_failed(Error::new(ErrorKind::Unavailable, "store", sentence));
     }
 
     /// The claim's outcome is unknown: never a "no", so look.
@@ -268,12 +277,12 @@ impl Core {
 
     /// Whether this very grant is the one in use, so that a second answer that brings it changes nothing.
     fn acts_on(&mut self, grant: &Grant) -> bool {
+        if let Some(Attempt { step: Step::Settling { grant: held, .. }, .. }) = self.attempt_mut() {
+            return held.epoch == grant.epoch;
+        }
         match &self.state {
             State::Leader(leading) => leading.grant.epoch == grant.epoch,
             State::Releasing(letting) => letting.grant.epoch == grant.epoch,
-            State::Acquiring(Attempt { step: Step::Settling { grant: held, .. }, .. }) => {
-                held.epoch == grant.epoch
-            }
             _ => false,
         }
     }
@@ -288,6 +297,19 @@ impl Core {
 
     /// Releases, by compare-and-set, a grant that we do not lead on.
     pub(super) fn give_back(&mut self, grant: Grant) {
+        self.floor = self.floor.max(grant.epoch);
+        self.spent = self.spent.max(grant.epoch);
+        let working = self.leadership().map(|(epoch, _)| epoch).or(self.ending);
+        if working.is_some_and(|working| working <= grant.epoch) {
+            // The store put this grant in the place of the one that is being worked under, so that leadership
+            // is over. But the record still keeps others out: let go of before the work has ended, it would
+            // let somebody else begin.
+            if self.owed.as_ref().is_none_or(|owed| owed.epoch < grant.epoch) {
+                self.owed = Some(grant);
+            }
+            self.lose(Reason::Conflict, Then::Stand);
+            return;
+        }
         let call = self.call();
         self.outputs.push_back(Output::Release(call, grant, Parting::default()));
     }

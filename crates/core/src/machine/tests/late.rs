@@ -79,6 +79,51 @@ fn a_late_claim_of_an_older_epoch_is_given_back_while_leading() {
 }
 
 #[test]
+fn a_late_duplicate_of_the_epoch_in_use_is_not_given_back() {
+    let mut script = Script::leading(|_| {});
+    script.granted_to(1, 5).signal(Signal::Granted(grant(5, boot(0))));
+    assert_eq!((script.leads(), script.told().as_str()), (Some((5, 13_500)), ""));
+    script.feed(Input::Stop).told();
+    script.granted_to(1, 5).signal(Signal::Granted(grant(5, boot(0))));
+    assert_eq!((script.state(), script.told().as_str()), ("releasing", ""));
+}
+
+/// The store carried out an early claim late, on top of the one led on: our record is now e6, and giving that
+/// back frees it. So not before the work of e5 is over.
+#[test]
+fn a_late_claim_of_a_newer_epoch_ends_the_leadership_and_is_given_back_after_the_work() {
+    let mut script = Script::acquiring(|_| {});
+    script.unknown().looked(released(4)).at(50).granted_to(3, 5).told();
+    script.at(1_000).granted_to(1, 6);
+    assert_eq!(
+        script.told(),
+        "end_work e5 by 1000 conflict, lost e5 conflict, leader nobody, state leader→follower"
+    );
+    script.at(1_200).work_ended(5);
+    assert!(script.told().starts_with("release#4 e6, claim#5 above e6"));
+}
+
+#[test]
+fn a_late_claim_while_the_work_is_stopping_is_given_back_after_the_work() {
+    let mut script = Script::acquiring(|_| {});
+    script.unknown().looked(released(4)).at(50).granted_to(3, 5).feed(Input::Stop).told();
+    script.granted_to(1, 6);
+    assert_eq!(script.told(), "");
+    script.work_ended(5);
+    assert_eq!(script.told(), "release#4 e6, release#5 e5");
+}
+
+#[test]
+fn of_two_claims_answered_out_of_order_the_one_given_back_is_not_led_under() {
+    let mut script = Script::acquiring(|_| {});
+    script.unknown().looked(released(4)).at(50).told();
+    // The store carried out #3 (e5), then #1 (e6); the answers come the other way round.
+    script.granted_to(1, 6).granted_to(3, 5);
+    assert_eq!(script.leads(), None);
+    assert!(script.told().starts_with("release#4 e6, release#5 e5, error"));
+}
+
+#[test]
 fn stop_during_an_attempt_gives_the_late_grant_back_and_only_then_is_all_quiet() {
     let mut script = Script::acquiring(|_| {});
     script.feed(Input::Stop);

@@ -1,6 +1,6 @@
 //! Rules 1, 2, 6, 7 and 10: the deadline, epochs, two starts of one id, and conflicts.
 
-use super::script::{Kind, Script, boot, e, held_by, held_by_me, id, ms, released};
+use super::script::{Kind, Script, boot, e, grant, held_by, held_by_me, id, ms, released};
 use crate::{Input, Proof, Seen, Signal};
 
 // Rule 1: the deadline.
@@ -151,6 +151,20 @@ fn a_watch_that_shows_the_grant_before_the_answer_does_no_harm() {
     let mut script = Script::acquiring(|_| {});
     script.changed(held_by_me(5)).granted(5);
     assert_eq!(script.leads(), Some((5, 13_500)));
+}
+
+#[test]
+fn an_epoch_once_led_or_given_back_is_never_led_again() {
+    let mut script = Script::leading(|_| {});
+    script.at(1_000).signal(Signal::Gone).work_ended(5).denied(released(5)).told();
+    let again = |epoch| Signal::Granted(grant(epoch, boot(1_000)));
+    script.signal(again(5));
+    assert_eq!(script.leads(), None, "{}", script.told());
+    script.feed(Input::Stop).signal(again(8)).feed(Input::Start).denied(released(8)).told();
+    script.signal(again(8));
+    assert_eq!(script.leads(), None, "{}", script.told());
+    script.signal(again(9));
+    assert_eq!(script.leads(), Some((9, 14_500)));
 }
 
 // Rule 7: two processes with one id.

@@ -55,6 +55,36 @@ fn a_session_that_ends_while_settling_takes_the_grant_with_it() {
 }
 
 #[test]
+fn a_later_epoch_seen_while_settling_means_that_the_grant_is_worth_nothing() {
+    let mut script = settling();
+    script.changed(held_by("b", 7)).at(120);
+    assert_eq!(script.leads(), None);
+    assert!(script.told().contains("release#2 e5"));
+}
+
+#[test]
+fn a_second_answer_while_settling_does_not_give_the_grant_back() {
+    let mut script = settling();
+    script.granted_to(1, 5);
+    assert_eq!(script.told(), "");
+    let mut script = Script::leading(|options| options.reconnect_grace = Some(ms(4_000)));
+    script.signal(Signal::Gone).work_ended(5).granted_after_crash(6).told();
+    script.granted_to(2, 6);
+    assert_eq!(script.told(), "", "nor in the reconnect grace");
+    script.at(20);
+    assert_eq!(script.heard(), "resumed e6");
+}
+
+#[test]
+fn a_late_claim_of_a_newer_epoch_while_settling_means_that_the_grant_is_worth_nothing() {
+    let mut script = Script::acquiring(|_| {});
+    script.unknown().looked(super::script::released(4)).at(50).granted_after_crash(5).told();
+    script.granted_to(1, 6).at(70);
+    assert_eq!(script.leads(), None);
+    assert!(script.told().starts_with("release#4 e6, release#5 e5"));
+}
+
+#[test]
 fn the_end_of_the_grace_while_settling_gives_the_grant_back() {
     let mut script = Script::leading(|options| options.reconnect_grace = Some(ms(1_000)));
     script.signal(Signal::Gone).work_ended(5).at(990).granted_after_crash(6).told();
