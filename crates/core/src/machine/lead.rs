@@ -32,6 +32,7 @@ impl Core {
             danger_at: Some(danger_at(renew_at, stop_at)),
             validation: self.next_validation(),
             doubt_since: None,
+            after: Call(self.last_call),
             grant,
         };
         self.asked = None;
@@ -155,6 +156,9 @@ impl Core {
             self.resurrect(grant.clone());
         }
         let State::Leader(leading) = &self.state else { return };
+        if call <= leading.after {
+            return;
+        }
         let current =
             matches!(leading.renewal, Renewal::UnderWay { call: under_way, .. } if under_way == call);
         match outcome {
@@ -167,7 +171,9 @@ impl Core {
                 // Told apart by what is there: still us means a later renewal of our own overtook this one.
                 let epoch = self.leadership().map(|(epoch, _)| epoch);
                 if seen.is_held_by(&self.who) && seen.epoch == epoch || self.has(Bug::ConflictIsTransient) {
-                    self.renewal_failed(Error::new(ErrorKind::Unavailable, "store", "renewal overtaken"));
+                    if current {
+                        self.renewal_failed(Error::new(ErrorKind::Unavailable, "store", "renewal overtaken"));
+                    }
                 } else {
                     self.lose(Reason::Conflict, Then::Stand);
                 }

@@ -160,3 +160,16 @@ fn a_late_answer_of_an_earlier_leadership_does_not_touch_the_next() {
     script.at(6_000).granted_to(2, 5);
     assert_eq!((script.leads(), script.told().as_str()), (Some((6, 18_500)), ""));
 }
+
+/// A renewal of e5 that was refused because e6 is there says nothing about e6.
+#[test]
+fn a_late_conflict_of_an_earlier_leadership_does_not_end_the_next() {
+    let mut script = Script::leading(|_| {});
+    script.at(5_000).signal(Signal::Gone).work_ended(5).granted(6).told();
+    script.at(6_000).answer(2, Outcome::Denied(held_by_me(6)));
+    assert_eq!(script.leads(), Some((6, 18_500)));
+    script.answer(2, Outcome::Denied(Seen::nothing()));
+    assert_eq!((script.leads(), script.heard().as_str()), (Some((6, 18_500)), ""));
+    script.answer(2, Outcome::Refused(super::script::forbidden()));
+    assert_eq!(script.leads(), Some((6, 18_500)));
+}

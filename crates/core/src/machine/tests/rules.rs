@@ -203,6 +203,16 @@ fn a_conflict_that_is_ourselves_keeps_leading() {
 }
 
 #[test]
+fn a_late_conflict_that_is_ourselves_is_no_failure() {
+    let mut script = Script::leading(|options| options.failed_renewals = Some(2));
+    script.at(10_000).told();
+    script.answer(2, crate::Outcome::Denied(held_by_me(5)));
+    assert_eq!((script.leads(), script.told().as_str()), (Some((5, 13_500)), ""));
+    script.at(10_100).granted_to(3, 5);
+    assert_eq!(script.leads(), Some((5, 23_500)));
+}
+
+#[test]
 fn a_conflict_with_another_holder_a_later_epoch_or_no_record_is_a_loss_at_once() {
     for seen in [held_by("b", 6), held_by("b", 5), held_by_me(6), released(5), Seen::nothing()] {
         let mut script = Script::leading(|_| {});
