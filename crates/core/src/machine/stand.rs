@@ -244,7 +244,8 @@ impl Core {
             State::Follower { .. } => {
                 // A change notice ends back-off and breaker alike: the store is alive.
                 self.trouble.over();
-                if seen.is_held_by(&self.who) && !self.may_stand() {
+                let stays_away = !self.may_stand() || self.now < self.hold_off;
+                if seen.is_held_by(&self.who) && stays_away {
                     self.disown(&seen);
                 }
                 let wake = if seen.is_held_by(&self.who) { self.now } else { self.wake_for(&seen) };
@@ -264,7 +265,7 @@ impl Core {
         }
     }
 
-    /// A record that names this very start while it neither leads nor may stand: let go of it.
+    /// A record that names this very start while it neither leads nor stands: let go of it.
     fn disown(&mut self, seen: &Seen) {
         let (true, Some(epoch)) = (seen.is_held_by(&self.who), seen.epoch) else { return };
         if self.ending.is_some() || self.unanswered.len() >= super::CALLS_MAX {

@@ -137,6 +137,23 @@ fn stop_during_an_attempt_gives_the_late_grant_back_and_only_then_is_all_quiet()
 }
 
 #[test]
+fn a_record_that_names_us_is_released_when_stopped_unfit_or_staying_away() {
+    let mut stopped = Script::new();
+    stopped.changed(held_by_me(5));
+    assert_eq!(stopped.told(), "release#1 e5");
+
+    let mut unfit = Script::with(|options| options.health_failures = Some(1));
+    unfit.feed(Input::Start).told();
+    unfit.changed(held_by_me(5));
+    assert_eq!(unfit.told(), "release#1 e5");
+
+    let mut away = Script::leading(|options| options.cooldown = Some(ms(30_000)));
+    away.feed(Input::StepDown { to: None }).work_ended(5).unknown().told();
+    away.at(100).changed(held_by_me(5));
+    assert_eq!(away.told(), "release#3 e5", "the release was lost, and nobody else may take the record");
+}
+
+#[test]
 fn a_record_that_names_us_is_not_released_under_work_that_has_not_ended() {
     let mut script = Script::leading(|_| {});
     script.at(1_000).signal(Signal::Gone).told();
