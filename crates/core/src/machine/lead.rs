@@ -335,7 +335,9 @@ impl Core {
     /// The leadership is over at once, against our will.
     pub(super) fn lose(&mut self, reason: Reason, then: Then) {
         let State::Leader(leading) = &self.state else { return };
-        let (epoch, by) = (leading.grant.epoch, leading.deadline.min(self.now));
+        let epoch = leading.grant.epoch;
+        // Out of time means that there is as much left as was set aside for stopping; anything else is worse.
+        let by = if reason == Reason::Deadline { leading.deadline } else { leading.deadline.min(self.now) };
         let grace = self.settings.options().reconnect_grace;
         let doubtful = matches!(reason, Reason::Deadline | Reason::Connection) && then == Then::Stand;
         if let (Some(grace), true) = (grace, doubtful) {

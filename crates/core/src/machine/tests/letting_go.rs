@@ -88,6 +88,17 @@ fn work_in_a_process_is_told_to_stop_early_enough_to_be_killed_before_the_deadli
 }
 
 #[test]
+fn a_reconnect_grace_leaves_the_work_the_time_it_was_promised() {
+    let mut script = Script::leading(|options| {
+        process(options);
+        options.reconnect_grace = Some(ms(4_000));
+    });
+    script.at(12_449).told();
+    script.at(12_450);
+    assert!(script.told().starts_with("end_work e5 by 13500 deadline, state leader→reconnecting"));
+}
+
+#[test]
 fn a_session_that_ends_while_letting_go_takes_the_remaining_time_away() {
     let mut script = Script::leading(|_| {});
     script.at(1_000).feed(Input::Stop).told();
