@@ -18,6 +18,10 @@ impl Core {
     pub(super) fn begin_attempt(&mut self) {
         self.attempt += 1;
         let attempt = self.claim();
+        self.try_with(attempt);
+    }
+
+    fn try_with(&mut self, attempt: Attempt) {
         match &mut self.state {
             State::Reconnecting(suspended) => suspended.attempt = Some(attempt),
             _ => self.enter(State::Acquiring(attempt)),
@@ -116,11 +120,11 @@ impl Core {
         self.floor = grant.epoch;
         let settle = self.settings.options().settle;
         if grant.after_crash && !settle.is_zero() {
-            let until = self.now + settle;
-            if let Some(attempt) = self.attempt_mut() {
-                attempt.step = Step::Settling { grant, until };
-                return;
-            }
+            let step = Step::Settling { grant, until: self.now + settle };
+            // A grant that came unasked belongs to no claim.
+            let claim = self.attempt_mut().map_or(Call(0), |attempt| attempt.claim);
+            self.try_with(Attempt { claim, floor: self.floor, claims: 0, step });
+            return;
         }
         self.promote(grant);
     }

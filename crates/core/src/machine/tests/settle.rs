@@ -92,3 +92,17 @@ fn the_end_of_the_grace_while_settling_gives_the_grant_back() {
     let told = script.told();
     assert!(told.starts_with("release#3 e6, lost e5 connection"), "{told}");
 }
+
+#[test]
+fn a_lead_that_a_queue_grants_after_a_crash_settles_too() {
+    for grace in [None, Some(ms(4_000))] {
+        let mut script = Script::leading(|options| options.reconnect_grace = grace);
+        script.signal(Signal::Gone).work_ended(5).unknown().looked(super::script::released(5));
+        assert_eq!(script.calls(Kind::Claim), 2);
+        script.told();
+        script.at(10).signal(Signal::Granted(Grant { after_crash: true, ..grant(6, boot(10)) }));
+        assert_eq!((script.leads(), script.wakes()), (None, Some(30)));
+        script.at(30);
+        assert_eq!(script.leads(), Some((6, 13_510)));
+    }
+}
