@@ -257,6 +257,10 @@ impl Core {
         }
         let State::Leader(leading) = &self.state else { return };
         if !matches!(leading.validation, Validation::UnderWay { call: look, .. } if look == call) {
+            // Nobody waits for this look any more: what it shows counts only if it is news.
+            if result.is_ok_and(|seen| self.overtaken_by(&seen)) {
+                self.lose(Reason::Conflict, Then::Stand);
+            }
             return;
         }
         let ours = (Some(leading.grant.epoch), leading.grant.incarnation);
@@ -280,13 +284,18 @@ impl Core {
         if seen.is_held_by(&self.who) && seen.epoch == Some(epoch) {
             return;
         }
-        let overtaken = seen.holder.is_some() && seen.epoch.is_some_and(|theirs| theirs > epoch);
-        if overtaken && !self.has(Bug::ConflictIsTransient) {
+        if self.overtaken_by(seen) && !self.has(Bug::ConflictIsTransient) {
             self.lose(Reason::Conflict, Then::Stand);
         } else {
             // No record, or an older one: a watch may be late, so let a compare-and-set decide, now.
             self.renew_soon();
         }
+    }
+
+    /// Whether this shows a leadership after ours, which is proof enough that ours is over.
+    pub(super) fn overtaken_by(&self, seen: &Seen) -> bool {
+        let later = self.leadership().is_some_and(|(ours, _)| seen.epoch.is_some_and(|theirs| theirs > ours));
+        later && seen.holder.is_some()
     }
 
     pub(super) fn asked_to(&mut self, request: Request) {

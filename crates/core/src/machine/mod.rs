@@ -340,7 +340,7 @@ impl Core {
         }
         // What the store says of ourselves is old news: we announce our own leaderships when they start. So is
         // what it says of the time before the present one.
-        let old = self.leadership().is_some_and(|(ours, _)| seen.epoch.is_none_or(|theirs| theirs <= ours));
+        let old = self.leadership().is_some() && !self.overtaken_by(seen);
         if !seen.is_held_by(&self.who) && !old {
             self.leader_is(seen.leader().cloned());
         }

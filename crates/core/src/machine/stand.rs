@@ -337,7 +337,12 @@ impl Core {
     pub(super) fn request_answered(&mut self, outcome: Outcome<()>) {
         match outcome {
             Outcome::Held(()) => {}
-            Outcome::Denied(seen) => self.note(&seen),
+            Outcome::Denied(seen) => {
+                self.note(&seen);
+                if self.overtaken_by(&seen) {
+                    self.lose(Reason::Conflict, Then::Stand);
+                }
+            }
             Outcome::Unknown(error) => {
                 self.asked = None;
                 self.tell(What::Error(error));

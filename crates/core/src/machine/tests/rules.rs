@@ -249,3 +249,12 @@ fn a_look_that_is_older_than_the_leadership_does_not_name_another_leader() {
     assert_eq!(script.told(), "");
     assert_eq!(script.core.leader(), Some(&id("a")));
 }
+
+#[test]
+fn a_look_that_nobody_waits_for_still_ends_a_leadership_that_it_shows_overtaken() {
+    let mut script = Script::acquiring(|_| {});
+    script.unknown().granted_to(1, 5).told();
+    script.looked_at(2, held_by("b", 6));
+    assert_eq!(script.heard(), "lost e5 conflict");
+    assert_eq!(script.core.leader(), Some(&id("b")));
+}
