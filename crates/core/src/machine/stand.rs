@@ -101,7 +101,7 @@ impl Core {
             State::Reconnecting(_) => true,
             State::Stopped | State::Leader(_) | State::Releasing(_) => false,
         };
-        if standing && self.may_stand() && self.now >= self.hold_off {
+        if standing && self.may_stand() && self.now >= self.hold_off && self.is_new(&grant) {
             self.granted(grant);
         } else {
             self.give_back(grant);
@@ -109,10 +109,7 @@ impl Core {
     }
 
     fn granted(&mut self, grant: Grant) {
-        // A store must never issue a number twice, and a grant that others have already overtaken is worth
-        // nothing: trust neither, give it back.
-        let issued_before = self.attempt_mut().is_some_and(|attempt| grant.epoch <= attempt.floor);
-        if issued_before || grant.epoch < self.floor || grant.epoch <= self.spent {
+        if !self.is_new(&grant) {
             self.overtaken(grant);
             return;
         }
@@ -127,6 +124,13 @@ impl Core {
             return;
         }
         self.promote(grant);
+    }
+
+    /// A store must never issue a number twice, and a grant that others have already overtaken is worth nothing:
+    /// neither is trusted.
+    fn is_new(&mut self, grant: &Grant) -> bool {
+        let issued_before = self.attempt_mut().is_some_and(|attempt| grant.epoch <= attempt.floor);
+        !issued_before && grant.epoch >= self.floor && grant.epoch > self.spent
     }
 
     fn overtaken(&mut self, grant: Grant) {

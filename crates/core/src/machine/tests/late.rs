@@ -190,3 +190,13 @@ fn a_late_conflict_of_an_earlier_leadership_does_not_end_the_next() {
     script.answer(2, Outcome::Refused(super::script::forbidden()));
     assert_eq!(script.leads(), Some((6, 18_500)));
 }
+
+#[test]
+fn an_unasked_grant_that_is_worth_nothing_does_not_disturb_the_attempt_under_way() {
+    let mut script = Script::new();
+    script.changed(released(4)).feed(Input::Start).told();
+    script.signal(Signal::Granted(grant(3, boot(0))));
+    assert_eq!((script.state(), script.told().as_str()), ("acquiring", "release#2 e3"));
+    script.granted_to(1, 5);
+    assert_eq!(script.leads(), Some((5, 13_500)));
+}
