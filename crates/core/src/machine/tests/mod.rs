@@ -5,6 +5,7 @@
 
 mod script;
 
+mod alternate;
 mod bounds;
 mod late;
 mod letting_go;
@@ -15,3 +16,4 @@ mod seed002;
 mod seed003;
 mod seed004;
 mod settle;
+mod witness;

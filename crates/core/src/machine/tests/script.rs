@@ -25,7 +25,6 @@ pub(super) enum Kind {
 pub(super) struct Sent {
     pub(super) kind: Kind,
     pub(super) at: Boot,
-    pub(super) epoch: Option<Epoch>,
 }
 
 /// The stage.
@@ -100,7 +99,7 @@ impl Script {
     pub(super) fn feed(&mut self, input: Input) -> &mut Script {
         self.core.handle(self.now, input);
         while let Some(output) = self.core.poll_output() {
-            if let Some((call, sent)) = self.sent_by(&output) {
+            if let Some((call, sent)) = sent_by(&output, self.now) {
                 self.sent.insert(call.0, sent);
             }
             self.log.push(say(&output));
@@ -222,18 +221,19 @@ impl Script {
         let outside = |line: &String| !inside.iter().any(|word| line.starts_with(word));
         self.log.drain(..).filter(outside).collect::<Vec<_>>().join(", ")
     }
+}
 
-    fn sent_by(&self, output: &Output) -> Option<(Call, Sent)> {
-        let (call, kind, at, epoch) = match output {
-            Output::Claim(call, bid) => (call, Kind::Claim, bid.sent, None),
-            Output::Renew { call, grant, sent } => (call, Kind::Renew, *sent, Some(grant.epoch)),
-            Output::Release(call, grant, _) => (call, Kind::Release, self.now, Some(grant.epoch)),
-            Output::Look(call) => (call, Kind::Look, self.now, None),
-            Output::Request(call, request) => (call, Kind::Request, self.now, Some(request.epoch)),
-            Output::Believe { .. } | Output::EndWork { .. } | Output::Event(_) => return None,
-        };
-        Some((*call, Sent { kind, at, epoch }))
-    }
+/// The call in this output, if it is one, and what it was.
+pub(super) fn sent_by(output: &Output, now: Boot) -> Option<(Call, Sent)> {
+    let (call, kind, at) = match output {
+        Output::Claim(call, bid) => (call, Kind::Claim, bid.sent),
+        Output::Renew { call, sent, .. } => (call, Kind::Renew, *sent),
+        Output::Release(call, ..) => (call, Kind::Release, now),
+        Output::Look(call) => (call, Kind::Look, now),
+        Output::Request(call, _) => (call, Kind::Request, now),
+        Output::Believe { .. } | Output::EndWork { .. } | Output::Event(_) => return None,
+    };
+    Some((*call, Sent { kind, at }))
 }
 
 /// The answer to a call of that kind.
