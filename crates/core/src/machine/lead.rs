@@ -4,6 +4,10 @@ use super::state::{Leading, Letting, LettingStep, Renewal, State, Step, Suspende
 use super::{Call, Core, Output};
 use crate::{Ask, Boot, Bug, Error, ErrorKind, Grant, Outcome, Reason, Request, Seen, What};
 
+/// With so many calls unanswered no validation is begun: those that hang must not take the place of renewals,
+/// for it is renewals that keep the lead.
+const VALIDATIONS_MAX: usize = super::CALLS_MAX / 2;
+
 impl Core {
     /// The grant is in hand: lead, if there is time left to.
     pub(super) fn promote(&mut self, grant: Grant) {
@@ -62,18 +66,24 @@ impl Core {
     pub(super) fn lead_due(&self, leading: &Leading) -> Boot {
         let stop_at =
             if self.has(Bug::FailureCountInsteadOfDeadline) { Boot::FOREVER } else { leading.stop_at };
-        // With every place for a call taken, a renewal that is due waits for an answer to something.
-        let room = self.unanswered.len() < super::CALLS_MAX;
-        let renewal = match &leading.renewal {
-            Renewal::Due(_) if !room => Boot::FOREVER,
-            renewal => renewal.due(),
-        };
-        let validation = match &leading.validation {
-            Validation::Due(_) if !room => Boot::FOREVER,
-            validation => validation.due(),
-        };
+        let (renewal, validation) = (self.renewal_due(leading), self.validation_due(leading));
         let danger = leading.danger_at.unwrap_or(Boot::FOREVER);
         [stop_at, renewal, validation, danger, self.doubt_ends(leading)].into_iter().min().unwrap_or(stop_at)
+    }
+
+    /// With every place for a call taken, a renewal that is due waits for an answer to something.
+    fn renewal_due(&self, leading: &Leading) -> Boot {
+        match &leading.renewal {
+            Renewal::Due(_) if self.unanswered.len() >= super::CALLS_MAX => Boot::FOREVER,
+            renewal => renewal.due(),
+        }
+    }
+
+    fn validation_due(&self, leading: &Leading) -> Boot {
+        match &leading.validation {
+            Validation::Due(_) if self.unanswered.len() >= VALIDATIONS_MAX => Boot::FOREVER,
+            validation => validation.due(),
+        }
     }
 
     fn doubt_ends(&self, leading: &Leading) -> Boot {
@@ -91,7 +101,7 @@ impl Core {
             self.lose(Reason::Connection, Then::Stand);
         } else if leading.danger_at.is_some_and(|at| self.now >= at) {
             self.warn();
-        } else if self.now >= leading.renewal.due() {
+        } else if self.now >= self.renewal_due(leading) {
             match leading.renewal {
                 Renewal::Due(_) => self.renew(),
                 Renewal::UnderWay { .. } => {
@@ -99,7 +109,7 @@ impl Core {
                     self.renewal_failed(error);
                 }
             }
-        } else if self.now >= leading.validation.due() {
+        } else if self.now >= self.validation_due(leading) {
             match leading.validation {
                 Validation::Due(_) => self.validate_now(),
                 _ => {
@@ -229,7 +239,7 @@ impl Core {
             return;
         }
         // The program may ask as often as it likes; a store that answers nothing is not fed more calls.
-        if self.unanswered.len() >= super::CALLS_MAX {
+        if self.unanswered.len() >= VALIDATIONS_MAX {
             return;
         }
         let call = self.call();

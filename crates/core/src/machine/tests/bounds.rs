@@ -1,7 +1,7 @@
 //! Rule 12, and back-off: everything is bounded, a denial is not a failure, and a change ends every wait.
 
 use super::script::{Kind, Script, held_by, id, ms, released};
-use crate::{Boot, Breaker, CALLS_MAX, Input, Options, Proof, Seen, Signal};
+use crate::{Boot, Breaker, CALLS_MAX, Fixed, Input, Options, Proof, Seen, Signal};
 
 fn breaking(options: &mut Options) {
     options.breaker = Some(Breaker { failures: 3, open_for: ms(30_000) });
@@ -59,8 +59,8 @@ fn a_change_notice_ends_back_off_and_breaker() {
 #[test]
 fn a_connection_that_is_back_ends_back_off_and_breaker() {
     let mut script = troubled(3);
-    script.signal(Signal::Restored);
-    assert_eq!(script.state(), "acquiring");
+    script.signal(Signal::Restored).unknown().unknown();
+    assert_eq!(script.waits(), Some(50));
 }
 
 #[test]
@@ -95,14 +95,17 @@ fn a_store_that_swallows_everything_is_not_fed_for_ever() {
 }
 
 #[test]
-fn a_leader_whose_store_swallows_validations_does_not_pile_them_up() {
-    let mut script = Script::leading(|_| {});
-    for second in 1..500 {
-        script.at(second * 1_000).feed(Input::Validate);
-        if script.sent[&script.last()].kind == Kind::Renew {
-            script.granted(5);
+fn validations_that_get_no_answer_neither_pile_up_nor_keep_renewals_back() {
+    for every in [None, Some(ms(5_000))] {
+        let mut script = Script::leading(|options| options.validation = every);
+        for second in 1..500 {
+            script.at(second * 1_000).feed(Input::Validate);
+            let renewals = script.sent.iter().filter(|(_, sent)| sent.kind == Kind::Renew);
+            let last = renewals.map(|(call, _)| *call).next_back();
+            last.into_iter().for_each(|call| _ = script.granted_to(call, 5));
+            assert!(script.core.calls_unanswered() <= CALLS_MAX);
         }
-        assert!(script.core.calls_unanswered() <= CALLS_MAX);
+        assert_eq!(script.state(), "leader");
     }
 }
 
@@ -125,4 +128,43 @@ fn a_leader_is_told_of_only_when_it_changes() {
     let dead = Seen { proof: Proof::Dead, ..held_by("b", 11) };
     script.granted(11).changed(dead);
     assert_eq!(script.core.leader(), Some(&id("a")));
+}
+
+#[test]
+fn nor_when_it_is_a_look_that_would_be_one_too_many() {
+    let mut script = Script::acquiring(|options| {
+        options.priority = 7;
+        options.preempt = true;
+    });
+    script.denied(Seen { priority: Some(1), ..held_by("b", 4) });
+    assert_eq!(script.calls(Kind::Request), 1, "an odd number of calls before claims and looks alternate");
+    script.at(10_000_000);
+    assert_eq!((script.core.calls_unanswered(), script.state()), (CALLS_MAX, "follower"));
+}
+
+#[test]
+fn a_strategy_that_says_at_once_makes_no_hot_loop() {
+    let mut script = Script::acquiring(|options| options.strategy = std::sync::Arc::new(Fixed(ms(0))));
+    script.unknown().unknown();
+    assert_eq!(script.waits(), Some(1));
+}
+
+/// Fifteen claims and looks hang, the sixteenth is granted: there is one place left, and one renewal takes it.
+#[test]
+fn a_leader_without_room_waits_for_an_answer_before_it_renews_again() {
+    let mut script = Script::acquiring(|_| {});
+    while script.core.calls_unanswered() < CALLS_MAX {
+        script.next();
+    }
+    let claims = script.sent.iter().filter(|(_, sent)| sent.kind == Kind::Claim);
+    let last_claim = claims.map(|(call, _)| *call).next_back().unwrap();
+    script.granted_to(last_claim, 5);
+    assert_eq!((script.state(), script.core.calls_unanswered()), ("leader", CALLS_MAX - 1));
+    script.told();
+    while script.state() == "leader" {
+        script.next();
+        assert!(script.core.calls_unanswered() <= CALLS_MAX);
+    }
+    assert_eq!(script.calls(Kind::Renew), 1);
+    assert_eq!(script.heard(), "error timed_out, danger e5, lost e5 deadline");
 }
