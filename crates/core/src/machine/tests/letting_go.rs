@@ -88,6 +88,16 @@ fn work_in_a_process_is_told_to_stop_early_enough_to_be_killed_before_the_deadli
 }
 
 #[test]
+fn a_renewal_moves_the_time_for_stopping_with_the_deadline() {
+    let mut script = Script::leading(process);
+    script.at(5_000).granted(5).at(17_449);
+    assert_eq!(script.state(), "leader");
+    script.told();
+    script.at(17_450);
+    assert_eq!(script.told(), "end_work e5 by 18500 deadline, state leader→releasing");
+}
+
+#[test]
 fn a_reconnect_grace_leaves_the_work_the_time_it_was_promised() {
     let mut script = Script::leading(|options| {
         process(options);

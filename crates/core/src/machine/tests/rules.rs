@@ -84,7 +84,7 @@ fn the_clock_going_back_is_ignored() {
     let mut script = Script::leading(|_| {});
     script.at(5_000).granted(5).told();
     script.pause_until(10).feed(Input::Timeout).feed(Input::Validate);
-    assert_eq!(script.told(), "look#3");
+    assert_eq!((script.told().as_str(), script.wakes()), ("look#3", Some(8_000)));
     script.looked(held_by_me(5));
     assert_eq!((script.leads(), script.wakes()), (Some((5, 18_500)), Some(10_000)));
 }

@@ -241,3 +241,27 @@ fn a_permanent_error_stops_at_once_and_says_why() {
     assert!(script.core.failure().is_none());
     assert_eq!(script.state(), "acquiring");
 }
+
+#[test]
+fn a_permanent_error_while_leading_ends_the_leadership_and_stops() {
+    let mut script = Script::leading(plain);
+    script.at(5_000).refused();
+    assert_eq!(script.heard(), "error permission_denied, lost e5 refused, stopped");
+}
+
+#[test]
+fn a_second_silence_within_the_first_does_not_start_the_grace_anew() {
+    let mut script = Script::leading(with_grace);
+    script.at(1_000).signal(Signal::Doubt).at(6_000).signal(Signal::Doubt).at(11_000);
+    assert_eq!(script.state(), "follower");
+}
+
+#[test]
+fn a_grant_ends_the_row_of_errors() {
+    let mut script = Script::acquiring(plain);
+    for _ in 0..3 {
+        script.unknown().unknown().next();
+    }
+    script.granted(5).signal(Signal::Gone).work_ended(5).unknown().unknown();
+    assert_eq!(script.waits(), Some(50));
+}

@@ -208,3 +208,14 @@ fn giving_up_while_reconnecting_is_a_loss() {
         "suspended e5 connection, error unavailable, lost e5 connection, error gave_up, stopped"
     );
 }
+
+/// The grace is for what is in doubt. Somebody else's record is not.
+#[test]
+fn a_certain_loss_is_no_suspension() {
+    let mut script = Script::leading(graceful);
+    script.at(5_000).denied_by("b");
+    assert_eq!(script.heard(), "lost e5 conflict");
+    let mut script = Script::leading(graceful);
+    script.feed(Input::Validate).looked(released(5));
+    assert_eq!(script.heard(), "lost e5 validation");
+}
