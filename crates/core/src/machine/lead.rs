@@ -4,6 +4,10 @@ use super::state::{Leading, Letting, LettingStep, Renewal, State, Step, Suspende
 use super::{Call, Core, Output};
 use crate::{Ask, Boot, Bug, Error, ErrorKind, Grant, Outcome, Reason, Request, Seen, What};
 
+/// With so many calls unanswered no validation is begun: those that hang must not take the place of renewals,
+/// for it is renewals that keep the lead.
+const VALIDATIONS_MAX: usize = super::CALLS_MAX / 2;
+
 impl Core {
     /// The grant is in hand: lead, if there is time left to.
     pub(super) fn promote(&mut self, grant: Grant) {
@@ -32,9 +36,11 @@ impl Core {
             danger_at: Some(danger_at(renew_at, stop_at)),
             validation: self.next_validation(),
             doubt_since: None,
+            after: Call(self.last_call),
             grant,
         };
         self.asked = None;
+        self.spent = self.spent.max(epoch);
         self.outputs.push_back(Output::Believe { epoch, until: deadline });
         self.enter(State::Leader(leading));
         self.tell(if resumed {
@@ -60,18 +66,24 @@ impl Core {
     pub(super) fn lead_due(&self, leading: &Leading) -> Boot {
         let stop_at =
             if self.has(Bug::FailureCountInsteadOfDeadline) { Boot::FOREVER } else { leading.stop_at };
-        // With every place for a call taken, a renewal that is due waits for an answer to something.
-        let room = self.unanswered.len() < super::CALLS_MAX;
-        let renewal = match &leading.renewal {
-            Renewal::Due(_) if !room => Boot::FOREVER,
-            renewal => renewal.due(),
-        };
-        let validation = match &leading.validation {
-            Validation::Due(_) if !room => Boot::FOREVER,
-            validation => validation.due(),
-        };
+        let (renewal, validation) = (self.renewal_due(leading), self.validation_due(leading));
         let danger = leading.danger_at.unwrap_or(Boot::FOREVER);
         [stop_at, renewal, validation, danger, self.doubt_ends(leading)].into_iter().min().unwrap_or(stop_at)
+    }
+
+    /// With every place for a call taken, a renewal that is due waits for an answer to something.
+    fn renewal_due(&self, leading: &Leading) -> Boot {
+        match &leading.renewal {
+            Renewal::Due(_) if self.unanswered.len() >= super::CALLS_MAX => Boot::FOREVER,
+            renewal => renewal.due(),
+        }
+    }
+
+    fn validation_due(&self, leading: &Leading) -> Boot {
+        match &leading.validation {
+            Validation::Due(_) if self.unanswered.len() >= VALIDATIONS_MAX => Boot::FOREVER,
+            validation => validation.due(),
+        }
     }
 
     fn doubt_ends(&self, leading: &Leading) -> Boot {
@@ -89,7 +101,7 @@ impl Core {
             self.lose(Reason::Connection, Then::Stand);
         } else if leading.danger_at.is_some_and(|at| self.now >= at) {
             self.warn();
-        } else if self.now >= leading.renewal.due() {
+        } else if self.now >= self.renewal_due(leading) {
             match leading.renewal {
                 Renewal::Due(_) => self.renew(),
                 Renewal::UnderWay { .. } => {
@@ -97,7 +109,7 @@ impl Core {
                     self.renewal_failed(error);
                 }
             }
-        } else if self.now >= leading.validation.due() {
+        } else if self.now >= self.validation_due(leading) {
             match leading.validation {
                 Validation::Due(_) => self.validate_now(),
                 _ => {
@@ -154,6 +166,9 @@ impl Core {
             self.resurrect(grant.clone());
         }
         let State::Leader(leading) = &self.state else { return };
+        if call <= leading.after {
+            return;
+        }
         let current =
             matches!(leading.renewal, Renewal::UnderWay { call: under_way, .. } if under_way == call);
         match outcome {
@@ -166,7 +181,9 @@ impl Core {
                 // Told apart by what is there: still us means a later renewal of our own overtook this one.
                 let epoch = self.leadership().map(|(epoch, _)| epoch);
                 if seen.is_held_by(&self.who) && seen.epoch == epoch || self.has(Bug::ConflictIsTransient) {
-                    self.renewal_failed(Error::new(ErrorKind::Unavailable, "store", "renewal overtaken"));
+                    if current {
+                        self.renewal_failed(Error::new(ErrorKind::Unavailable, "store", "renewal overtaken"));
+                    }
                 } else {
                     self.lose(Reason::Conflict, Then::Stand);
                 }
@@ -221,6 +238,10 @@ impl Core {
         if !matches!(&self.state, State::Leader(l) if !matches!(l.validation, Validation::UnderWay { .. })) {
             return;
         }
+        // The program may ask as often as it likes; a store that answers nothing is not fed more calls.
+        if self.unanswered.len() >= VALIDATIONS_MAX {
+            return;
+        }
         let call = self.call();
         let expires = self.now + self.settings.timing().call_timeout();
         self.outputs.push_back(Output::Look(call));
@@ -246,6 +267,10 @@ impl Core {
         }
         let State::Leader(leading) = &self.state else { return };
         if !matches!(leading.validation, Validation::UnderWay { call: look, .. } if look == call) {
+            // Nobody waits for this look any more: what it shows counts only if it is news.
+            if result.is_ok_and(|seen| self.overtaken_by(&seen)) {
+                self.lose(Reason::Conflict, Then::Stand);
+            }
             return;
         }
         let ours = (Some(leading.grant.epoch), leading.grant.incarnation);
@@ -269,13 +294,18 @@ impl Core {
         if seen.is_held_by(&self.who) && seen.epoch == Some(epoch) {
             return;
         }
-        let overtaken = seen.holder.is_some() && seen.epoch.is_some_and(|theirs| theirs > epoch);
-        if overtaken && !self.has(Bug::ConflictIsTransient) {
+        if self.overtaken_by(seen) && !self.has(Bug::ConflictIsTransient) {
             self.lose(Reason::Conflict, Then::Stand);
         } else {
             // No record, or an older one: a watch may be late, so let a compare-and-set decide, now.
             self.renew_soon();
         }
+    }
+
+    /// Whether this shows a leadership after ours, which is proof enough that ours is over.
+    pub(super) fn overtaken_by(&self, seen: &Seen) -> bool {
+        let later = self.leadership().is_some_and(|(ours, _)| seen.epoch.is_some_and(|theirs| theirs > ours));
+        later && seen.holder.is_some()
     }
 
     pub(super) fn asked_to(&mut self, request: Request) {
@@ -324,7 +354,9 @@ impl Core {
     /// The leadership is over at once, against our will.
     pub(super) fn lose(&mut self, reason: Reason, then: Then) {
         let State::Leader(leading) = &self.state else { return };
-        let (epoch, by) = (leading.grant.epoch, leading.deadline.min(self.now));
+        let epoch = leading.grant.epoch;
+        // Out of time means that there is as much left as was set aside for stopping; anything else is worse.
+        let by = if reason == Reason::Deadline { leading.deadline } else { leading.deadline.min(self.now) };
         let grace = self.settings.options().reconnect_grace;
         let doubtful = matches!(reason, Reason::Deadline | Reason::Connection) && then == Then::Stand;
         if let (Some(grace), true) = (grace, doubtful) {

@@ -39,8 +39,8 @@ use state::{LettingStep, State};
 use trouble::Trouble;
 
 use crate::{
-    Boot, Bug, Candidate, CandidateId, Epoch, Error, ErrorKind, Event, Planted, Rng, Seen, Settings, Signal,
-    StateName, What,
+    Boot, Bug, Candidate, CandidateId, Epoch, Error, ErrorKind, Event, Grant, Planted, Rng, Seen, Settings,
+    Signal, StateName, What,
 };
 
 /// Most calls of one election that may be unanswered at once. A store that swallows calls must not be fed
@@ -72,6 +72,10 @@ pub struct Core {
     healthy: Option<bool>,
     /// The leadership whose work has been told to stop and has not yet reported its end.
     ending: Option<Epoch>,
+    /// The highest epoch that was led or given back here: it never counts again.
+    spent: Epoch,
+    /// To be given back as soon as that work has ended.
+    owed: Option<Grant>,
     /// The leadership that we have asked to make room for us.
     asked: Option<Epoch>,
     /// Why the machine stopped by itself.
@@ -99,6 +103,8 @@ impl Core {
             health_failures: 0,
             healthy: None,
             ending: None,
+            spent: Epoch::ZERO,
+            owed: None,
             asked: None,
             failure: None,
         }
@@ -320,6 +326,9 @@ impl Core {
     fn work_ended(&mut self, epoch: Epoch) {
         if self.ending == Some(epoch) {
             self.ending = None;
+            if let Some(grant) = self.owed.take() {
+                self.give_back(grant);
+            }
             self.write_release(epoch);
         }
     }
@@ -329,8 +338,10 @@ impl Core {
         if let Some(epoch) = seen.epoch {
             self.floor = self.floor.max(epoch);
         }
-        // What the store says of ourselves is old news: we announce our own leaderships when they start.
-        if !seen.is_held_by(&self.who) {
+        // What the store says of ourselves is old news: we announce our own leaderships when they start. So is
+        // what it says of the time before the present one.
+        let old = self.leadership().is_some() && !self.overtaken_by(seen);
+        if !seen.is_held_by(&self.who) && !old {
             self.leader_is(seen.leader().cloned());
         }
     }
@@ -358,6 +369,11 @@ impl Core {
     }
 
     fn fail(&mut self, error: Error) {
+        // Nothing will come back: what was suspended is lost, and those who wait for the end must hear it.
+        if let State::Reconnecting(suspended) = &self.state {
+            let (epoch, reason) = (suspended.epoch, suspended.reason);
+            self.tell(What::Lost { epoch, reason });
+        }
         self.tell(What::Error(error.clone()));
         self.failure = Some(error);
         self.halt();

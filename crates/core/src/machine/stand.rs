@@ -1,8 +1,10 @@
 //! Standing: waiting for a chance, trying, and finding out what became of the try.
 
-use super::state::{Attempt, State, Step};
+use super::state::{Attempt, State, Step, Then};
 use super::{Call, Core, Output};
-use crate::{Ask, Bid, Boot, Bug, Error, ErrorKind, Grant, Outcome, Parting, Proof, Request, Seen, What};
+use crate::{
+    Ask, Bid, Boot, Bug, Error, ErrorKind, Grant, Outcome, Parting, Proof, Reason, Request, Seen, What,
+};
 
 /// After a denial that names no time to wait for, and the shortest pause after any: a store that denies and
 /// says "now" must not be asked in a loop.
@@ -16,6 +18,10 @@ impl Core {
     pub(super) fn begin_attempt(&mut self) {
         self.attempt += 1;
         let attempt = self.claim();
+        self.try_with(attempt);
+    }
+
+    fn try_with(&mut self, attempt: Attempt) {
         match &mut self.state {
             State::Reconnecting(suspended) => suspended.attempt = Some(attempt),
             _ => self.enter(State::Acquiring(attempt)),
@@ -53,7 +59,7 @@ impl Core {
             }
             Step::Settling { grant, .. } => {
                 let grant = grant.clone();
-                self.promote(grant);
+                if grant.epoch < self.floor { self.overtaken(grant) } else { self.promote(grant) }
             }
         }
     }
@@ -82,17 +88,20 @@ impl Core {
             Outcome::Unknown(error) if claiming => self.resolve(error),
             // Already looking: the look decides.
             Outcome::Unknown(_) => {}
-            Outcome::Refused(error) => self.refused(error),
+            Outcome::Refused(error) => self.fail(error),
         }
     }
 
     pub(super) fn granted_unasked(&mut self, grant: Grant) {
+        if self.acts_on(&grant) {
+            return;
+        }
         let standing = match &self.state {
             State::Follower { .. } | State::Acquiring(_) => true,
             State::Reconnecting(_) => true,
             State::Stopped | State::Leader(_) | State::Releasing(_) => false,
         };
-        if standing && self.may_stand() && self.now >= self.hold_off {
+        if standing && self.may_stand() && self.now >= self.hold_off && self.is_new(&grant) {
             self.granted(grant);
         } else {
             self.give_back(grant);
@@ -100,26 +109,34 @@ impl Core {
     }
 
     fn granted(&mut self, grant: Grant) {
-        // A store must never issue a number twice, and a grant that others have already overtaken is worth
-        // nothing: trust neither, give it back.
-        let issued_before = self.attempt_mut().is_some_and(|attempt| grant.epoch <= attempt.floor);
-        if issued_before || grant.epoch < self.floor {
-            let sentence = format!("epoch {} was granted, which is not above those before it", grant.epoch);
-            self.give_back(grant);
-            self.attempt_failed(Error::new(ErrorKind::Unavailable, "store", sentence));
+        if !self.is_new(&grant) {
+            self.overtaken(grant);
             return;
         }
         self.trouble.over();
         self.floor = grant.epoch;
         let settle = self.settings.options().settle;
         if grant.after_crash && !settle.is_zero() {
-            let until = self.now + settle;
-            if let Some(attempt) = self.attempt_mut() {
-                attempt.step = Step::Settling { grant, until };
-                return;
-            }
+            let step = Step::Settling { grant, until: self.now + settle };
+            // A grant that came unasked belongs to no claim.
+            let claim = self.attempt_mut().map_or(Call(0), |attempt| attempt.claim);
+            self.try_with(Attempt { claim, floor: self.floor, claims: 0, step });
+            return;
         }
         self.promote(grant);
+    }
+
+    /// A store must never issue a number twice, and a grant that others have already overtaken is worth nothing:
+    /// neither is trusted.
+    fn is_new(&mut self, grant: &Grant) -> bool {
+        let issued_before = self.attempt_mut().is_some_and(|attempt| grant.epoch <= attempt.floor);
+        !issued_before && grant.epoch >= self.floor && grant.epoch > self.spent
+    }
+
+    fn overtaken(&mut self, grant: Grant) {
+        let sentence = format!("epoch {} was granted, which is not above those before it", grant.epoch);
+        self.give_back(grant);
+        self.attempt_failed(Error::new(ErrorKind::Unavailable, "store", sentence));
     }
 
     /// The claim's outcome is unknown: never a "no", so look.
@@ -149,7 +166,7 @@ impl Core {
                 let Some(wake) = self.trouble(error) else { return };
                 self.wait(wake.max(self.wake_for(&seen)));
             }
-            Err(error) if !error.is_retryable() => self.refused(error),
+            Err(error) if !error.is_retryable() => self.fail(error),
             Err(error) => self.attempt_failed(error),
         }
     }
@@ -202,14 +219,6 @@ impl Core {
         self.ask_for_room(&seen);
     }
 
-    fn refused(&mut self, error: Error) {
-        if let State::Reconnecting(suspended) = &self.state {
-            let (epoch, reason) = (suspended.epoch, suspended.reason);
-            self.tell(What::Lost { epoch, reason });
-        }
-        self.fail(error);
-    }
-
     pub(super) fn attempt_failed(&mut self, error: Error) {
         let Some(wake) = self.trouble(error) else { return };
         self.wait(wake);
@@ -244,7 +253,8 @@ impl Core {
             State::Follower { .. } => {
                 // A change notice ends back-off and breaker alike: the store is alive.
                 self.trouble.over();
-                if seen.is_held_by(&self.who) && !self.may_stand() {
+                let stays_away = !self.may_stand() || self.now < self.hold_off;
+                if seen.is_held_by(&self.who) && stays_away {
                     self.disown(&seen);
                 }
                 let wake = if seen.is_held_by(&self.who) { self.now } else { self.wake_for(&seen) };
@@ -264,7 +274,7 @@ impl Core {
         }
     }
 
-    /// A record that names this very start while it neither leads nor may stand: let go of it.
+    /// A record that names this very start while it neither leads nor stands: let go of it.
     fn disown(&mut self, seen: &Seen) {
         let (true, Some(epoch)) = (seen.is_held_by(&self.who), seen.epoch) else { return };
         if self.ending.is_some() || self.unanswered.len() >= super::CALLS_MAX {
@@ -277,12 +287,12 @@ impl Core {
 
     /// Whether this very grant is the one in use, so that a second answer that brings it changes nothing.
     fn acts_on(&mut self, grant: &Grant) -> bool {
+        if let Some(Attempt { step: Step::Settling { grant: held, .. }, .. }) = self.attempt_mut() {
+            return held.epoch == grant.epoch;
+        }
         match &self.state {
             State::Leader(leading) => leading.grant.epoch == grant.epoch,
             State::Releasing(letting) => letting.grant.epoch == grant.epoch,
-            State::Acquiring(Attempt { step: Step::Settling { grant: held, .. }, .. }) => {
-                held.epoch == grant.epoch
-            }
             _ => false,
         }
     }
@@ -297,6 +307,19 @@ impl Core {
 
     /// Releases, by compare-and-set, a grant that we do not lead on.
     pub(super) fn give_back(&mut self, grant: Grant) {
+        self.floor = self.floor.max(grant.epoch);
+        self.spent = self.spent.max(grant.epoch);
+        let working = self.leadership().map(|(epoch, _)| epoch).or(self.ending);
+        if working.is_some_and(|working| working <= grant.epoch) {
+            // The store put this grant in the place of the one that is being worked under, so that leadership
+            // is over. But the record still keeps others out: let go of before the work has ended, it would
+            // let somebody else begin.
+            if self.owed.as_ref().is_none_or(|owed| owed.epoch < grant.epoch) {
+                self.owed = Some(grant);
+            }
+            self.lose(Reason::Conflict, Then::Stand);
+            return;
+        }
         let call = self.call();
         self.outputs.push_back(Output::Release(call, grant, Parting::default()));
     }
@@ -319,7 +342,12 @@ impl Core {
     pub(super) fn request_answered(&mut self, outcome: Outcome<()>) {
         match outcome {
             Outcome::Held(()) => {}
-            Outcome::Denied(seen) => self.note(&seen),
+            Outcome::Denied(seen) => {
+                self.note(&seen);
+                if self.overtaken_by(&seen) {
+                    self.lose(Reason::Conflict, Then::Stand);
+                }
+            }
             Outcome::Unknown(error) => {
                 self.asked = None;
                 self.tell(What::Error(error));
@@ -347,7 +375,17 @@ impl Core {
         let State::Reconnecting(suspended) = &self.state else { return };
         if self.now >= suspended.until {
             self.give_back_settling();
+            let unfinished = match &mut self.state {
+                State::Reconnecting(suspended) => suspended.attempt.take(),
+                _ => None,
+            };
             self.grace_over();
+            // A claim under way is not raced by a second one: it goes on as that of a follower.
+            if let (State::Follower { .. }, Some(attempt)) = (&self.state, unfinished)
+                && !matches!(attempt.step, Step::Settling { .. })
+            {
+                self.enter(State::Acquiring(attempt));
+            }
         } else if suspended.attempt.is_some() {
             self.attempt_due();
         } else {

@@ -72,6 +72,8 @@ pub(super) struct Leading {
     /// When to warn; `None` once warned, until a renewal is confirmed.
     pub(super) danger_at: Option<Boot>,
     pub(super) validation: Validation,
+    /// The last call before it began: the answer to an earlier one is about an earlier leadership.
+    pub(super) after: Call,
     /// Since when the connection has been silent.
     pub(super) doubt_since: Option<Boot>,
 }

@@ -1,0 +1,170 @@
+//! Rule 12, and back-off: everything is bounded, a denial is not a failure, and a change ends every wait.
+
+use super::script::{Kind, Script, held_by, id, ms, released};
+use crate::{Boot, Breaker, CALLS_MAX, Fixed, Input, Options, Proof, Seen, Signal};
+
+fn breaking(options: &mut Options) {
+    options.breaker = Some(Breaker { failures: 3, open_for: ms(30_000) });
+}
+
+fn troubled(errors: usize) -> Script {
+    let mut script = Script::acquiring(breaking);
+    for error in 0..errors {
+        script.unknown().unknown();
+        if error + 1 < errors {
+            script.next();
+        }
+    }
+    script
+}
+
+#[test]
+fn a_denial_neither_grows_the_back_off_nor_feeds_the_breaker() {
+    let mut script = Script::acquiring(breaking);
+    for _ in 0..50 {
+        script.denied_by("b");
+        assert_eq!(script.waits(), Some(2_000));
+        script.next();
+    }
+    script.unknown().unknown();
+    assert_eq!(script.waits(), Some(50), "the first error is the first");
+}
+
+#[test]
+fn a_denial_waits_until_what_is_in_the_way_ends() {
+    let mut script = Script::acquiring(|_| {});
+    script.denied(Seen { free_at: Some(Boot::default() + ms(7_300)), ..held_by("b", 4) });
+    assert_eq!(script.wakes(), Some(7_300));
+}
+
+#[test]
+fn a_store_that_denies_and_says_now_is_not_asked_in_a_loop() {
+    for seen in [Seen::nothing(), released(4), Seen { free_at: Some(Boot::default()), ..held_by("b", 4) }] {
+        let mut script = Script::acquiring(|_| {});
+        script.denied(seen);
+        assert_eq!(script.waits(), Some(5));
+    }
+}
+
+#[test]
+fn a_change_notice_ends_back_off_and_breaker() {
+    let mut script = troubled(3);
+    assert_eq!(script.waits(), Some(30_000));
+    script.changed(released(4)).unknown().unknown();
+    assert_eq!(script.waits(), Some(50), "tried at once, and counting from the start");
+    script.next().unknown().unknown().changed(held_by("b", 9));
+    assert_eq!(script.waits(), Some(2_000), "somebody leads: back to the retry interval");
+}
+
+#[test]
+fn a_connection_that_is_back_ends_back_off_and_breaker() {
+    let mut script = troubled(3);
+    script.signal(Signal::Restored).unknown().unknown();
+    assert_eq!(script.waits(), Some(50));
+}
+
+#[test]
+fn stop_is_heard_during_back_off() {
+    let mut script = troubled(3);
+    script.told();
+    script.feed(Input::Stop);
+    assert_eq!(script.heard(), "stopped");
+    assert!(script.core.is_quiet());
+}
+
+#[test]
+fn the_millionth_attempt_waits_no_longer_than_the_twentieth() {
+    let mut script = Script::acquiring(|_| {});
+    for _ in 0..1_000_000 {
+        script.unknown().unknown().next();
+        script.told();
+        script.sent = script.sent.split_off(&script.last());
+    }
+    script.unknown().unknown();
+    assert_eq!(script.waits(), Some(5_000));
+}
+
+#[test]
+fn a_store_that_swallows_everything_is_not_fed_for_ever() {
+    let mut script = Script::acquiring(|_| {});
+    script.at(10_000_000);
+    assert_eq!((script.core.calls_unanswered(), script.wakes()), (CALLS_MAX, None));
+    script.told();
+    script.answer(1, crate::Outcome::Denied(released(4)));
+    assert_eq!(script.calls(Kind::Claim) + script.calls(Kind::Look), CALLS_MAX + 1, "room for one more");
+}
+
+#[test]
+fn validations_that_get_no_answer_neither_pile_up_nor_keep_renewals_back() {
+    for every in [None, Some(ms(5_000))] {
+        let mut script = Script::leading(|options| options.validation = every);
+        for second in 1..500 {
+            script.at(second * 1_000).feed(Input::Validate);
+            let renewals = script.sent.iter().filter(|(_, sent)| sent.kind == Kind::Renew);
+            let last = renewals.map(|(call, _)| *call).next_back();
+            last.into_iter().for_each(|call| _ = script.granted_to(call, 5));
+            assert!(script.core.calls_unanswered() <= CALLS_MAX);
+        }
+        assert_eq!(script.state(), "leader");
+    }
+}
+
+#[test]
+fn a_record_in_our_name_shown_again_and_again_is_not_released_without_end() {
+    let mut script = Script::new();
+    for _ in 0..1_000 {
+        script.changed(super::script::held_by_me(5));
+    }
+    assert!(script.core.calls_unanswered() <= CALLS_MAX);
+}
+
+#[test]
+fn a_leader_is_told_of_only_when_it_changes() {
+    let mut script = Script::acquiring(|_| {});
+    script.denied_by("b").changed(held_by("b", 9)).changed(held_by("b", 10)).changed(released(10));
+    let told = script.told();
+    assert_eq!(told.matches("leader ").count(), 2, "{told}");
+    assert_eq!(script.core.leader(), None);
+    let dead = Seen { proof: Proof::Dead, ..held_by("b", 11) };
+    script.granted(11).changed(dead);
+    assert_eq!(script.core.leader(), Some(&id("a")));
+}
+
+#[test]
+fn nor_when_it_is_a_look_that_would_be_one_too_many() {
+    let mut script = Script::acquiring(|options| {
+        options.priority = 7;
+        options.preempt = true;
+    });
+    script.denied(Seen { priority: Some(1), ..held_by("b", 4) });
+    assert_eq!(script.calls(Kind::Request), 1, "an odd number of calls before claims and looks alternate");
+    script.at(10_000_000);
+    assert_eq!((script.core.calls_unanswered(), script.state()), (CALLS_MAX, "follower"));
+}
+
+#[test]
+fn a_strategy_that_says_at_once_makes_no_hot_loop() {
+    let mut script = Script::acquiring(|options| options.strategy = std::sync::Arc::new(Fixed(ms(0))));
+    script.unknown().unknown();
+    assert_eq!(script.waits(), Some(1));
+}
+
+/// Fifteen claims and looks hang, the sixteenth is granted: there is one place left, and one renewal takes it.
+#[test]
+fn a_leader_without_room_waits_for_an_answer_before_it_renews_again() {
+    let mut script = Script::acquiring(|_| {});
+    while script.core.calls_unanswered() < CALLS_MAX {
+        script.next();
+    }
+    let claims = script.sent.iter().filter(|(_, sent)| sent.kind == Kind::Claim);
+    let last_claim = claims.map(|(call, _)| *call).next_back().unwrap();
+    script.granted_to(last_claim, 5);
+    assert_eq!((script.state(), script.core.calls_unanswered()), ("leader", CALLS_MAX - 1));
+    script.told();
+    while script.state() == "leader" {
+        script.next();
+        assert!(script.core.calls_unanswered() <= CALLS_MAX);
+    }
+    assert_eq!(script.calls(Kind::Renew), 1);
+    assert_eq!(script.heard(), "error timed_out, danger e5, lost e5 deadline");
+}

@@ -1,0 +1,202 @@
+//! Rules 4 and 5: an unknown claim is looked into, a late answer is read, and what is not led on is given back.
+
+use super::script::{Kind, Script, boot, grant, held_by, held_by_me, ms, released};
+use crate::{Input, Outcome, Seen, Signal};
+
+#[test]
+fn an_unknown_claim_is_followed_by_a_look() {
+    let mut script = Script::acquiring(|_| {});
+    script.unknown();
+    assert_eq!(script.told(), "error unavailable, look#2");
+    let mut script = Script::acquiring(|_| {});
+    script.at(3_000);
+    assert_eq!(script.told(), "error timed_out, look#2");
+    assert_eq!(script.state(), "acquiring");
+}
+
+#[test]
+fn a_look_that_shows_us_leads_to_another_claim_for_a_new_epoch() {
+    let mut script = Script::acquiring(|_| {});
+    script.unknown().told();
+    script.looked(held_by_me(5));
+    assert_eq!(script.told(), "claim#3 above e5");
+    script.granted(6);
+    assert_eq!(script.leads(), Some((6, 13_500)));
+}
+
+#[test]
+fn a_look_that_shows_another_leads_to_waiting() {
+    let mut script = Script::acquiring(|_| {});
+    script.unknown().told();
+    script.looked(held_by("b", 7));
+    assert_eq!(script.told(), "leader b, error timed_out, state acquiring→follower");
+    assert_eq!(script.wakes(), Some(2_000));
+}
+
+#[test]
+fn the_claims_own_answer_may_come_before_that_of_the_look() {
+    let mut script = Script::acquiring(|_| {});
+    script.at(3_500).granted_to(1, 5);
+    assert_eq!(script.leads(), Some((5, 13_500)));
+    script.told();
+    script.looked_at(2, held_by_me(5));
+    assert_eq!(script.told(), "");
+}
+
+#[test]
+fn a_record_in_our_name_that_cannot_be_claimed_is_not_claimed_for_ever() {
+    let mut script = Script::acquiring(|_| {});
+    for _ in 0..9 {
+        if script.state() == "acquiring" {
+            script.denied(held_by_me(5));
+        }
+    }
+    assert_eq!((script.state(), script.calls(Kind::Claim)), ("follower", 3));
+    assert!(script.waits().unwrap() > 0);
+}
+
+#[test]
+fn a_late_claim_is_given_back_by_a_follower_and_when_stopped() {
+    for stop in [false, true] {
+        let mut script = Script::acquiring(|_| {});
+        script.unknown().looked(held_by("b", 4));
+        if stop {
+            script.feed(Input::Stop);
+        }
+        script.told();
+        script.at(100).granted_to(1, 5);
+        assert_eq!(script.told(), "release#3 e5");
+    }
+}
+
+#[test]
+fn a_late_claim_of_an_older_epoch_is_given_back_while_leading() {
+    let mut script = Script::acquiring(|_| {});
+    script.unknown().looked(held_by_me(5)).granted(6).told();
+    script.granted_to(1, 5);
+    assert_eq!(script.told(), "release#4 e5");
+    assert_eq!(script.leads(), Some((6, 13_500)));
+}
+
+#[test]
+fn a_late_duplicate_of_the_epoch_in_use_is_not_given_back() {
+    let mut script = Script::leading(|_| {});
+    script.granted_to(1, 5).signal(Signal::Granted(grant(5, boot(0))));
+    assert_eq!((script.leads(), script.told().as_str()), (Some((5, 13_500)), ""));
+    script.feed(Input::Stop).told();
+    script.granted_to(1, 5).signal(Signal::Granted(grant(5, boot(0))));
+    assert_eq!((script.state(), script.told().as_str()), ("releasing", ""));
+}
+
+/// The store carried out an early claim late, on top of the one led on: our record is now e6, and giving that
+/// back frees it. So not before the work of e5 is over.
+#[test]
+fn a_late_claim_of_a_newer_epoch_ends_the_leadership_and_is_given_back_after_the_work() {
+    let mut script = Script::acquiring(|_| {});
+    script.unknown().looked(released(4)).at(50).granted_to(3, 5).told();
+    script.at(1_000).granted_to(1, 6);
+    assert_eq!(
+        script.told(),
+        "end_work e5 by 1000 conflict, lost e5 conflict, leader nobody, state leader→follower"
+    );
+    script.at(1_200).work_ended(5);
+    assert!(script.told().starts_with("release#4 e6, claim#5 above e6"));
+}
+
+#[test]
+fn a_late_claim_while_the_work_is_stopping_is_given_back_after_the_work() {
+    let mut script = Script::acquiring(|_| {});
+    script.unknown().looked(released(4)).at(50).granted_to(3, 5).feed(Input::Stop).told();
+    script.granted_to(1, 6);
+    assert_eq!(script.told(), "");
+    script.work_ended(5);
+    assert_eq!(script.told(), "release#4 e6, release#5 e5");
+}
+
+#[test]
+fn of_two_claims_answered_out_of_order_the_one_given_back_is_not_led_under() {
+    let mut script = Script::acquiring(|_| {});
+    script.unknown().looked(released(4)).at(50).told();
+    // The store carried out #3 (e5), then #1 (e6); the answers come the other way round.
+    script.granted_to(1, 6).granted_to(3, 5);
+    assert_eq!(script.leads(), None);
+    assert!(script.told().starts_with("release#4 e6, release#5 e5, error"));
+}
+
+#[test]
+fn stop_during_an_attempt_gives_the_late_grant_back_and_only_then_is_all_quiet() {
+    let mut script = Script::acquiring(|_| {});
+    script.feed(Input::Stop);
+    assert_eq!(script.told(), "state acquiring→stopped, stopped");
+    assert!(!script.core.is_quiet(), "the claim may still land");
+    script.at(60_000).granted_to(1, 5);
+    assert_eq!(script.told(), "release#2 e5");
+    assert!(!script.core.is_quiet(), "the release may still fail");
+    script.unknown();
+    assert!(script.core.is_quiet(), "the record runs out by itself");
+}
+
+#[test]
+fn a_record_that_names_us_is_released_when_stopped_unfit_or_staying_away() {
+    let mut stopped = Script::new();
+    stopped.changed(held_by_me(5));
+    assert_eq!(stopped.told(), "release#1 e5");
+
+    let mut unfit = Script::with(|options| options.health_failures = Some(1));
+    unfit.feed(Input::Start).told();
+    unfit.changed(held_by_me(5));
+    assert_eq!(unfit.told(), "release#1 e5");
+
+    let mut away = Script::leading(|options| options.cooldown = Some(ms(30_000)));
+    away.feed(Input::StepDown { to: None }).work_ended(5).unknown().told();
+    away.at(100).changed(held_by_me(5));
+    assert_eq!(away.told(), "release#3 e5", "the release was lost, and nobody else may take the record");
+}
+
+#[test]
+fn a_record_that_names_us_is_not_released_under_work_that_has_not_ended() {
+    let mut script = Script::leading(|_| {});
+    script.at(1_000).signal(Signal::Gone).told();
+    script.changed(held_by_me(5));
+    assert_eq!(script.told(), "");
+}
+
+#[test]
+fn renew_and_release_name_the_exact_epoch_and_start() {
+    let mut script = Script::leading(|_| {});
+    script.at(5_000).granted(5).feed(Input::Stop).work_ended(5);
+    let told = script.told();
+    assert!(told.contains("renew#2 e5") && told.contains("release#3 e5"), "{told}");
+}
+
+#[test]
+fn a_late_answer_of_an_earlier_leadership_does_not_touch_the_next() {
+    let mut script = Script::leading(|_| {});
+    script.at(5_000).signal(Signal::Gone).work_ended(5).granted(6).told();
+    assert_eq!(script.leads(), Some((6, 18_500)));
+    script.at(6_000).granted_to(2, 5);
+    assert_eq!((script.leads(), script.told().as_str()), (Some((6, 18_500)), ""));
+}
+
+/// A renewal of e5 that was refused because e6 is there says nothing about e6.
+#[test]
+fn a_late_conflict_of_an_earlier_leadership_does_not_end_the_next() {
+    let mut script = Script::leading(|_| {});
+    script.at(5_000).signal(Signal::Gone).work_ended(5).granted(6).told();
+    script.at(6_000).answer(2, Outcome::Denied(held_by_me(6)));
+    assert_eq!(script.leads(), Some((6, 18_500)));
+    script.answer(2, Outcome::Denied(Seen::nothing()));
+    assert_eq!((script.leads(), script.heard().as_str()), (Some((6, 18_500)), ""));
+    script.answer(2, Outcome::Refused(super::script::forbidden()));
+    assert_eq!(script.leads(), Some((6, 18_500)));
+}
+
+#[test]
+fn an_unasked_grant_that_is_worth_nothing_does_not_disturb_the_attempt_under_way() {
+    let mut script = Script::new();
+    script.changed(released(4)).feed(Input::Start).told();
+    script.signal(Signal::Granted(grant(3, boot(0))));
+    assert_eq!((script.state(), script.told().as_str()), ("acquiring", "release#2 e3"));
+    script.granted_to(1, 5);
+    assert_eq!(script.leads(), Some((5, 13_500)));
+}

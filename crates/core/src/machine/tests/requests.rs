@@ -1,0 +1,135 @@
+//! What can be asked of a leader through the store, and what a follower asks.
+
+use super::script::{Kind, Script, e, held_by, id, ms, released};
+use crate::{Ask, Holder, Input, Options, Outcome, Request, Seen, Signal};
+
+fn important(options: &mut Options) {
+    options.priority = 7;
+    options.preempt = true;
+}
+
+fn led_with(priority: i32, epoch: u64) -> Seen {
+    Seen { priority: Some(priority), ..held_by("b", epoch) }
+}
+
+fn ask(epoch: u64, what: Ask) -> Signal {
+    Signal::Requested(Request { epoch: e(epoch), what })
+}
+
+#[test]
+fn a_request_for_this_leadership_is_followed() {
+    let mut script = Script::leading(|_| {});
+    script.signal(ask(5, Ask::StepDown { to: None }));
+    assert_eq!(script.told(), "end_work e5 by 13500 admin, state leader→releasing");
+    script.work_ended(5).released();
+    assert_eq!(script.told(), "release#2 e5, lost e5 admin, leader nobody, state releasing→follower");
+}
+
+#[test]
+fn a_request_for_another_leadership_is_not() {
+    let mut script = Script::leading(|_| {});
+    for epoch in [4, 6] {
+        script.signal(ask(epoch, Ask::StepDown { to: None }));
+        script.signal(ask(epoch, Ask::Preempt { by: id("b"), priority: 99 }));
+    }
+    assert_eq!((script.leads(), script.told().as_str()), (Some((5, 13_500)), ""));
+}
+
+#[test]
+fn a_request_to_one_who_does_not_lead_changes_nothing() {
+    let mut script = Script::acquiring(|_| {});
+    script.denied_by("b").told();
+    script.signal(ask(9, Ask::StepDown { to: None }));
+    assert_eq!(script.told(), "");
+}
+
+#[test]
+fn a_hand_over_keeps_the_record_for_the_one_named() {
+    let mut script = Script::leading(|options| options.cooldown = Some(ms(10_000)));
+    script.feed(Input::StepDown { to: Some(id("c")) }).work_ended(5);
+    assert!(script.told().ends_with("release#2 e5 to c cooldown 10000"));
+    let mut script = Script::leading(|_| {});
+    script.signal(ask(5, Ask::StepDown { to: Some(id("c")) })).work_ended(5);
+    assert!(script.told().ends_with("release#2 e5 to c"));
+}
+
+#[test]
+fn a_leader_of_lower_priority_stops_its_work_and_then_makes_room_for_the_asker() {
+    let mut script = Script::leading(|_| {});
+    script.signal(ask(5, Ask::Preempt { by: id("c"), priority: 1 }));
+    assert_eq!(script.told(), "end_work e5 by 13500 preempted, state leader→releasing");
+    script.at(3_000).work_ended(5);
+    assert_eq!(script.told(), "release#2 e5 to c");
+    script.released();
+    assert_eq!(script.heard(), "lost e5 preempted");
+    assert_eq!(script.wakes(), Some(5_000), "it is in no hurry to come back");
+}
+
+#[test]
+fn a_leader_of_equal_or_higher_priority_stays() {
+    let mut script = Script::leading(|options| options.priority = 7);
+    for priority in [i32::MIN, 0, 6, 7] {
+        script.signal(ask(5, Ask::Preempt { by: id("c"), priority }));
+    }
+    assert_eq!((script.leads(), script.told().as_str()), (Some((5, 13_500)), ""));
+}
+
+#[test]
+fn a_follower_of_higher_priority_asks_once_per_leadership() {
+    let mut script = Script::acquiring(important);
+    script.denied(led_with(1, 4));
+    assert!(script.told().ends_with("ask#2 e4 preempt by a 7"));
+    script.feed(Input::Requested(crate::Call(2), Outcome::Held(())));
+    script.changed(led_with(1, 4)).next().denied(led_with(1, 4));
+    assert_eq!(script.calls(Kind::Request), 1);
+    script.changed(led_with(1, 5));
+    assert_eq!(script.calls(Kind::Request), 2, "another leadership, another question");
+}
+
+#[test]
+fn a_question_that_may_not_have_arrived_is_asked_again() {
+    let mut script = Script::acquiring(important);
+    script.denied(led_with(1, 4)).unknown().changed(led_with(1, 4));
+    assert_eq!(script.calls(Kind::Request), 2);
+    script.refused().changed(led_with(1, 4));
+    assert_eq!(script.calls(Kind::Request), 2, "one that was refused is not");
+    assert_eq!(script.state(), "follower", "and it is no reason to stop");
+}
+
+#[test]
+fn nobody_is_asked_who_need_not_or_cannot_make_room() {
+    let foreign = Seen { holder: Some(Holder { id: id("b"), incarnation: None }), ..led_with(1, 4) };
+    let unknown_priority = held_by("b", 4);
+    let no_leader = Seen { holder: None, priority: Some(1), ..released(4) };
+    for seen in [led_with(7, 4), led_with(8, 4), foreign, unknown_priority, no_leader] {
+        let mut script = Script::acquiring(important);
+        script.denied(seen.clone()).changed(seen.clone());
+        assert_eq!(script.calls(Kind::Request), 0, "{seen:?}");
+    }
+}
+
+#[test]
+fn priority_alone_does_not_ask() {
+    let mut script = Script::acquiring(|options| options.priority = 7);
+    script.denied(led_with(1, 4));
+    assert_eq!(script.calls(Kind::Request), 0);
+}
+
+#[test]
+fn an_unfit_candidate_does_not_ask() {
+    let mut script = Script::acquiring(|options| {
+        important(options);
+        options.health_failures = Some(1);
+    });
+    script.feed(Input::Health(false)).denied(led_with(1, 4)).changed(led_with(1, 4));
+    assert_eq!(script.calls(Kind::Request), 0);
+    script.feed(Input::Health(true)).changed(led_with(1, 4));
+    assert_eq!(script.calls(Kind::Request), 1);
+}
+
+#[test]
+fn who_stays_away_does_not_ask() {
+    let mut script = Script::acquiring(important);
+    script.denied(Seen { cooldown: Some(ms(9_000)), ..led_with(1, 4) }).changed(led_with(1, 4));
+    assert_eq!(script.calls(Kind::Request), 0);
+}
