@@ -126,6 +126,8 @@ pub enum What {
         epoch: Epoch,
         /// Why.
         reason: Reason,
+        /// When belief in it ended at the latest, which may be long before anybody was awake to say so.
+        deadline: Boot,
     },
     /// In doubt, so over; a new leadership may follow within the grace.
     Suspended {
@@ -133,6 +135,8 @@ pub enum What {
         epoch: Epoch,
         /// Why.
         reason: Reason,
+        /// When belief in it ended at the latest.
+        deadline: Boot,
     },
     /// Leading again after a suspension, under a new number.
     Resumed {

@@ -14,6 +14,7 @@
 //! What happens to the work is the caller's: see [`Core`].
 
 mod breaker;
+pub mod duration;
 mod epoch;
 mod error;
 mod event;

@@ -7,6 +7,7 @@ use bellwether_core::{Breaker, CandidateId, ElectionName, Options, RetryStrategy
 
 use crate::callbacks::{Answer, Callbacks, On};
 use crate::election::{Health, Recipe};
+use crate::subscription::{Events, Queue};
 use crate::{Election, Error, Hooks, Store};
 
 /// How a candidate takes part. Everything has a default but the backend and the id.
@@ -19,6 +20,7 @@ pub struct ElectionBuilder {
     hooks: Option<Arc<dyn Hooks>>,
     health: Option<Health>,
     callbacks: Callbacks,
+    subscribers: Vec<Arc<Queue>>,
     stop_when: Option<crate::election::StopWhen>,
 }
 
@@ -32,6 +34,7 @@ impl ElectionBuilder {
             hooks: None,
             health: None,
             callbacks: Callbacks::default(),
+            subscribers: Vec::new(),
             stop_when: None,
         }
     }
@@ -196,6 +199,13 @@ impl ElectionBuilder {
         self.on(On::Stopped, callback)
     }
 
+    /// Events from the very first on; [`Election::events`] gives those from now on.
+    pub fn subscribe(&mut self) -> Events {
+        let (events, queue) = Events::new();
+        self.subscribers.push(queue);
+        events
+    }
+
     /// Stops the election, with a release, when this future is ready: a cancellation token, a signal. It is heeded
     /// at any time, also in back-off and while connecting.
     pub fn stop_when(mut self, signal: impl Future<Output = ()> + Send + 'static) -> Self {
@@ -211,7 +221,7 @@ impl ElectionBuilder {
         let id = CandidateId::new(self.id.unwrap_or_default())?;
         let store = self.store.ok_or(Error::NoBackend)?;
         let recipe = Recipe { settings, id, hooks: self.hooks, health: self.health };
-        let election = Election::new(name, store, recipe, self.callbacks);
+        let election = Election::new(name, store, recipe, self.callbacks, self.subscribers);
         election.start().await?;
         if let Some(signal) = self.stop_when {
             election.stop_when(signal);

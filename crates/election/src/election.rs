@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::callbacks::{Answer, Callbacks, On};
 use crate::driver::{Command, Entrant, Key};
 use crate::shared::Shared;
-use crate::subscription::Events;
+use crate::subscription::{Events, Queue};
 use crate::{
     ElectionBuilder, Error, Event, Hooks, Leadership, LeaseView, Over, Role, Status, Store, callbacks, hooks,
 };
@@ -71,9 +71,16 @@ impl Election {
         ElectionBuilder::new(name)
     }
 
-    pub(crate) fn new(name: ElectionName, store: Store, recipe: Recipe, registered: Callbacks) -> Election {
+    pub(crate) fn new(
+        name: ElectionName,
+        store: Store,
+        recipe: Recipe,
+        registered: Callbacks,
+        subscribers: Vec<Arc<Queue>>,
+    ) -> Election {
         let who = Candidate { id: recipe.id.clone(), incarnation: Incarnation::from_bits(random_bits()) };
         let shared = Arc::new(Shared::new(name, who, registered));
+        subscribers.into_iter().for_each(|queue| shared.subscribe(queue));
         Election(Arc::new(Handle {
             store,
             shared,
@@ -232,6 +239,14 @@ impl Election {
     /// How the election stands for this candidate.
     pub fn status(&self) -> Status {
         self.0.shared.snapshot.borrow().status.clone()
+    }
+
+    /// Waits until the status is as wanted. Only the latest status is looked at: one that lasts a moment can be
+    /// missed; [`events`](Self::events) misses nothing.
+    pub async fn wait_until(&self, mut wanted: impl FnMut(&Status) -> bool) -> Result<Status, Error> {
+        let mut snapshot = self.0.shared.snapshot.subscribe();
+        let now = snapshot.wait_for(|now| wanted(&now.status)).await.map_err(|_| Error::DriverGone)?;
+        Ok(now.status.clone())
     }
 
     /// The settings it runs with.

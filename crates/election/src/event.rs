@@ -1,7 +1,7 @@
 //! Events with everything that tells them apart: election, candidate, epoch, attempt, two clocks.
 
 use bellwether_core::{Boot, Candidate, ElectionName, Epoch, Wall, What};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// Something happened to a candidate in an election.
 #[derive(Clone, Debug)]
@@ -25,19 +25,29 @@ pub struct Event {
 impl Event {
     /// The event as one JSON object, in the shape that scripts rely on.
     pub fn to_json(&self) -> Value {
-        let mut object = Map::new();
-        object.insert("time".into(), self.time.to_string().into());
-        object.insert("boot_ns".into(), self.boot.as_nanos().into());
-        object.insert("election".into(), self.election.as_str().into());
-        object.insert("id".into(), self.candidate.id.as_str().into());
-        object.insert("incarnation".into(), self.candidate.incarnation.to_string().into());
-        object.insert("event".into(), self.what.as_str().into());
-        object.insert("epoch".into(), self.epoch.map(Epoch::get).into());
-        object.insert("attempt".into(), self.attempt.into());
-        for (key, value) in details(&self.what) {
-            object.insert(key.into(), value);
-        }
-        Value::Object(object)
+        Value::Object(self.fields().into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+    }
+
+    /// The event as one line of JSON, without the newline, what people look for first at its beginning.
+    pub fn to_json_line(&self) -> String {
+        let fields: Vec<String> =
+            self.fields().into_iter().map(|(key, value)| format!("\"{key}\":{value}")).collect();
+        format!("{{{}}}", fields.join(","))
+    }
+
+    fn fields(&self) -> Vec<(&'static str, Value)> {
+        let mut fields = vec![
+            ("time", self.time.to_string().into()),
+            ("boot_ns", self.boot.as_nanos().into()),
+            ("election", self.election.as_str().into()),
+            ("id", self.candidate.id.as_str().into()),
+            ("incarnation", self.candidate.incarnation.to_string().into()),
+            ("event", self.what.as_str().into()),
+            ("epoch", self.epoch.map(Epoch::get).into()),
+        ];
+        fields.extend(details(&self.what));
+        fields.push(("attempt", self.attempt.into()));
+        fields
     }
 }
 
@@ -48,8 +58,8 @@ fn details(what: &What) -> Vec<(&'static str, Value)> {
             vec![("deadline_boot_ns", deadline.as_nanos().into())]
         }
         What::Released { confirmed, .. } => vec![("confirmed", (*confirmed).into())],
-        What::Lost { reason, .. } | What::Suspended { reason, .. } => {
-            vec![("reason", reason.as_str().into())]
+        What::Lost { reason, deadline, .. } | What::Suspended { reason, deadline, .. } => {
+            vec![("reason", reason.as_str().into()), ("deadline_boot_ns", deadline.as_nanos().into())]
         }
         What::AcquireFailed { holder } => vec![("holder", json!(holder.as_ref().map(|id| id.as_str())))],
         What::LeaderChanged { leader } => vec![("leader", json!(leader.as_ref().map(|id| id.as_str())))],

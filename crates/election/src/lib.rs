@@ -30,7 +30,7 @@ mod subscription;
 
 pub use bellwether_backend::{Backend, Past};
 pub use bellwether_core::{
-    Boot, CandidateId, ElectionName, Epoch, Incarnation, Options, Reason, StateName, What,
+    Boot, CandidateId, ElectionName, Epoch, Incarnation, Options, Proof, Reason, StateName, What,
 };
 pub use builder::ElectionBuilder;
 pub use callbacks::{Answer, On};

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use bellwether_core::{
-    Boot, Candidate, CandidateId, ElectionName, Epoch, Incarnation, Seen, StateName, Wall,
+    Boot, Candidate, CandidateId, ElectionName, Epoch, Incarnation, Proof, Seen, StateName, Wall,
 };
 use bellwether_deadman::boot_now;
 
@@ -55,6 +55,8 @@ pub struct Status {
     pub state: StateName,
     /// Who leads as far as the store showed.
     pub leader: Option<CandidateId>,
+    /// What is known about the life of the one who leads.
+    pub leader_proof: Option<Proof>,
     /// The present leadership's number, while leading.
     pub epoch: Option<Epoch>,
     /// The highest epoch seen in this election.
@@ -83,6 +85,7 @@ impl Status {
             incarnation: who.incarnation,
             state: StateName::Stopped,
             leader: None,
+            leader_proof: None,
             epoch: None,
             highest_epoch: Epoch::ZERO,
             deadline: None,

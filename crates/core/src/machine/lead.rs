@@ -12,7 +12,7 @@ impl Core {
     /// The grant is in hand: lead, if there is time left to.
     pub(super) fn promote(&mut self, grant: Grant) {
         let timing = *self.settings.timing();
-        let from = if self.has(Bug::DeadlineFromAnswer) { self.now } else { grant.counted_from };
+        let from = self.counted_from(&grant);
         let deadline = self.deadline(from, &grant);
         let stop_at = deadline - timing.stop_lead();
         if stop_at <= self.now || self.ending.is_some() {
@@ -49,6 +49,11 @@ impl Core {
             What::Acquired { epoch, deadline }
         });
         self.leader_is(Some(self.who.id.clone()));
+    }
+
+    /// The instant before the call; should a backend claim a later one than now, now.
+    fn counted_from(&self, grant: &Grant) -> Boot {
+        if self.has(Bug::DeadlineFromAnswer) { self.now } else { grant.counted_from.min(self.now) }
     }
 
     fn deadline(&self, from: Boot, grant: &Grant) -> Boot {
@@ -178,11 +183,11 @@ impl Core {
             Outcome::Held(_) => {}
             Outcome::Denied(seen) => {
                 self.note(&seen);
-                // Told apart by what is there: still us means a later renewal of our own overtook this one.
-                let epoch = self.leadership().map(|(epoch, _)| epoch);
-                if seen.is_held_by(&self.who) && seen.epoch == epoch || self.has(Bug::ConflictIsTransient) {
+                // Told apart by what is there: still us means that a call of our own overtook this one, which is
+                // no failure; the next renewal will do.
+                if self.shows_us(&seen) || self.has(Bug::ConflictIsTransient) {
                     if current {
-                        self.renewal_failed(Error::new(ErrorKind::Unavailable, "store", "renewal overtaken"));
+                        self.renew_after_retry();
                     }
                 } else {
                     self.lose(Reason::Conflict, Then::Stand);
@@ -200,7 +205,7 @@ impl Core {
 
     /// The answer may be that of an earlier call which came late: it counts from when *that* was sent.
     fn renewal_confirmed(&mut self, current: bool, grant: Grant) {
-        let from = if self.has(Bug::DeadlineFromAnswer) { self.now } else { grant.counted_from };
+        let from = self.counted_from(&grant);
         let deadline = self.deadline(from, &grant);
         let timing = *self.settings.timing();
         let next = from + timing.renew();
@@ -219,16 +224,22 @@ impl Core {
         }
     }
 
+    fn renew_after_retry(&mut self) {
+        let at = self.now + self.settings.timing().retry().min(self.settings.timing().renew());
+        if let State::Leader(leading) = &mut self.state {
+            leading.renewal = Renewal::Due(at);
+        }
+    }
+
     fn renewal_failed(&mut self, error: Error) {
         self.tell(What::Error(error));
-        let retry = self.settings.timing().retry().min(self.settings.timing().renew());
+        self.renew_after_retry();
         let limit = match self.has(Bug::FailureCountInsteadOfDeadline) {
             true => Some(3),
             false => self.settings.options().failed_renewals,
         };
         let State::Leader(leading) = &mut self.state else { return };
         leading.failures = leading.failures.saturating_add(1);
-        leading.renewal = Renewal::Due(self.now + retry);
         if limit.is_some_and(|limit| leading.failures >= limit) {
             self.lose(Reason::Connection, Then::Stand);
         }
@@ -273,25 +284,17 @@ impl Core {
             }
             return;
         }
-        let ours = (Some(leading.grant.epoch), leading.grant.incarnation);
         self.schedule_validation();
         match result {
-            Ok(seen) => {
-                let holder = seen.holder.and_then(|holder| holder.incarnation);
-                // A store that does not tell epochs can still tell incarnations.
-                let same_epoch = seen.epoch.is_none() || seen.epoch == ours.0;
-                if holder != Some(ours.1) || !same_epoch {
-                    self.lose(Reason::Validation, Then::Stand);
-                }
-            }
+            Ok(seen) if self.shows_us(&seen) => {}
+            Ok(_) => self.lose(Reason::Validation, Then::Stand),
             Err(error) => self.tell(What::Error(error)),
         }
     }
 
     /// The watch shows a record while we lead.
     pub(super) fn leader_saw(&mut self, seen: &Seen) {
-        let Some((epoch, _)) = self.leadership() else { return };
-        if seen.is_held_by(&self.who) && seen.epoch == Some(epoch) {
+        if self.shows_us(seen) {
             return;
         }
         if self.overtaken_by(seen) && !self.has(Bug::ConflictIsTransient) {
@@ -300,6 +303,12 @@ impl Core {
             // No record, or an older one: a watch may be late, so let a compare-and-set decide, now.
             self.renew_soon();
         }
+    }
+
+    /// Whether this shows the present leadership. A store that does not tell epochs can still tell incarnations.
+    fn shows_us(&self, seen: &Seen) -> bool {
+        let ours = self.leadership().map(|(epoch, _)| epoch);
+        seen.is_held_by(&self.who) && (seen.epoch.is_none() || seen.epoch == ours)
     }
 
     /// Whether this shows a leadership after ours, which is proof enough that ours is over.
@@ -354,7 +363,7 @@ impl Core {
     /// The leadership is over at once, against our will.
     pub(super) fn lose(&mut self, reason: Reason, then: Then) {
         let State::Leader(leading) = &self.state else { return };
-        let epoch = leading.grant.epoch;
+        let (epoch, deadline) = (leading.grant.epoch, leading.deadline);
         // Out of time means that there is as much left as was set aside for stopping; anything else is worse.
         let by = if reason == Reason::Deadline { leading.deadline } else { leading.deadline.min(self.now) };
         let grace = self.settings.options().reconnect_grace;
@@ -366,13 +375,20 @@ impl Core {
             }
             self.end_work(epoch, by, reason);
             let (until, wake) = (self.now + grace, self.now);
-            self.enter(State::Reconnecting(Suspended { epoch, reason, until, wake, attempt: None }));
-            self.tell(What::Suspended { epoch, reason });
+            self.enter(State::Reconnecting(Suspended {
+                epoch,
+                reason,
+                deadline,
+                until,
+                wake,
+                attempt: None,
+            }));
+            self.tell(What::Suspended { epoch, reason, deadline });
             self.leader_is(None);
             return;
         }
         self.end_work(epoch, by, reason);
-        self.tell(What::Lost { epoch, reason });
+        self.tell(What::Lost { epoch, reason, deadline });
         if self.leader() == Some(&self.who.id) {
             self.leader_is(None);
         }
@@ -387,8 +403,8 @@ impl Core {
     /// The grace is over without a new leadership.
     pub(super) fn grace_over(&mut self) {
         let State::Reconnecting(suspended) = &self.state else { return };
-        let (epoch, reason) = (suspended.epoch, suspended.reason);
-        self.tell(What::Lost { epoch, reason });
+        let lost = suspended.as_lost();
+        self.tell(lost);
         self.stand_or_stop(Then::Stand, self.now);
     }
 

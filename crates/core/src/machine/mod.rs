@@ -39,8 +39,8 @@ use state::{LettingStep, State};
 use trouble::Trouble;
 
 use crate::{
-    Boot, Bug, Candidate, CandidateId, Epoch, Error, ErrorKind, Event, Grant, Planted, Rng, Seen, Settings,
-    Signal, StateName, What,
+    Boot, Bug, Candidate, CandidateId, Epoch, Error, ErrorKind, Event, Grant, Planted, Proof, Rng, Seen,
+    Settings, Signal, StateName, What,
 };
 
 /// Most calls of one election that may be unanswered at once. A store that swallows calls must not be fed
@@ -64,6 +64,8 @@ pub struct Core {
     floor: Epoch,
     /// Who leads as far as the store showed; the outer `None` before anything was seen.
     leader: Option<Option<CandidateId>>,
+    /// What is known about the life of the holder.
+    proof: Option<Proof>,
     trouble: Trouble,
     /// Not standing before then: stepped down, or told to stay away.
     hold_off: Boot,
@@ -98,6 +100,7 @@ impl Core {
             unanswered: BTreeSet::new(),
             floor: Epoch::ZERO,
             leader: None,
+            proof: None,
             trouble: Trouble::default(),
             hold_off: Boot::default(),
             health_failures: 0,
@@ -172,6 +175,11 @@ impl Core {
     /// Who leads as far as the store showed.
     pub fn leader(&self) -> Option<&CandidateId> {
         self.leader.as_ref().and_then(Option::as_ref)
+    }
+
+    /// What is known about the life of the one who leads; `None` before anything was seen.
+    pub fn leader_proof(&self) -> Option<Proof> {
+        self.proof
     }
 
     /// The highest epoch seen in this election.
@@ -335,6 +343,7 @@ impl Core {
 
     /// Remembers what a look showed: the highest epoch, and who leads.
     fn note(&mut self, seen: &Seen) {
+        self.proof = Some(seen.proof);
         if let Some(epoch) = seen.epoch {
             self.floor = self.floor.max(epoch);
         }
@@ -371,8 +380,8 @@ impl Core {
     fn fail(&mut self, error: Error) {
         // Nothing will come back: what was suspended is lost, and those who wait for the end must hear it.
         if let State::Reconnecting(suspended) = &self.state {
-            let (epoch, reason) = (suspended.epoch, suspended.reason);
-            self.tell(What::Lost { epoch, reason });
+            let lost = suspended.as_lost();
+            self.tell(lost);
         }
         self.tell(What::Error(error.clone()));
         self.failure = Some(error);

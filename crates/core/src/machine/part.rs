@@ -84,11 +84,12 @@ impl Core {
     fn expired(&mut self) {
         let State::Releasing(letting) = &self.state else { return };
         let (epoch, why, then) = (letting.grant.epoch, letting.why, letting.then);
+        let deadline = letting.deadline;
         let reason = match why {
             Why::Lost(reason) => reason,
             Why::Chosen => Reason::Deadline,
         };
-        self.tell(What::Lost { epoch, reason });
+        self.tell(What::Lost { epoch, reason, deadline });
         self.after_letting_go(why, then);
     }
 
@@ -96,9 +97,10 @@ impl Core {
     fn gone(&mut self, confirmed: bool) {
         let State::Releasing(letting) = &self.state else { return };
         let (epoch, why, then) = (letting.grant.epoch, letting.why, letting.then);
+        let deadline = letting.deadline;
         match why {
             Why::Chosen => self.tell(What::Released { epoch, confirmed }),
-            Why::Lost(reason) => self.tell(What::Lost { epoch, reason }),
+            Why::Lost(reason) => self.tell(What::Lost { epoch, reason, deadline }),
         }
         self.after_letting_go(why, then);
     }
@@ -107,8 +109,10 @@ impl Core {
         if self.leader() == Some(&self.who.id) {
             self.leader_is(None);
         }
-        // Whoever let go makes room: else the quickest to claim would be the one that just stepped down.
+        // Whoever let go makes room: else the quickest to claim would be the one that just stepped down. Who stops
+        // and is started again means to come back.
         let away = match why {
+            _ if then == Then::Stop => std::time::Duration::ZERO,
             why if why.is_step_down() => self.settings.hold_off(),
             Why::Lost(Reason::Health | Reason::Preempted) => self.settings.timing().retry(),
             Why::Chosen | Why::Lost(_) => std::time::Duration::ZERO,

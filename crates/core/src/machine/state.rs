@@ -1,7 +1,7 @@
 //! The states, each holding only what it knows.
 
 use super::Call;
-use crate::{Boot, CandidateId, Epoch, Grant, Reason, StateName};
+use crate::{Boot, CandidateId, Epoch, Grant, Reason, StateName, What};
 
 #[derive(Debug)]
 pub(super) enum State {
@@ -115,11 +115,20 @@ pub(super) struct Suspended {
     /// The leadership that is over.
     pub(super) epoch: Epoch,
     pub(super) reason: Reason,
+    /// When belief in it ended.
+    pub(super) deadline: Boot,
     /// The grace ends.
     pub(super) until: Boot,
     /// Not trying before then.
     pub(super) wake: Boot,
     pub(super) attempt: Option<Attempt>,
+}
+
+impl Suspended {
+    /// The leadership is lost after all.
+    pub(super) fn as_lost(&self) -> What {
+        What::Lost { epoch: self.epoch, reason: self.reason, deadline: self.deadline }
+    }
 }
 
 #[derive(Debug)]

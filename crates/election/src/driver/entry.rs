@@ -339,6 +339,7 @@ impl Entry {
         let leading = self.core.leadership();
         self.status.state = self.core.state();
         self.status.leader = self.core.leader().cloned();
+        self.status.leader_proof = self.core.leader_proof();
         self.status.epoch = leading.map(|(epoch, _)| epoch);
         self.status.deadline = leading.map(|(_, deadline)| deadline);
         self.status.highest_epoch = self.core.highest_epoch();

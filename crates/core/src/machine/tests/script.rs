@@ -346,8 +346,8 @@ fn tell(event: &Event) -> String {
         What::Resumed { epoch, .. } => format!("resumed e{epoch}"),
         What::Released { epoch, confirmed: true } => format!("released e{epoch}"),
         What::Released { epoch, confirmed: false } => format!("released e{epoch} unconfirmed"),
-        What::Lost { epoch, reason } => format!("lost e{epoch} {}", reason.as_str()),
-        What::Suspended { epoch, reason } => format!("suspended e{epoch} {}", reason.as_str()),
+        What::Lost { epoch, reason, .. } => format!("lost e{epoch} {}", reason.as_str()),
+        What::Suspended { epoch, reason, .. } => format!("suspended e{epoch} {}", reason.as_str()),
         What::AcquireFailed { holder: Some(holder) } => format!("acquire_failed {holder}"),
         What::AcquireFailed { holder: None } => "acquire_failed".to_owned(),
         What::LeaderChanged { leader: Some(leader) } => format!("leader {leader}"),
@@ -355,5 +355,6 @@ fn tell(event: &Event) -> String {
         What::Danger { epoch, .. } => format!("danger e{epoch}"),
         What::Error(error) => format!("error {}", error.kind().as_str()),
         What::Stopped => "stopped".to_owned(),
+        What::Missed { .. } => "missed".to_owned(),
     }
 }
