@@ -13,6 +13,8 @@
 mod backend;
 mod capabilities;
 #[cfg(feature = "conformance")]
+pub mod conformance;
+#[cfg(feature = "conformance")]
 pub mod faults;
 mod history;
 mod lease;
