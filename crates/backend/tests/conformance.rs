@@ -4,7 +4,10 @@ mod support;
 
 use std::sync::Arc;
 
-use bellwether_backend::conformance;
+use bellwether_backend::conformance::{self, Harness};
+use bellwether_backend::{Backend, Fut};
+use bellwether_core::{Clock, Error, ErrorKind};
+use bellwether_deadman::SystemClock;
 use support::InMemory;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -29,4 +32,24 @@ async fn it_conforms_with_faults_above_the_backend() {
     println!("{report}");
     report.assert_passed();
     assert!(report.results.len() >= 12);
+}
+
+/// A store that is not there.
+struct Nowhere;
+
+impl Harness for Nowhere {
+    fn clock(&self) -> Arc<dyn Clock> {
+        Arc::new(SystemClock)
+    }
+
+    fn connect(&self, _: Arc<dyn Clock>) -> Fut<'_, Result<Arc<dyn Backend>, Error>> {
+        Box::pin(async { Err(Error::new(ErrorKind::Unavailable, "nowhere", "no route to host")) })
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_is_not_there_fails_every_case_with_the_reason() {
+    let report = conformance::run(Arc::new(Nowhere)).await;
+    assert_eq!(report.failed().count(), conformance::cases().count());
+    assert!(report.failed().all(|(_, why)| why.contains("no route to host")), "{report}");
 }

@@ -42,7 +42,7 @@ pub trait Harness: Send + Sync + 'static {
 
     /// How many cases may run at a time; each opens up to four connections.
     fn cases_at_once(&self) -> usize {
-        64
+        24
     }
 
     /// Removes the record of an election behind everybody's back. False: there is nothing that could be removed.

@@ -9,6 +9,7 @@ use super::stale::untouched;
 pub(super) const CASES: &[Case] = &[
     case!("same id twice never leads twice", same_id_twice),
     case!("same id after a restart waits like anybody", restart_waits),
+    case!("a retired candidate leaves nothing behind", retired),
     case!("danger reclaim takes the own id's record at once", danger_reclaim),
     case!("danger reclaim takes nobody else's record", danger_reclaim_of_others),
 ];
@@ -37,6 +38,20 @@ async fn restart_waits(stage: Stage) -> Ran {
     // The earlier start is still there: nothing proves it dead.
     stage.candidate("a").await?.take_over(&grant).await?;
     Ok(())
+}
+
+async fn retired(stage: Stage) -> Ran {
+    let a = stage.candidate("a").await?;
+    let grant = a.lead().await?;
+    a.let_go(&grant).await?;
+    a.backend.retire(&a.on, &a.bid.who);
+    // The same connection, once more, as a process does that stops one election and starts it again.
+    let again = stage.actor("a", a.backend.clone(), a.clock.clone());
+    let second = again.lead().await?;
+    ensure!(second.epoch > grant.epoch, "{:?} followed {:?}", second.epoch, grant.epoch);
+    // Retiring the one must not have taken anything from the other, however late it is heard.
+    a.backend.retire(&a.on, &a.bid.who);
+    untouched(&again, &second).await
 }
 
 async fn danger_reclaim(stage: Stage) -> Ran {

@@ -83,15 +83,24 @@ pub async fn run_some(harness: Arc<dyn Harness>, wanted: impl Fn(&str) -> bool) 
     // New for every run, so that two runs on one server do not meet.
     let nonce = clock.wall().as_unix_nanos().unsigned_abs() ^ (u64::from(std::process::id()) << 40);
     let mut seeds = Rng::new(nonce);
+    let wanted = all().filter(|case| wanted(case.name));
+    let (backend, can) = match harness.connect(clock).await {
+        Ok(backend) => (backend.name(), backend.capabilities()),
+        Err(error) => {
+            let finding = Finding::Failed(format!("cannot connect: {error}"));
+            let failed =
+                |case: &Case| CaseResult { case: case.name, finding: finding.clone(), took: Duration::ZERO };
+            return Report { backend: error.backend(), results: wanted.map(failed).collect() };
+        }
+    };
     let at_once = Arc::new(Semaphore::new(harness.cases_at_once().max(1)));
-    let (alone, together): (Vec<_>, Vec<_>) =
-        all().filter(|case| wanted(case.name)).partition(|case| case.alone);
+    let (alone, together): (Vec<_>, Vec<_>) = wanted.partition(|case| case.alone);
     let mut running = Vec::new();
     for case in together {
-        let (harness, at_once, seed) = (Arc::clone(&harness), Arc::clone(&at_once), seeds.next_u64());
+        let (stage, at_once) = (Stage::set(&harness, can, case.name, seeds.next_u64()), Arc::clone(&at_once));
         running.push(tokio::spawn(async move {
             let _permit = at_once.acquire_owned().await;
-            play(harness, case, seed).await
+            play(stage, case).await
         }));
     }
     let mut results = Vec::new();
@@ -100,12 +109,8 @@ pub async fn run_some(harness: Arc<dyn Harness>, wanted: impl Fn(&str) -> bool) 
     }
     // Some look at the whole store, and want nobody else in it.
     for case in alone {
-        results.push(play(Arc::clone(&harness), case, seeds.next_u64()).await);
+        results.push(play(Stage::set(&harness, can, case.name, seeds.next_u64()), case).await);
     }
-    let backend = match harness.connect(clock).await {
-        Ok(backend) => backend.name(),
-        Err(error) => error.backend(),
-    };
     Report { backend, results }
 }
 
@@ -113,12 +118,12 @@ fn all() -> impl Iterator<Item = &'static Case> {
     THEMES.iter().copied().flatten()
 }
 
-async fn play(harness: Arc<dyn Harness>, case: &'static Case, seed: u64) -> CaseResult {
-    let clock = harness.clock();
+async fn play(stage: Stage, case: &'static Case) -> CaseResult {
+    let clock = Arc::clone(&stage.clock);
     // The longest story waits for a few ttls; what takes several times as long will not end.
-    let bound = 12 * harness.ttl() + 4 * harness.slack() + Duration::from_secs(10);
+    let bound = 12 * stage.ttl + 4 * stage.slack + Duration::from_secs(10);
     let from = clock.boot();
-    let mut task = tokio::spawn(async move { (case.run)(Stage::set(harness, case.name, seed).await?).await });
+    let mut task = tokio::spawn((case.run)(stage));
     let finding = match tokio::time::timeout(bound, &mut task).await {
         Ok(Ok(Ok(()))) => Finding::Passed,
         Ok(Ok(Err(Stop::Failed(why)))) => Finding::Failed(why),

@@ -17,7 +17,8 @@ pub(super) const CASES: &[Case] = &[
 const MANY: usize = 50;
 
 async fn many_elections(stage: Stage) -> Ran {
-    let (a, b) = (stage.candidate("a").await?, stage.candidate("b").await?);
+    let (mut a, b) = (stage.candidate("a").await?, stage.candidate("b").await?);
+    a.bid.ttl = stage.long_ttl();
     let names: Vec<_> = (0..MANY).map(|number| stage.election(number)).collect();
     let mut held = Vec::new();
     for on in &names {
@@ -65,9 +66,11 @@ async fn odd_names(stage: Stage) -> Ran {
     for (number, name) in names(&stage.nonce()).into_iter().enumerate() {
         let on = ElectionName::new(&name).map_err(|bad| Stop::failed(bad.to_string()))?;
         let id = format!("leader-{number}");
-        let actor = stage.actor(&id, connection.backend.clone(), connection.clock.clone()).in_election(&on);
+        let mut actor =
+            stage.actor(&id, connection.backend.clone(), connection.clock.clone()).in_election(&on);
+        actor.bid.ttl = stage.long_ttl();
         // A name as short as `*` is shared with earlier runs, which may have left it held.
-        let (grant, _) = actor.lead_by(actor.clock.boot() + stage.ttl + stage.slack).await?;
+        let (grant, _) = actor.lead_by(actor.clock.boot() + actor.bid.ttl + stage.slack).await?;
         leaders.push((actor, grant));
     }
     for (leader, grant) in &leaders {

@@ -88,3 +88,34 @@ impl fmt::Display for Report {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(findings: [Finding; 2]) -> Report {
+        let result = |finding| CaseResult { case: "a case", finding, took: Duration::from_millis(7) };
+        Report { backend: "test", results: findings.map(result).into() }
+    }
+
+    #[test]
+    fn a_report_without_failures_passes_and_names_what_was_skipped() {
+        let report = report([Finding::Passed, Finding::Skipped("no need".to_owned())]);
+        report.assert_passed();
+        let text = report.to_string();
+        assert!(text.contains("skipped  a case       7 ms  no need"), "{text}");
+        assert!(text.ends_with("test: 1 passed, 1 skipped, 0 failed"), "{text}");
+    }
+
+    #[test]
+    #[should_panic(expected = "FAILED   a case: two leaders")]
+    fn one_failure_is_enough_to_panic_with_its_reason() {
+        report([Finding::Passed, Finding::Failed("two leaders".to_owned())]).assert_passed();
+    }
+
+    #[test]
+    #[should_panic(expected = "nothing ran")]
+    fn a_run_that_skipped_everything_proves_nothing() {
+        report([(); 2].map(|()| Finding::Skipped("no server".to_owned()))).assert_passed();
+    }
+}

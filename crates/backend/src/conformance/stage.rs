@@ -29,13 +29,23 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    pub(super) async fn set(harness: Arc<dyn Harness>, case: &str, seed: u64) -> Result<Stage, Stop> {
-        let clock = harness.clock();
-        let can = harness.connect(Arc::clone(&clock)).await?.capabilities();
+    pub(super) fn set(harness: &Arc<dyn Harness>, can: Capabilities, case: &str, seed: u64) -> Stage {
         let name = format!("conformance-{:08x}-{}", seed >> 32, case.replace(' ', "-"));
-        let on = ElectionName::new(name).map_err(|bad| Stop::failed(bad.to_string()))?;
-        let (ttl, slack) = (harness.ttl(), harness.slack());
-        Ok(Stage { harness, on, clock, ttl, slack, can, seed, drawn: AtomicU64::new(0) })
+        Stage {
+            harness: Arc::clone(harness),
+            on: ElectionName::new(name).expect("the suite's names are well-formed"),
+            clock: harness.clock(),
+            ttl: harness.ttl(),
+            slack: harness.slack(),
+            can,
+            seed,
+            drawn: AtomicU64::new(0),
+        }
+    }
+
+    /// A ttl that outlasts a story with many calls; where all candidates share one, that one.
+    pub(super) fn long_ttl(&self) -> Duration {
+        if self.can.ttl_visible { 5 * self.ttl } else { self.ttl }
     }
 
     /// A candidate of this id with a connection of its own.
