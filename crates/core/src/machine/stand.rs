@@ -206,7 +206,9 @@ impl Core {
             self.grace_over();
             return;
         }
-        let mut wake = self.wake_for(&seen).max(self.now + DENIED_PAUSE);
+        // Denied although it is kept for us: something else is in the way, until then.
+        let until = seen.free_at.unwrap_or_else(|| self.wake_for(&seen));
+        let mut wake = until.max(self.now + DENIED_PAUSE);
         if self.has(Bug::DenialIsFailure) {
             let error = Error::new(ErrorKind::Unavailable, "store", "denied");
             wake = self
