@@ -8,10 +8,14 @@
 //! - **session** stores, where holding is a property of a live session, implement [`Backend`] themselves.
 //!
 //! With the feature `conformance` there is a suite that any backend passes against its real server, as far as its
-//! declared [`Capabilities`] go.
+//! declared [`Capabilities`] go, and there are wrappers that make a store misbehave.
 
 mod backend;
 mod capabilities;
+#[cfg(feature = "conformance")]
+pub mod conformance;
+#[cfg(feature = "conformance")]
+pub mod faults;
 mod history;
 mod lease;
 mod mailbox;

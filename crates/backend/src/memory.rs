@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use bellwether_core::{Clock, ElectionName, Epoch, Error};
+use bellwether_core::{Clock, ElectionName, Epoch, Error, ErrorKind};
 use futures_util::stream;
 
 use crate::{
@@ -20,11 +20,22 @@ pub struct MemoryStore {
 
 #[derive(Default)]
 struct Cells {
-    /// Counts every write, so that versions and epochs rise even over a deletion.
+    /// Counts every write, so that versions rise even over a deletion.
     sequence: u64,
+    /// The highest epoch ever written for each election: it outlives the record, and a floor that was far ahead.
+    epochs: BTreeMap<ElectionName, Epoch>,
     records: BTreeMap<ElectionName, (Record, u64)>,
     notes: BTreeMap<(ElectionName, Note), (Vec<u8>, u64)>,
     connections: Vec<Weak<Connection>>,
+}
+
+impl Cells {
+    fn issued(&mut self, on: &ElectionName, record: &Record) {
+        if let Some(epoch) = record.epoch {
+            let highest = self.epochs.entry(on.clone()).or_default();
+            *highest = epoch.max(*highest);
+        }
+    }
 }
 
 #[derive(Default)]
@@ -42,9 +53,26 @@ pub struct Memory {
 impl MemoryStore {
     /// Another connection, as another process would have.
     pub fn connect(&self, clock: Arc<dyn Clock>) -> Lease<Memory> {
+        Lease::new(self.register(), clock)
+    }
+
+    /// The register alone of another connection, to build something else on.
+    pub fn register(&self) -> Memory {
         let connection = Arc::new(Connection::default());
         self.cells().connections.push(Arc::downgrade(&connection));
-        Lease::new(Memory { store: self.clone(), connection }, clock)
+        Memory { store: self.clone(), connection }
+    }
+
+    /// Puts a record in behind everybody's back, whatever was there: a foreign one, or a broken one.
+    pub fn put(&self, on: &ElectionName, record: Record) {
+        {
+            let mut cells = self.cells();
+            cells.sequence += 1;
+            let version = cells.sequence;
+            cells.issued(on, &record);
+            cells.records.insert(on.clone(), (record, version));
+        }
+        self.announce(on);
     }
 
     /// Removes the record of an election behind everybody's back.
@@ -116,6 +144,7 @@ impl Register for Memory {
                 }
                 cells.sequence += 1;
                 let version = cells.sequence;
+                cells.issued(on, new);
                 cells.records.insert(on.clone(), (new.clone(), version));
                 version
             };
@@ -143,14 +172,16 @@ impl Register for Memory {
 
     fn epoch<'a>(
         &'a self,
-        _: &'a ElectionName,
+        on: &'a ElectionName,
         _: Option<(&'a Record, &'a u64)>,
         least: Epoch,
     ) -> Fut<'a, Result<Epoch, Error>> {
         Box::pin(async move {
-            // Every claim used up a number of the sequence, so it is at least the highest epoch ever issued.
-            let used = Epoch::new(self.store.cells().sequence + 1).unwrap_or(Epoch::MAX);
-            Ok(least.max(used))
+            let highest = self.store.cells().epochs.get(on).copied().unwrap_or_default();
+            let next = highest.next().ok_or_else(|| {
+                Error::new(ErrorKind::Misconfigured, "memory", "the epochs of this election are used up")
+            })?;
+            Ok(least.max(next))
         })
     }
 

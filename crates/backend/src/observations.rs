@@ -36,12 +36,36 @@ pub struct Observations<V> {
 #[derive(Debug)]
 struct Sight<V> {
     found: Option<(Record, V)>,
-    /// The last record that kept others out, after it vanished: it counts for the rest of its ttl.
-    ghost: Option<Record>,
+    /// A record that kept others out and was not let go, but vanished or was rolled back: its leader may know
+    /// nothing of it, so it counts for the rest of its ttl, whatever stands in its place meanwhile.
+    ghost: Option<Ghost>,
     /// When the present sign of life, or the present absence of one, was first seen.
     since: Boot,
     /// A sign of life came while we watched.
     alive: bool,
+}
+
+#[derive(Debug)]
+struct Ghost {
+    record: Record,
+    since: Boot,
+}
+
+impl Ghost {
+    /// Of two, the one that lasts longer: the other is over by then.
+    fn lay(ghost: &mut Option<Ghost>, record: Record, since: Boot, planted: Planted) {
+        let end = |ghost: &Ghost| ghost.since + ghost.record.ttl.unwrap_or_default();
+        let new = Ghost { record, since };
+        let keep = ghost.as_ref().is_some_and(|old| end(old) > end(&new));
+        if new.record.is_held() && !keep && !planted.has(Bug::VanishedIsFree) {
+            *ghost = Some(new);
+        }
+    }
+
+    /// Whether this is the same leadership come back, or let go: then it speaks for itself again.
+    fn is_settled_by(&self, found: &Record) -> bool {
+        self.record.epoch == found.epoch && (found.holder.is_none() || self.record.holder == found.holder)
+    }
 }
 
 /// What a candidate may do about an election now.
@@ -80,11 +104,8 @@ impl<V: Clone + Ord> Observations<V> {
         let Some((record, version)) = found else {
             let vanished = sight.found.take();
             let news = vanished.is_some();
-            if let Some((record, _)) = vanished
-                && record.is_held()
-                && !self.planted.has(Bug::VanishedIsFree)
-            {
-                sight.ghost = Some(record);
+            if let Some((record, _)) = vanished {
+                Ghost::lay(&mut sight.ghost, record, sight.since, self.planted);
             }
             sight.alive = false;
             return news;
@@ -100,16 +121,19 @@ impl<V: Clone + Ord> Observations<V> {
                 (!same, back)
             }
         };
+        let before = sight.found.replace((record, version));
         if rolled_back && self.planted.has(Bug::ObservationKeptOverRollback) {
-            sight.found = Some((record, version));
             return true;
+        }
+        sight.alive = !rolled_back && if renewed { before.is_some() } else { sight.alive };
+        if let Some((old, _)) = before.filter(|_| rolled_back) {
+            Ghost::lay(&mut sight.ghost, old, sight.since, self.planted);
         }
         if renewed || rolled_back {
             sight.since = now;
         }
-        sight.alive = renewed && !rolled_back && sight.found.is_some();
-        sight.ghost = None;
-        sight.found = Some((record, version));
+        let found = sight.found.as_ref();
+        sight.ghost.take_if(|ghost| found.is_some_and(|(record, _)| ghost.is_settled_by(record)));
         true
     }
 
@@ -121,6 +145,9 @@ impl<V: Clone + Ord> Observations<V> {
         for sight in self.sights.values_mut() {
             sight.since = now;
             sight.alive = false;
+            if let Some(ghost) = &mut sight.ghost {
+                ghost.since = now;
+            }
         }
     }
 
@@ -139,77 +166,80 @@ impl<V: Clone + Ord> Observations<V> {
         let Some(sight) = self.sights.get(on) else { return Epoch::ZERO };
         let of = |record: &Record| record.epoch.unwrap_or(Epoch::ZERO);
         let found = sight.found.as_ref().map_or(Epoch::ZERO, |(record, _)| of(record));
-        found.max(sight.ghost.as_ref().map_or(Epoch::ZERO, of))
+        found.max(sight.ghost.as_ref().map_or(Epoch::ZERO, |ghost| of(&ghost.record)))
     }
 
     /// What this bidder may do now. `dead` says whether the holder is proven to be dead.
     pub fn verdict(&self, now: Boot, on: &ElectionName, bid: &Bid, dead: bool) -> Verdict<V> {
-        let Some(sight) = self.sights.get(on) else { return Verdict::Write { at: None, after_crash: false } };
-        let (record, at) = match (&sight.found, &sight.ghost) {
-            (Some((record, version)), _) => (record, Some(version.clone())),
-            (None, Some(ghost)) => (ghost, None),
-            (None, None) => return Verdict::Write { at: None, after_crash: false },
-        };
-        let free = Verdict::Write { at: at.clone(), after_crash: false };
-        if !record.is_held() {
-            return match &record.reserved {
+        let free = |at| Verdict::Write { at, after_crash: false };
+        let Some(sight) = self.sights.get(on) else { return free(None) };
+        let verdict = match &sight.found {
+            None => free(None),
+            Some((record, at)) if !record.is_held() => match &record.reserved {
                 Some(kept) if kept.candidate != bid.who.id && now < sight.since + kept.span => {
                     Verdict::Wait(sight.since + kept.span)
                 }
-                _ => free,
-            };
+                _ => free(Some(at.clone())),
+            },
+            Some((record, at)) if self.is_mine(record, bid) => free(Some(at.clone())),
+            Some((_, at)) if dead => Verdict::Write { at: Some(at.clone()), after_crash: true },
+            Some((record, at)) => {
+                let until = sight.since + self.ttl(record, bid.ttl);
+                if now >= until { free(Some(at.clone())) } else { Verdict::Wait(until) }
+            }
+        };
+        let ghost = sight.ghost.as_ref().filter(|ghost| !self.is_mine(&ghost.record, bid));
+        let haunted = ghost.map(|ghost| ghost.since + self.ttl(&ghost.record, bid.ttl));
+        match (verdict, haunted.filter(|until| now < *until)) {
+            (verdict, None) => verdict,
+            (Verdict::Write { .. }, Some(until)) => Verdict::Wait(until),
+            (Verdict::Wait(other), Some(until)) => Verdict::Wait(until.max(other)),
         }
-        let mine = record.holder.as_ref().is_some_and(|holder| {
+    }
+
+    fn is_mine(&self, record: &Record, bid: &Bid) -> bool {
+        record.holder.as_ref().is_some_and(|holder| {
             let same_id = holder.id == bid.who.id;
             holder.is(&bid.who) || same_id && (bid.danger_reclaim || self.planted.has(Bug::SameIdIsMe))
-        });
-        if mine {
-            return free;
-        }
-        if dead {
-            return Verdict::Write { at, after_crash: true };
-        }
-        let until = sight.since + self.ttl(record, bid.ttl);
-        if now >= until { free } else { Verdict::Wait(until) }
+        })
     }
 
     /// What is known, in the terms of the core. `own_ttl` stands in where the record names none.
     pub fn seen(&self, now: Boot, on: &ElectionName, own_ttl: Option<Duration>, dead: bool) -> Seen {
         let Some(sight) = self.sights.get(on) else { return Seen::nothing() };
-        let free_at = |record: &Record| {
-            own_ttl.or(record.ttl).map(|own| if dead { now } else { sight.since + self.ttl(record, own) })
+        let end =
+            |record: &Record, since: Boot| own_ttl.or(record.ttl).map(|own| since + self.ttl(record, own));
+        let haunted = sight.ghost.as_ref().and_then(|ghost| end(&ghost.record, ghost.since));
+        let Some((record, _)) = &sight.found else {
+            let Some(ghost) = &sight.ghost else { return Seen::nothing() };
+            let (epoch, ttl) = (ghost.record.epoch, ghost.record.ttl);
+            return Seen { epoch, ttl, free_at: haunted, ..Seen::nothing() };
         };
-        match (&sight.found, &sight.ghost) {
-            (None, None) => Seen::nothing(),
-            (None, Some(ghost)) => {
-                Seen { epoch: ghost.epoch, ttl: ghost.ttl, free_at: free_at(ghost), ..Seen::nothing() }
-            }
-            (Some((record, _)), _) => {
-                let proof = match (record.is_held(), dead, sight.alive) {
-                    (false, ..) => Proof::Released,
-                    (true, true, _) => Proof::Dead,
-                    (true, false, true) => Proof::Alive,
-                    (true, false, false) => Proof::Record,
-                };
-                let kept = record.reserved.as_ref().filter(|_| !record.is_held());
-                Seen {
-                    holder: record.holder.clone(),
-                    epoch: record.epoch,
-                    ttl: record.ttl,
-                    proof,
-                    free_at: match kept {
-                        Some(kept) => Some(sight.since + kept.span),
-                        None if record.is_held() => free_at(record),
-                        None => None,
-                    },
-                    cooldown: None,
-                    priority: record.priority,
-                    acquired: record.acquired,
-                    renewed: record.renewed,
-                    reserved_for: kept.map(|kept| kept.candidate.clone()),
-                    metadata: record.metadata.clone(),
-                }
-            }
+        let proof = match (record.is_held(), dead, sight.alive) {
+            (false, ..) => Proof::Released,
+            (true, true, _) => Proof::Dead,
+            (true, false, true) => Proof::Alive,
+            (true, false, false) => Proof::Record,
+        };
+        let kept = record.reserved.as_ref().filter(|_| !record.is_held());
+        let free_at = match kept {
+            Some(kept) => Some(sight.since + kept.span),
+            None if record.is_held() && dead => Some(now),
+            None if record.is_held() => end(record, sight.since),
+            None => None,
+        };
+        Seen {
+            holder: record.holder.clone(),
+            epoch: record.epoch,
+            ttl: record.ttl,
+            proof,
+            free_at: free_at.max(haunted.filter(|until| now < *until)),
+            cooldown: None,
+            priority: record.priority,
+            acquired: record.acquired,
+            renewed: record.renewed,
+            reserved_for: kept.map(|kept| kept.candidate.clone()),
+            metadata: record.metadata.clone(),
         }
     }
 
@@ -217,3 +247,6 @@ impl<V: Clone + Ord> Observations<V> {
         if self.planted.has(Bug::OwnTtlForRecord) { own } else { record.ttl.unwrap_or(own) }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -100,16 +100,18 @@ impl<R: Register> Shared<R> {
             return Ok(None);
         }
         let found = notes.read(on, &Note::Cooldown(bid.who.id.clone())).await?;
-        self.memory().cooldown_checked.insert(key);
         let until = found.and_then(|(bytes, _)| parse_cooldown(&bytes));
         // Somebody's wall clock wrote it; ours reads it. Nothing but politeness hangs on it, and it is never
         // longer than one cooldown from now, however wrong either clock is.
         let left = until.map(|until| until.as_unix_nanos().saturating_sub(self.clock.wall().as_unix_nanos()));
         let left = std::time::Duration::from_nanos(left.unwrap_or(0).max(0).unsigned_abs()).min(longest);
         if left.is_zero() {
+            self.memory().cooldown_checked.insert(key);
             return Ok(None);
         }
         self.look(on).await?;
+        // Only now, when nothing can fail any more: an error before the denial must not end the cooldown.
+        self.memory().cooldown_checked.insert(key);
         Ok(Some(Seen { cooldown: Some(left), ..self.seen(on) }))
     }
 

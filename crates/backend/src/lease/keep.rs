@@ -1,6 +1,8 @@
 //! Keeping and letting go: renew, release, request. Each writes at a version whose record it has read, and only if
 //! that record is the one it means.
 
+use std::sync::OnceLock;
+
 use bellwether_core::{
     Boot, Bug, ElectionName, Epoch, Error, ErrorKind, Grant, Outcome, Parting, Request, Timing, Wall,
 };
@@ -22,22 +24,28 @@ impl<R: Register> Shared<R> {
     }
 
     pub(super) async fn release(&self, on: &ElectionName, grant: &Grant, how: &Parting) -> Outcome<()> {
-        let id = self.held(on, grant).and_then(|held| held.record.holder).map(|holder| holder.id);
-        let released = |held: &Held<R::Version>, now: Wall| Record {
-            holder: None,
-            beat: held.record.beat.wrapping_add(1),
-            renewed: Some(now),
-            request: None,
-            reserved: how.reserve_for.clone().map(|candidate| {
-                let span = Timing::reservation(held.record.ttl.unwrap_or(grant.ttl));
-                Reservation { candidate, span }
-            }),
-            ..held.record.clone()
+        // Taken from the record that is replaced: what we remember of it may be gone after a first try that failed.
+        let id = OnceLock::new();
+        let released = |held: &Held<R::Version>, now: Wall| {
+            if let Some(holder) = &held.record.holder {
+                id.get_or_init(|| holder.id.clone());
+            }
+            Record {
+                holder: None,
+                beat: held.record.beat.wrapping_add(1),
+                renewed: Some(now),
+                request: None,
+                reserved: how.reserve_for.clone().map(|candidate| {
+                    let span = Timing::reservation(held.record.ttl.unwrap_or(grant.ttl));
+                    Reservation { candidate, span }
+                }),
+                ..held.record.clone()
+            }
         };
         let written = self.rewrite(on, grant, Bug::BlindRelease, released).await;
         self.memory().held.remove(&(on.clone(), grant.incarnation));
         if let (Outcome::Held(()), Some(span), Some(notes), Some(id)) =
-            (&written, how.cooldown, self.register.notes(), id)
+            (&written, how.cooldown, self.register.notes(), id.into_inner())
         {
             // After the release, so that nobody waits for it; if it is lost, only politeness is.
             let until = self.clock.wall().as_unix_nanos().saturating_add(span.as_nanos() as i64);

@@ -1,0 +1,121 @@
+//! Getting the lead, keeping it, letting it go.
+
+use bellwether_core::Outcome;
+
+use super::case::{Case, Ran, case, ensure};
+use super::stage::{Stage, certainly_not};
+
+pub(super) const CASES: &[Case] = &[
+    case!("a single candidate acquires", single_acquires),
+    case!("a second candidate is blocked", second_is_blocked),
+    case!("two candidates on one connection exclude each other", one_connection_two_candidates),
+    case!("of many at once one gets in", one_of_many),
+    case!("renewal extends", renewal_extends),
+    case!("release lets the next in at once", release_lets_in),
+    case!("a released leadership cannot be renewed", released_is_over),
+];
+
+async fn single_acquires(stage: Stage) -> Ran {
+    let a = stage.candidate("a").await?;
+    let before = a.clock.boot();
+    let grant = a.lead().await?;
+    ensure!(grant.counted_from >= before, "the grant counts from before its own call");
+    ensure!(grant.counted_from <= a.clock.boot(), "the grant counts from after its own call");
+    ensure!(grant.ttl >= stage.ttl, "granted {:?} instead of {:?}", grant.ttl, stage.ttl);
+    ensure!(!grant.after_crash, "nobody had crashed");
+    a.keep(&grant).await?;
+    a.let_go(&grant).await
+}
+
+async fn second_is_blocked(stage: Stage) -> Ran {
+    let (a, b) = (stage.candidate("a").await?, stage.candidate("b").await?);
+    let grant = a.lead().await?;
+    let seen = b.denied().await?;
+    ensure!(seen.leader() == Some(&a.bid.who.id), "b was told that {:?} leads", seen.leader());
+    // Being denied must not have cost the leader anything.
+    a.keep(&grant).await?;
+    b.denied().await?;
+    Ok(())
+}
+
+async fn one_connection_two_candidates(stage: Stage) -> Ran {
+    let a = stage.candidate("a").await?;
+    let b = stage.actor("b", a.backend.clone(), a.clock.clone());
+    let grant = a.lead().await?;
+    b.denied().await?;
+    a.keep(&grant).await?;
+    a.let_go(&grant).await?;
+    let second = b.lead().await?;
+    ensure!(second.epoch > grant.epoch, "{:?} followed {:?}", second.epoch, grant.epoch);
+    a.denied().await?;
+    Ok(())
+}
+
+async fn one_of_many(stage: Stage) -> Ran {
+    let mut crowd = Vec::new();
+    for number in 0..4 {
+        crowd.push(stage.candidate(&format!("c{number}")).await?);
+    }
+    for round in 0..5 {
+        let claims = crowd.iter().map(|candidate| candidate.claim());
+        let outcomes = futures_util::future::join_all(claims).await;
+        let winners: Vec<_> =
+            outcomes.iter().enumerate().filter(|(_, outcome)| matches!(outcome, Outcome::Held(_))).collect();
+        // Nobody winning is allowed: everyone may have lost against somebody who then gave up.
+        ensure!(winners.len() <= 1, "round {round}: {} candidates were let in: {winners:?}", winners.len());
+        if let [(winner, Outcome::Held(grant))] = winners[..] {
+            crowd[winner].let_go(grant).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn renewal_extends(stage: Stage) -> Ran {
+    let (a, b) = (stage.candidate("a").await?, stage.candidate("b").await?);
+    let mut grant = a.lead().await?;
+    let end = a.clock.boot() + 3 * stage.ttl;
+    let mut next = a.clock.boot() + stage.ttl / 4;
+    while a.clock.boot() < end {
+        if a.clock.boot() >= next {
+            grant = a.keep(&grant).await?;
+            next = a.clock.boot() + stage.ttl / 4;
+        }
+        let outcome = b.claim().await;
+        let now = b.clock.boot();
+        if let Outcome::Held(_) = outcome {
+            let early = (grant.counted_from + grant.ttl).since(now);
+            ensure!(
+                !early.is_zero(),
+                "the machine is too busy for this case: a renewal came a whole ttl late"
+            );
+            ensure!(false, "b got in although a's last renewal held for another {early:?}");
+        }
+        tokio::time::sleep(stage.ttl / 40).await;
+    }
+    a.let_go(&grant).await
+}
+
+async fn release_lets_in(stage: Stage) -> Ran {
+    let (a, b) = (stage.candidate("a").await?, stage.candidate("b").await?);
+    let grant = a.lead().await?;
+    b.denied().await?;
+    a.let_go(&grant).await?;
+    // One try, no waiting: whoever is told of the release finds the door open.
+    let second = b.lead().await?;
+    ensure!(second.epoch > grant.epoch, "{:?} followed {:?}", second.epoch, grant.epoch);
+    ensure!(!second.after_crash, "a release is not a crash");
+    b.let_go(&second).await?;
+    let third = a.lead().await?;
+    ensure!(third.epoch > second.epoch, "{:?} followed {:?}", third.epoch, second.epoch);
+    Ok(())
+}
+
+async fn released_is_over(stage: Stage) -> Ran {
+    let a = stage.candidate("a").await?;
+    let grant = a.lead().await?;
+    a.let_go(&grant).await?;
+    certainly_not("the renewal of a released leadership", || a.renew(&grant)).await?;
+    let seen = a.observe().await?;
+    ensure!(seen.leader().is_none(), "{:?} still leads", seen.leader());
+    Ok(())
+}

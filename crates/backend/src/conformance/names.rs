@@ -1,0 +1,152 @@
+//! Many elections on one connection, and names that stores stumble over.
+
+use std::collections::BTreeSet;
+
+use bellwether_core::{ElectionName, Grant, NAME_MAX_BYTES, Outcome};
+
+use super::case::{Case, Ran, Stop, case, ensure};
+use super::stage::{Actor, Stage};
+use crate::Renewal;
+
+pub(super) const CASES: &[Case] = &[
+    case!("many elections on one backend are independent", many_elections),
+    case!("odd names are independent of each other", odd_names),
+];
+
+/// As many as make a mix-up likely to show.
+const MANY: usize = 50;
+
+async fn many_elections(stage: Stage) -> Ran {
+    let (mut a, b) = (stage.candidate("a").await?, stage.candidate("b").await?);
+    a.bid.ttl = stage.long_ttl();
+    let names: Vec<_> = (0..MANY).map(|number| stage.election(number)).collect();
+    let mut held = Vec::new();
+    for on in &names {
+        held.push((on.clone(), a.in_election(on).lead().await?));
+    }
+    for on in &names {
+        b.in_election(on).denied().await?;
+    }
+    // Every third goes to b; the others must not notice.
+    let (gone, mut kept): (Vec<_>, Vec<_>) =
+        held.into_iter().enumerate().partition(|(number, _)| number % 3 == 0);
+    for (_, (on, grant)) in &gone {
+        a.in_election(on).let_go(grant).await?;
+        b.in_election(on).lead().await?;
+    }
+    let kept: Vec<_> = kept.drain(..).map(|(_, held)| held).collect();
+    for (outcome, (on, _)) in renew_all(&stage, &a, &kept).await.iter().zip(&kept) {
+        ensure!(matches!(outcome, Outcome::Held(_)), "{on} could not be renewed: {outcome:?}");
+    }
+    for (number, on) in names.iter().enumerate() {
+        let leader = if number % 3 == 0 { &b } else { &a };
+        let shown = a.in_election(on).observe().await?;
+        ensure!(shown.leader() == Some(&leader.bid.who.id), "{on} is led by {:?}", shown.leader());
+    }
+    Ok(())
+}
+
+async fn renew_all(stage: &Stage, a: &Actor, held: &[(ElectionName, Grant)]) -> Vec<Outcome<Grant>> {
+    match stage.can.renewal {
+        Renewal::PerSession => a.backend.renew(a.clock.boot(), held).await,
+        Renewal::PerElection => {
+            let mut all = Vec::new();
+            for (on, grant) in held {
+                all.push(a.in_election(on).renew(grant).await);
+            }
+            all
+        }
+    }
+}
+
+async fn odd_names(stage: Stage) -> Ran {
+    let connection = stage.candidate("anybody").await?;
+    let other = stage.candidate("other").await?;
+    let mut leaders = Vec::new();
+    for (number, name) in names(&stage.nonce()).into_iter().enumerate() {
+        let on = ElectionName::new(&name).map_err(|bad| Stop::failed(bad.to_string()))?;
+        let id = format!("leader-{number}");
+        let mut actor =
+            stage.actor(&id, connection.backend.clone(), connection.clock.clone()).in_election(&on);
+        actor.bid.ttl = stage.long_ttl();
+        // A name as short as `*` is shared with earlier runs, which may have left it held.
+        let (grant, _) = actor.lead_by(actor.clock.boot() + actor.bid.ttl + stage.slack).await?;
+        leaders.push((actor, grant));
+    }
+    for (leader, grant) in &leaders {
+        // Perhaps longer ago than a ttl, so the record counts and not what has become of it.
+        let seen = other.in_election(&leader.on).observe().await?;
+        ensure!(
+            seen.holder.as_ref().is_none_or(|holder| holder.id == leader.bid.who.id),
+            "{:?} is held by {:?} instead of {}",
+            leader.on,
+            seen.holder,
+            leader.bid.who.id
+        );
+        leader.keep(grant).await?;
+    }
+    if stage.can.lists {
+        let all: BTreeSet<_> = other.backend.elections().await?.into_iter().collect();
+        for (leader, _) in &leaders {
+            ensure!(all.contains(&leader.on), "{:?} is not listed under its own name", leader.on);
+        }
+    }
+    for (leader, grant) in &leaders {
+        leader.let_go(grant).await?;
+        let seen = other.in_election(&leader.on).observe().await?;
+        ensure!(seen.leader().is_none(), "{:?} is still led after its release", leader.on);
+    }
+    Ok(())
+}
+
+/// All legal, all different, and each alike to another in some store's eyes.
+fn names(nonce: &str) -> Vec<String> {
+    let mut all: Vec<String> =
+        [".", "..", "*", ">", "-", "~", "$", "\\", "/", " ", "con"].map(str::to_owned).into();
+    let variants = [
+        "a b",
+        "a_b",
+        "a-b",
+        "a+b",
+        "a%20b",
+        "a/b",
+        "a//b",
+        "a\\b",
+        "a%2Fb",
+        "a.b",
+        "a.b.",
+        ".a.b",
+        "a..b",
+        "A.B",
+        "../a",
+        "a/../b",
+        "a:b",
+        "a*b",
+        "a>b",
+        "'a'",
+        "\"a\"",
+        "a;b",
+        "a\u{e9}",
+        "ae\u{301}",
+        "\u{1F411}",
+        "№1",
+        "a ",
+        " a",
+        "{a}",
+        "a\u{202e}b",
+        "--a",
+        "a?b",
+        "a#b",
+        "a@b",
+        "a=b",
+    ];
+    all.extend(variants.iter().map(|variant| format!("{nonce}{variant}")));
+    // The longest there are, differing in the last byte only.
+    for last in ["x", "y", "X"] {
+        let filler = "n".repeat(NAME_MAX_BYTES - nonce.len() - last.len());
+        all.push(format!("{nonce}{filler}{last}"));
+    }
+    let wide = "\u{1F411}".repeat((NAME_MAX_BYTES - nonce.len()) / 4);
+    all.push(format!("{nonce}{wide}"));
+    all
+}

@@ -1,0 +1,158 @@
+//! The wrappers do what they say, and the lease above them stays right.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bellwether_backend::faults::{Fault, Faults, FaultyRegister, Gate, Op};
+use bellwether_backend::{Backend, Lease, MemoryStore, Record, Register, Write};
+use bellwether_core::{
+    Bid, Candidate, CandidateId, Clock, ElectionName, Epoch, ErrorKind, Incarnation, Outcome, Parting,
+};
+use bellwether_deadman::SystemClock;
+
+fn on() -> ElectionName {
+    ElectionName::new("e").unwrap()
+}
+
+fn bid(id: &str, start: u128) -> Bid {
+    Bid {
+        who: Candidate { id: CandidateId::new(id).unwrap(), incarnation: Incarnation::from_bits(start) },
+        ttl: Duration::from_secs(10),
+        floor: Epoch::ZERO,
+        priority: 0,
+        metadata: Default::default(),
+        cooldown: None,
+        danger_reclaim: false,
+        sent: SystemClock.boot(),
+    }
+}
+
+fn faulty(store: &MemoryStore) -> (FaultyRegister<bellwether_backend::Memory>, Faults) {
+    let faults = Faults::new();
+    (FaultyRegister::new(store.register(), faults.clone()), faults)
+}
+
+#[tokio::test]
+async fn each_fault_does_what_it_says_to_the_store_and_to_the_caller() {
+    let store = MemoryStore::default();
+    let (register, faults) = faulty(&store);
+    let record = Record::default();
+
+    faults.next(Op::Write, Fault::Fails(ErrorKind::Unavailable));
+    assert!(matches!(register.write(&on(), None, &record).await, Write::Unknown(_)));
+    assert_eq!(store.writes(), 0);
+
+    faults.next(Op::Write, Fault::Fails(ErrorKind::PermissionDenied));
+    assert!(matches!(register.write(&on(), None, &record).await, Write::Refused(_)));
+    assert_eq!(store.writes(), 0);
+
+    faults.next(Op::Write, Fault::LosesAnswer);
+    assert!(matches!(register.write(&on(), None, &record).await, Write::Unknown(_)));
+    assert_eq!(store.writes(), 1);
+
+    faults.next(Op::Write, Fault::Twice);
+    assert!(matches!(register.write(&on(), Some(&1), &record).await, Write::Conflict));
+    assert_eq!(store.writes(), 2);
+    assert_eq!(faults.calls(Op::Write), 4);
+}
+
+#[tokio::test]
+async fn planned_faults_come_in_order_and_then_the_standing_one_until_it_is_healed() {
+    let store = MemoryStore::default();
+    let (register, faults) = faulty(&store);
+    faults.always(Op::Read, Fault::Fails(ErrorKind::Unavailable));
+    faults.next(Op::Read, Fault::None);
+    faults.next(Op::Read, Fault::Fails(ErrorKind::Exhausted));
+    assert!(register.load(&on()).await.is_ok());
+    assert_eq!(register.load(&on()).await.unwrap_err().kind(), ErrorKind::Exhausted);
+    for _ in 0..3 {
+        assert_eq!(register.load(&on()).await.unwrap_err().kind(), ErrorKind::Unavailable);
+    }
+    faults.heal();
+    assert!(register.load(&on()).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_gate_holds_an_answer_or_a_delivery_until_it_is_opened() {
+    let store = MemoryStore::default();
+    let (register, faults) = faulty(&store);
+    let register = Arc::new(register);
+
+    let gate = Gate::new();
+    faults.next(Op::Write, Fault::HoldsAnswer(gate.clone()));
+    let call = tokio::spawn({
+        let register = Arc::clone(&register);
+        async move { register.write(&on(), None, &Record::default()).await }
+    });
+    gate.reached().await;
+    assert_eq!(store.writes(), 1);
+    assert!(!call.is_finished());
+    gate.open();
+    assert!(matches!(call.await.unwrap(), Write::Done(1)));
+
+    let gate = Gate::new();
+    faults.next(Op::Write, Fault::HoldsDelivery(gate.clone()));
+    assert!(matches!(register.write(&on(), Some(&1), &Record::default()).await, Write::Unknown(_)));
+    gate.reached().await;
+    assert_eq!(store.writes(), 1);
+    gate.open();
+    gate.done().await;
+    assert_eq!(store.writes(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gate_that_nobody_opens_opens_by_itself() {
+    let store = MemoryStore::default();
+    let (register, faults) = faulty(&store);
+    faults.next(Op::Write, Fault::HoldsAnswer(Gate::new()));
+    assert!(matches!(register.write(&on(), None, &Record::default()).await, Write::Done(_)));
+}
+
+#[tokio::test]
+async fn a_claim_whose_look_fails_is_unknown_and_writes_nothing() {
+    let store = MemoryStore::default();
+    let (register, faults) = faulty(&store);
+    let lease = Lease::new(register, Arc::new(SystemClock));
+    faults.next(Op::Read, Fault::Fails(ErrorKind::Unavailable));
+    assert!(matches!(lease.claim(&on(), &bid("a", 1)).await, Outcome::Unknown(_)));
+    assert_eq!(store.writes(), 0);
+    assert!(matches!(lease.claim(&on(), &bid("a", 1)).await, Outcome::Held(_)));
+}
+
+/// The check used to count as done before the look that belongs to it, and an error there ended the cooldown.
+#[tokio::test]
+async fn an_error_on_the_first_claim_does_not_end_the_cooldown() {
+    let (store, minute) = (MemoryStore::default(), Duration::from_secs(60));
+    let before = store.connect(Arc::new(SystemClock));
+    let Outcome::Held(grant) = before.claim(&on(), &bid("a", 1)).await else { panic!("not held") };
+    let parting = Parting { reserve_for: None, cooldown: Some(minute) };
+    assert!(matches!(before.release(&on(), &grant, &parting).await, Outcome::Held(())));
+
+    let (register, faults) = faulty(&store);
+    let after = Lease::new(register, Arc::new(SystemClock));
+    let again = Bid { cooldown: Some(minute), ..bid("a", 2) };
+    faults.next(Op::Read, Fault::Fails(ErrorKind::Unavailable));
+    assert!(matches!(after.claim(&on(), &again).await, Outcome::Unknown(_)));
+    let Outcome::Denied(seen) = after.claim(&on(), &again).await else {
+        panic!("the cooldown was forgotten")
+    };
+    assert!(seen.cooldown.is_some());
+}
+
+/// The id used to be taken from what the first try remembered, which a failed try forgets.
+#[tokio::test]
+async fn a_release_that_succeeds_at_the_second_try_still_leaves_its_cooldown() {
+    let (store, minute) = (MemoryStore::default(), Duration::from_secs(60));
+    let (register, faults) = faulty(&store);
+    let lease = Lease::new(register, Arc::new(SystemClock));
+    let Outcome::Held(grant) = lease.claim(&on(), &bid("a", 1)).await else { panic!("not held") };
+    let parting = Parting { reserve_for: None, cooldown: Some(minute) };
+    faults.next(Op::Write, Fault::Fails(ErrorKind::Unavailable));
+    assert!(matches!(lease.release(&on(), &grant, &parting).await, Outcome::Unknown(_)));
+    assert!(matches!(lease.release(&on(), &grant, &parting).await, Outcome::Held(())));
+
+    let again = Bid { cooldown: Some(minute), ..bid("a", 2) };
+    let other = store.connect(Arc::new(SystemClock));
+    let Outcome::Denied(seen) = other.claim(&on(), &again).await else { panic!("no cooldown was left") };
+    assert!(seen.cooldown.is_some());
+}
