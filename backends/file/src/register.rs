@@ -38,7 +38,7 @@ pub fn open(dir: impl AsRef<Path>, clock: Arc<dyn Clock>) -> Result<File, Error>
     Ok(Lease::new(FileRegister::new(dir.as_ref())?, clock))
 }
 
-/// The same for `file:DIR`; see [`crate::directory`].
+/// The same for `file:DIR`; see [`directory`](crate::directory()).
 pub fn from_url(url: &str, clock: Arc<dyn Clock>) -> Result<File, Error> {
     open(url::directory(url)?, clock)
 }
