@@ -10,13 +10,20 @@
 //!     .tmp-…                   being written, or left by a crash and swept after ten minutes
 //!     foreign-…                what somebody put in a record's place, moved out of the way
 //! DIR/.seed-<election>         a plain file on its way to becoming `0.json`: `prepare`
+//! DIR/.floors/<election>/17    the highest epoch ever led under, outliving the election's directory
 //! ```
+//!
+//! [`open`] makes a backend of a directory. It lays [`Register`](bellwether_backend::Register) over the numbered files;
+//! claims, renewals, expiry and the rest are [`Lease`](bellwether_backend::Lease)'s.
 //!
 //! Assumes a file system with atomic, exclusive hard links, and for the proof of death a local one. There is no lock
 //! that one candidate could hold against another, so a candidate stopped at any instruction holds nobody up.
 
+mod cell;
 mod directory;
 mod errors;
+mod floor;
+mod following;
 pub mod go_duration;
 #[cfg(target_os = "linux")]
 mod inotify;
@@ -25,6 +32,7 @@ mod local;
 mod names;
 #[cfg(not(target_os = "linux"))]
 mod no_queue;
+mod notes;
 mod notify;
 mod numbered;
 #[cfg(test)]
@@ -32,7 +40,13 @@ mod numbered_tests;
 #[cfg(test)]
 mod pauses;
 mod place;
+mod record;
+#[cfg(test)]
+mod record_tests;
+mod register;
+mod signs;
 mod sweep;
+mod url;
 mod value;
 
 pub use liveness::{Alive, is_dead, sweep_dead};
@@ -41,4 +55,6 @@ pub use names::file_name;
 pub use notify::{Notice, Notices, Watches, death_shows, notices, polled_notices};
 pub use numbered::Numbered;
 pub use place::prepare;
+pub use register::{File, FileRegister, from_url, open};
+pub use url::directory;
 pub use value::{Found, NUMBER_MAX, RECORD_MAX_BYTES, Value, Version, Write};

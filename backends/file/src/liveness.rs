@@ -28,12 +28,12 @@
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use bellwether_core::{Error, Incarnation};
+use bellwether_core::{Error, ErrorKind, Incarnation};
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
 use crate::directory::{Directory, Identity, is_regular};
-use crate::errors::meaning;
+use crate::errors::{BACKEND, meaning};
 use crate::local::directory_is_local;
 
 const SUFFIX: &str = ".alive";
@@ -53,8 +53,14 @@ impl Alive {
     pub fn take(dir: &Path, incarnation: Incarnation) -> Result<Alive, Error> {
         let failed = |errno| meaning("make a sign of life in", dir, errno);
         let directory = Directory::open(dir).map_err(failed)?;
-        let (temporary, lock) = directory.create_unique().map_err(failed)?;
         let name = file_name(incarnation);
+        // Incarnations are drawn at random, so this is a mistake of the caller's; renaming over a file that belongs
+        // to a living process would make our end the proof of its death.
+        if directory.stat(&name).map_err(failed)?.is_some() {
+            let message = format!("{name} is in {} already: an incarnation was used twice", dir.display());
+            return Err(Error::new(ErrorKind::Bug, BACKEND, message));
+        }
+        let (temporary, lock) = directory.create_unique().map_err(failed)?;
         // Renamed and not linked: the kernel reports the closing of a file under the name it was opened by, which
         // follows a renaming only, and followers wait for that report.
         let placed = rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)

@@ -28,12 +28,12 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode};
 use rustix::io::Errno;
 use serde::Deserialize;
 
-use crate::directory::{Contents, Directory, Temporary, unique_name};
+use crate::directory::{Contents, Directory, Identity, Temporary, unique_name};
 use crate::errors::{BACKEND, linking, meaning};
 use crate::go_duration;
 use crate::value::RECORD_MAX_BYTES;
 
-const DIR_MODE: Mode = Mode::from_raw_mode(0o777);
+pub(crate) const DIR_MODE: Mode = Mode::from_raw_mode(0o777);
 /// Each round ends or was overtaken by another process that got further.
 const ROUNDS: usize = 16;
 
@@ -161,6 +161,15 @@ impl<'a> Place<'a> {
             let _ = self.parent.remove(&self.seed);
         }
         Ok(true)
+    }
+}
+
+/// The plain file in the directory's place, if it is one that would be taken over. Changes nothing.
+pub(crate) fn plain(path: &Path) -> Option<(Identity, Vec<u8>)> {
+    let place = Place::of(path).ok()?;
+    match place.parent.read(&place.name, RECORD_MAX_BYTES) {
+        Ok(Some((identity, Contents::Bytes(bytes)))) if is_seed(&bytes) => Some((identity, bytes)),
+        _ => None,
     }
 }
 

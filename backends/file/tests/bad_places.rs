@@ -5,42 +5,11 @@
 mod support;
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 
 use bellwether_core::ErrorKind;
 use bellwether_file::{Alive, Numbered, prepare};
+use support::mounts::{Mounted, mount};
 use support::{Scratch, done, incarnation, names, text};
-
-/// A small file system of its own, gone with the test.
-struct Mounted(Scratch);
-
-impl Mounted {
-    fn new() -> Mounted {
-        let scratch = Scratch::new();
-        mount(&["-t", "tmpfs", "-o", "size=64k", "bellwether-test"], scratch.path());
-        Mounted(scratch)
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-}
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.path()).status();
-    }
-}
-
-fn mount(arguments: &[&str], at: &Path) {
-    let status = Command::new("mount").args(arguments).arg(at).status();
-    assert!(
-        status.as_ref().is_ok_and(|status| status.success()),
-        "this test mounts a small tmpfs and this machine does not permit it: run it as root, or in a container \
-         with CAP_SYS_ADMIN ({status:?})"
-    );
-}
 
 #[test]
 fn a_read_only_mount_can_be_read_and_refuses_writes_with_the_reason() {

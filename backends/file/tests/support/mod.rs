@@ -1,6 +1,9 @@
 //! What several tests of this crate need: a directory that goes away, and real child processes.
 #![allow(dead_code, unreachable_pub, missing_docs, reason = "each test file uses a part")]
 
+pub mod candidate;
+pub mod mounts;
+
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -53,6 +56,11 @@ impl Process {
         let output = BufReader::new(self.0.stdout.take().unwrap());
         let seen = output.lines().map_while(Result::ok).any(|said| said.ends_with(line));
         assert!(seen, "the child ended without saying {line}");
+    }
+
+    pub fn signal(&self, name: &str) {
+        let status = Command::new("kill").args([name, &self.0.id().to_string()]).status();
+        assert!(status.unwrap().success());
     }
 
     pub fn kill(&mut self) {

@@ -1,0 +1,230 @@
+//! Which elections are followed, and the news of them.
+//!
+//! Owns the way from kernel notices to "look at this election". Looks wait in a [`Mailbox`], each election once, so a
+//! slow reader gets the latest and no backlog. Every directory is watched *before* it is looked at, so nothing falls in
+//! between. A directory that does not exist yet, or was removed, is asked for twice a second until it can be watched;
+//! a candidate's own claim makes it, so this concerns only those who watch an election that nobody stands in. Else an
+//! idle follower makes no system call here.
+//!
+//! A closed sign of life becomes a look once the death shows in its lock, which the kernel frees a moment after
+//! it reports the closing.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bellwether_backend::{Change, Changes, Fut, Mailbox};
+use bellwether_core::{ElectionName, Incarnation};
+use futures_util::StreamExt;
+use futures_util::stream::{self, FuturesUnordered};
+use tokio::sync::Notify;
+
+use crate::liveness::is_dead;
+use crate::names::file_name;
+use crate::notify::{Notice, Notices, Watches, death_shows, notices};
+use crate::value::Version;
+
+/// How often a directory that cannot be watched is asked for.
+const MISSING_INTERVAL: Duration = Duration::from_millis(500);
+/// Closed signs of life that are looked into at a time; beyond it somebody plays with the files, and the ttl decides.
+const RECHECKS_MAX: usize = 1_024;
+
+#[derive(Debug)]
+pub(crate) struct Following {
+    root: PathBuf,
+    boot_id: Option<String>,
+    followed: Mutex<Followed>,
+    mail: Mailbox,
+    /// Something is followed and not watched.
+    unwatched: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Followed {
+    elections: HashMap<ElectionName, Watch>,
+    /// There once somebody takes the news.
+    watches: Option<Watches>,
+}
+
+/// What is known of an election's directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Watch {
+    /// It has not been asked for.
+    New,
+    /// It cannot be watched, most likely because there is none.
+    Missing,
+    On,
+}
+
+impl Following {
+    pub(crate) fn new(root: &Path, boot_id: Option<String>) -> Following {
+        Following {
+            root: root.to_owned(),
+            boot_id,
+            followed: Mutex::default(),
+            mail: Mailbox::default(),
+            unwatched: Notify::new(),
+        }
+    }
+
+    /// Touches no file: whoever takes the news does, on a thread that may wait for a disk.
+    pub(crate) fn follow(&self, on: &ElectionName, interested: bool) {
+        let mut followed = self.followed();
+        if interested {
+            followed.elections.entry(on.clone()).or_insert(Watch::New);
+            self.unwatched.notify_one();
+        } else if followed.elections.remove(on).is_some()
+            && let Some(watches) = &followed.watches
+        {
+            watches.unwatch(on);
+        }
+    }
+
+    /// Watches the directory if the election is followed, also anew if another directory is in its place now.
+    pub(crate) fn watch(&self, on: &ElectionName) {
+        let watches = {
+            let followed = self.followed();
+            if !followed.elections.contains_key(on) {
+                return;
+            }
+            let Some(watches) = followed.watches.clone() else { return };
+            watches
+        };
+        // Not under the lock: a disk may take its time, and whoever follows must not wait for it.
+        let now = if watches.watch(on, &self.dir(on)).is_ok() { Watch::On } else { Watch::Missing };
+        let mut followed = self.followed();
+        let Some(watch) = followed.elections.get_mut(on) else { return watches.unwatch(on) };
+        if *watch != now {
+            // What happened before went unnoticed, also if it was that the directory went away.
+            self.mail.put(on.clone());
+        }
+        if *watch == Watch::On && now == Watch::Missing {
+            self.unwatched.notify_one();
+        }
+        *watch = now;
+    }
+
+    /// The news, until the stream is dropped.
+    pub(crate) fn changes(self: Arc<Self>) -> Changes<Version> {
+        Box::pin(stream::unfold(News::Untaken(self), |news| async {
+            let mut driver = match news {
+                News::Untaken(following) => Box::new(Driver::start(following)),
+                News::Taken(driver) => driver,
+            };
+            let on = driver.next().await;
+            Some((Change::Look(on), News::Taken(driver)))
+        }))
+    }
+
+    /// True if all that is followed is watched.
+    fn watch_all(&self) -> bool {
+        let missing: Vec<ElectionName> = {
+            let followed = self.followed();
+            followed
+                .elections
+                .iter()
+                .filter(|(_, watch)| **watch != Watch::On)
+                .map(|(on, _)| on.clone())
+                .collect()
+        };
+        for on in missing {
+            self.watch(&on);
+        }
+        self.followed().elections.values().all(|watch| *watch == Watch::On)
+    }
+
+    fn dir(&self, on: &ElectionName) -> PathBuf {
+        self.root.join(file_name(on.as_str()))
+    }
+
+    fn followed(&self) -> MutexGuard<'_, Followed> {
+        // Nothing in here panics half-way through a change.
+        self.followed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The kernel's queue needs a runtime, and there is one when the stream is first asked.
+enum News {
+    Untaken(Arc<Following>),
+    Taken(Box<Driver>),
+}
+
+struct Driver {
+    following: Arc<Following>,
+    notices: Notices,
+    rechecks: FuturesUnordered<Fut<'static, (ElectionName, Incarnation, bool)>>,
+    rechecking: HashSet<(ElectionName, Incarnation)>,
+    all_watched: bool,
+}
+
+impl Driver {
+    fn start(following: Arc<Following>) -> Driver {
+        let (watches, notices) = notices();
+        {
+            let mut followed = following.followed();
+            followed.watches = Some(watches);
+            followed.elections.values_mut().for_each(|watch| *watch = Watch::New);
+        }
+        following.unwatched.notify_one();
+        let (rechecks, rechecking) = (FuturesUnordered::new(), HashSet::new());
+        Driver { following, notices, rechecks, rechecking, all_watched: true }
+    }
+
+    async fn next(&mut self) -> ElectionName {
+        let following = Arc::clone(&self.following);
+        loop {
+            tokio::select! {
+                on = following.mail.take() => return on,
+                notice = self.notices.next() => self.take(notice),
+                Some((on, incarnation, dead)) = self.rechecks.next() => {
+                    self.rechecking.remove(&(on.clone(), incarnation));
+                    if dead {
+                        following.mail.put(on);
+                    }
+                }
+                () = following.unwatched.notified() => self.watch_all().await,
+                () = tokio::time::sleep(MISSING_INTERVAL), if !self.all_watched => self.watch_all().await,
+            }
+        }
+    }
+
+    async fn watch_all(&mut self) {
+        let following = Arc::clone(&self.following);
+        let all = tokio::task::spawn_blocking(move || following.watch_all()).await;
+        self.all_watched = all.unwrap_or(false);
+    }
+
+    fn take(&mut self, notice: Notice) {
+        match notice {
+            Notice::Record(on) => self.following.mail.put(on),
+            Notice::Note(..) => {}
+            Notice::Closed(on, incarnation) => self.recheck(on, incarnation),
+            Notice::Gone(on) => {
+                if let Some(watch) = self.following.followed().elections.get_mut(&on) {
+                    *watch = Watch::New;
+                }
+                self.following.unwatched.notify_one();
+                self.following.mail.put(on);
+            }
+            Notice::Anything => {
+                let all: Vec<_> = self.following.followed().elections.keys().cloned().collect();
+                all.into_iter().for_each(|on| self.following.mail.put(on));
+            }
+        }
+    }
+
+    fn recheck(&mut self, on: ElectionName, incarnation: Incarnation) {
+        let known = !self.rechecking.insert((on.clone(), incarnation));
+        if known || self.rechecks.len() >= RECHECKS_MAX {
+            return;
+        }
+        let (dir, boot_id) = (self.following.dir(&on), self.following.boot_id.clone());
+        self.rechecks.push(Box::pin(async move {
+            // Whether the record names it, and which boot it names, is for whoever looks then.
+            let boot_id = boot_id.as_deref();
+            let dead = death_shows(|| is_dead(&dir, incarnation, boot_id, boot_id)).await;
+            (on, incarnation, dead)
+        }));
+    }
+}

@@ -1,0 +1,251 @@
+//! The store as a register: what [`Lease`] needs of it.
+//!
+//! Owns the step from async calls to threads that may wait for a disk: all disk work runs by
+//! [`tokio::task::spawn_blocking`], but for the proof of death, which is a handful of system calls and made only where
+//! the file system is local. Opening a store and looking at it write nothing; directories are made by the first claim.
+//!
+//! Records deleted by hand: a candidate that had seen them waits for the rest of their ttl, one that had not finds a
+//! free election and claims at once, under an epoch above the floor. The leader that was deposed so finds out at its
+//! next renewal.
+
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bellwether_backend::{
+    Capabilities, Changes, Found, FoundNote, Fut, Lease, Note, Notes, Record, Register, Renewal, Write,
+};
+use bellwether_core::{Candidate, Clock, ElectionName, Epoch, Error, ErrorKind};
+
+use crate::cell::{Cell, look};
+use crate::directory::Directory;
+use crate::errors::{BACKEND, meaning};
+use crate::following::Following;
+use crate::liveness::is_dead;
+use crate::local::{boot_id, is_local};
+use crate::names::file_name;
+use crate::numbered::Numbered;
+use crate::value::Version;
+use crate::{notes, url};
+
+/// Elections in a directory.
+pub type File = Lease<FileRegister>;
+
+/// Opens the elections in `dir`, which need not exist yet. Writes nothing, and reads only where `dir` is.
+pub fn open(dir: impl AsRef<Path>, clock: Arc<dyn Clock>) -> Result<File, Error> {
+    Ok(Lease::new(FileRegister::new(dir.as_ref())?, clock))
+}
+
+/// The same for `file:DIR`; see [`directory`](crate::directory()).
+pub fn from_url(url: &str, clock: Arc<dyn Clock>) -> Result<File, Error> {
+    open(url::directory(url)?, clock)
+}
+
+/// A directory in which every election has one of its own.
+#[derive(Debug)]
+pub struct FileRegister {
+    store: Arc<Store>,
+}
+
+#[derive(Debug)]
+struct Store {
+    root: PathBuf,
+    boot_id: Option<String>,
+    crash_proof: bool,
+    cells: Mutex<HashMap<ElectionName, Arc<Cell>>>,
+    following: Arc<Following>,
+}
+
+impl FileRegister {
+    /// The register alone, to build something else on; [`open`] makes elections of it.
+    pub fn new(dir: &Path) -> Result<FileRegister, Error> {
+        let root = url::absolute(dir)?;
+        // The nearest one that exists: what will be made lies on the same file system.
+        let existing = root.ancestors().find(|dir| dir.exists()).unwrap_or(&root);
+        let local = match is_local(existing) {
+            Err(error) if error.kind() == ErrorKind::Misconfigured => return Err(error),
+            // A directory that can be passed through and not read: each election's own is asked again later.
+            known => known.unwrap_or(false),
+        };
+        if !local {
+            tracing::warn!(
+                dir = %root.display(),
+                "locks on this file system cannot prove that a process is dead: a leader that is killed is replaced \
+                 after its ttl, and not at once; a directory on a disk of this machine can do better"
+            );
+        }
+        let boot_id = boot_id();
+        let following = Arc::new(Following::new(&root, boot_id.clone()));
+        let crash_proof = local && boot_id.is_some();
+        let store = Store { root, boot_id, crash_proof, cells: Mutex::default(), following };
+        Ok(FileRegister { store: Arc::new(store) })
+    }
+
+    /// The directory of the store.
+    pub fn dir(&self) -> &Path {
+        &self.store.root
+    }
+
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Store) -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        let store = Arc::clone(&self.store);
+        tokio::task::spawn_blocking(move || work(&store)).await.map_err(|ended| {
+            let (kind, sentence) = if ended.is_panic() {
+                (ErrorKind::Bug, "the file backend panicked; please report it")
+            } else {
+                (ErrorKind::Unavailable, "the runtime is shutting down")
+            };
+            Error::new(kind, BACKEND, sentence).caused_by(ended)
+        })
+    }
+}
+
+impl Store {
+    fn cell(&self, on: &ElectionName) -> Arc<Cell> {
+        // Kept for good: a cell knows the highest number it saw, and so numbers go on after a deletion by hand.
+        let mut cells = self.cells.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(cells.entry(on.clone()).or_insert_with(|| Arc::new(Cell::new(&self.root, on))))
+    }
+
+    /// Each by the full name in its record, else by its directory's. A directory whose name is a hash, with a record
+    /// that does not tell of what, stands for an election that cannot be named.
+    fn elections(&self) -> Result<Vec<ElectionName>, Error> {
+        let names = match Directory::open(&self.root).and_then(|root| root.names()) {
+            Ok(names) => names,
+            Err(rustix::io::Errno::NOENT) => return Ok(Vec::new()),
+            Err(errno) => return Err(meaning("read", &self.root, errno)),
+        };
+        let mut elections = Vec::new();
+        for name in names.into_iter().filter(|name| !name.starts_with('.')) {
+            let Ok(Some((read, _))) = look(&Numbered::new(self.root.join(&name), "")) else { continue };
+            let full = read.election.filter(|full| file_name(full) == name);
+            let plain = (file_name(&name) == name).then_some(name);
+            elections.extend(full.or(plain).and_then(|name| ElectionName::new(name).ok()));
+        }
+        elections.sort();
+        Ok(elections)
+    }
+}
+
+impl Register for FileRegister {
+    type Version = Version;
+
+    fn name(&self) -> &'static str {
+        BACKEND
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            renewal: Renewal::PerElection,
+            crash_proof: self.store.crash_proof,
+            notifies: true,
+            epoch_visible: true,
+            ttl_visible: true,
+            requests: true,
+            history: true,
+            cooldown: true,
+            lists: true,
+            ttl_unit: Duration::from_nanos(1),
+        }
+    }
+
+    fn load<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Found<Version>, Error>> {
+        let on = on.clone();
+        Box::pin(async move {
+            self.blocking(move |store| {
+                // Before the look, or what happens in between goes unnoticed.
+                store.following.watch(&on);
+                store.cell(&on).load()
+            })
+            .await?
+        })
+    }
+
+    fn write<'a>(
+        &'a self,
+        on: &'a ElectionName,
+        at: Option<&'a Version>,
+        new: &'a Record,
+    ) -> Fut<'a, Write<Version>> {
+        let (on, at, new) = (on.clone(), at.copied(), new.clone());
+        Box::pin(async move {
+            let written = self.blocking(move |store| {
+                let written = store.cell(&on).write(at, &new, store.boot_id.as_deref());
+                if at.is_none() {
+                    store.following.watch(&on);
+                }
+                written
+            });
+            written.await.unwrap_or_else(Write::Unknown)
+        })
+    }
+
+    fn follow(&self, on: &ElectionName, interested: bool) {
+        self.store.following.follow(on, interested);
+    }
+
+    fn changes(&self) -> Changes<Version> {
+        Arc::clone(&self.store.following).changes()
+    }
+
+    fn epoch<'a>(
+        &'a self,
+        on: &'a ElectionName,
+        replaced: Option<(&'a Record, &'a Version)>,
+        least: Epoch,
+    ) -> Fut<'a, Result<Epoch, Error>> {
+        let (on, replaced) = (on.clone(), replaced.map(|(record, _)| record.clone()));
+        Box::pin(
+            async move { self.blocking(move |store| store.cell(&on).epoch(replaced.as_ref(), least)).await? },
+        )
+    }
+
+    fn is_dead(&self, on: &ElectionName, record: &Record) -> bool {
+        let Some(incarnation) = record.holder.as_ref().and_then(|holder| holder.incarnation) else {
+            return false;
+        };
+        let dir = self.store.root.join(file_name(on.as_str()));
+        is_dead(&dir, incarnation, record.boot_id.as_deref(), self.store.boot_id.as_deref())
+    }
+
+    fn retire(&self, on: &ElectionName, who: &Candidate) {
+        self.store.cell(on).signs.end(who.incarnation);
+    }
+
+    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>> {
+        Box::pin(async move { self.blocking(Store::elections).await? })
+    }
+
+    fn notes(&self) -> Option<&dyn Notes> {
+        Some(self)
+    }
+
+    fn crash_proof(&self, on: &ElectionName, who: &Candidate) -> Vec<OwnedFd> {
+        self.store.cell(on).signs.duplicate(who.incarnation).into_iter().collect()
+    }
+}
+
+impl Notes for FileRegister {
+    fn read<'a>(&'a self, on: &'a ElectionName, note: &'a Note) -> Fut<'a, Result<FoundNote, Error>> {
+        let (on, note) = (on.clone(), note.clone());
+        Box::pin(async move { self.blocking(move |store| notes::read(store.cell(&on).dir(), &note)).await? })
+    }
+
+    fn write<'a>(
+        &'a self,
+        on: &'a ElectionName,
+        note: &'a Note,
+        at: Option<u64>,
+        bytes: &'a [u8],
+    ) -> Fut<'a, Write<u64>> {
+        let (on, note, bytes) = (on.clone(), note.clone(), bytes.to_vec());
+        Box::pin(async move {
+            let written = self.blocking(move |store| notes::write(store.cell(&on).dir(), &note, at, &bytes));
+            written.await.unwrap_or_else(Write::Unknown)
+        })
+    }
+}

@@ -1,0 +1,120 @@
+//! The suite that every backend passes, on a directory of its own.
+
+mod support;
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bellwether_backend::conformance::{self, Harness};
+use bellwether_backend::faults::{Faults, FaultyRegister};
+use bellwether_backend::{Backend, Fut, Lease};
+use bellwether_core::{Candidate, CandidateId, Clock, ElectionName, Error, Incarnation};
+use bellwether_file::{FileRegister, file_name, open};
+use support::candidate::{Actor, clock, election};
+use support::{Process, Scratch, role};
+
+const TEST: &str = "a_directory_conforms";
+
+struct Files(Scratch);
+
+impl Harness for Files {
+    fn clock(&self) -> Arc<dyn Clock> {
+        clock()
+    }
+
+    fn connect(&self, clock: Arc<dyn Clock>) -> Fut<'_, Result<Arc<dyn Backend>, Error>> {
+        Box::pin(async move { Ok(Arc::new(open(self.0.path(), clock)?) as Arc<dyn Backend>) })
+    }
+
+    fn connect_faulty(
+        &self,
+        clock: Arc<dyn Clock>,
+        faults: Faults,
+    ) -> Fut<'_, Result<Arc<dyn Backend>, Error>> {
+        Box::pin(async move {
+            let register = FaultyRegister::new(FileRegister::new(self.0.path())?, faults);
+            Ok(Arc::new(Lease::new(register, clock)) as Arc<dyn Backend>)
+        })
+    }
+
+    /// All its records, as somebody with `rm` would. The sign of life and the floor stay.
+    fn delete<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<bool, Error>> {
+        let dir = self.0.path().join(file_name(on.as_str()));
+        Box::pin(async move {
+            let record = |name: &str| name.strip_suffix(".json").is_some_and(|n| n.parse::<u64>().is_ok());
+            for name in support::names(&dir).iter().filter(|name| record(name)) {
+                fs::remove_file(dir.join(name)).unwrap();
+            }
+            Ok(true)
+        })
+    }
+
+    /// Every name and every byte.
+    fn fingerprint(&self) -> Fut<'_, Result<Option<String>, Error>> {
+        Box::pin(async move {
+            let mut all = String::new();
+            describe(self.0.path(), &mut all);
+            Ok(Some(all))
+        })
+    }
+
+    fn crash<'a>(
+        &'a self,
+        on: &'a ElectionName,
+        who: &'a Candidate,
+        ttl: Duration,
+    ) -> Fut<'a, Result<bool, Error>> {
+        let dir = self.0.path().to_str().unwrap();
+        let role =
+            [dir, on.as_str(), who.id.as_str(), &who.incarnation.to_string(), &ttl.as_millis().to_string()];
+        let role = role.join("\n");
+        Box::pin(async move {
+            let crashed = tokio::task::spawn_blocking(move || {
+                let mut leader = Process::start(TEST, &role);
+                leader.wait_for("leading");
+                leader.kill();
+            });
+            crashed.await.unwrap();
+            Ok(true)
+        })
+    }
+}
+
+fn describe(dir: &Path, all: &mut String) {
+    for name in support::names(dir) {
+        let path = dir.join(&name);
+        writeln!(all, "{}", path.display()).unwrap();
+        if path.is_dir() {
+            describe(&path, all);
+        } else {
+            writeln!(all, "{}", String::from_utf8_lossy(&fs::read(&path).unwrap())).unwrap();
+        }
+    }
+}
+
+/// In a child: leads until it is killed.
+async fn lead(role: &str) {
+    let parts: Vec<&str> = role.split('\n').collect();
+    let [dir, on, id, incarnation, millis] = parts[..] else { panic!("{role}") };
+    let mut actor = Actor::new(Path::new(dir), id, Duration::from_millis(millis.parse().unwrap()));
+    actor.on = election(on);
+    let incarnation = Incarnation::parse(incarnation).unwrap();
+    actor.bid.who = Candidate { id: CandidateId::new(id).unwrap(), incarnation };
+    actor.lead().await;
+    println!("leading");
+    std::future::pending::<()>().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_directory_conforms() {
+    if let Some(role) = role() {
+        return lead(&role).await;
+    }
+    let report = conformance::run(Arc::new(Files(Scratch::new()))).await;
+    println!("{report}");
+    report.assert_passed();
+    assert_eq!(report.skipped().count(), 0, "a directory on a disk of this machine can do everything");
+}

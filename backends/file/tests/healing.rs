@@ -1,0 +1,172 @@
+//! Records that make no sense, records of others, records deleted: the election goes on, safely and with higher epochs.
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use bellwether_backend::{Backend, Record, Register, Write};
+use bellwether_core::{CandidateId, Epoch, ErrorKind, Holder, Outcome, Proof};
+use bellwether_file::RECORD_MAX_BYTES;
+use support::candidate::{Actor, election};
+use support::{Scratch, incarnation, names};
+
+const TTL: Duration = Duration::from_millis(400);
+
+fn spoil(place: &Path, how: &str, good: &[u8]) {
+    match how {
+        "corrupt" => fs::write(place, b"\x00\xffnot json").unwrap(),
+        "empty" => fs::write(place, "").unwrap(),
+        "truncated" => fs::write(place, &good[..good.len() / 2]).unwrap(),
+        "huge" => fs::write(place, vec![b' '; RECORD_MAX_BYTES + 1]).unwrap(),
+        "foreign" => {
+            let seed = r#"{"holder":"pod-7","renewTime":"2099-01-01T00:00:00Z","leaseDuration":"400ms"}"#;
+            fs::write(place, seed).unwrap();
+        }
+        "directory" => fs::create_dir(place).unwrap(),
+        "link" => std::os::unix::fs::symlink("/dev/zero", place).unwrap(),
+        other => panic!("{other}"),
+    }
+}
+
+#[tokio::test]
+async fn a_record_that_makes_no_sense_keeps_others_out_for_a_ttl_and_is_then_replaced() {
+    for how in ["corrupt", "empty", "truncated", "huge", "foreign", "directory", "link"] {
+        let scratch = Scratch::new();
+        let first = Actor::new(scratch.path(), "a", TTL);
+        let mut old = first.lead().await;
+        for _ in 0..2 {
+            first.let_go(&old).await;
+            old = first.lead().await;
+        }
+        first.let_go(&old).await;
+        let dir = scratch.path().join("reports");
+        let good = fs::read(dir.join("6.json")).unwrap();
+        spoil(&dir.join("7.json"), how, &good);
+
+        let heir = Actor::new(scratch.path(), "b", TTL);
+        let seen = heir.denied().await;
+        assert_eq!((seen.proof, seen.epoch), (Proof::Record, None), "{how}");
+        let (grant, took) = heir.lead_within(10 * TTL).await;
+        assert!(took + Duration::from_millis(5) >= TTL, "{how}: {took:?}");
+        assert!(grant.epoch > old.epoch, "{how}: {:?} followed {:?}", grant.epoch, old.epoch);
+        for _ in 0..10 {
+            heir.keep(&grant).await;
+        }
+        if matches!(how, "directory" | "link") {
+            assert!(names(&dir).iter().any(|name| name.starts_with("foreign-7.json")), "moved, not lost");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_leader_whose_record_is_spoilt_loses_at_its_next_renewal() {
+    let scratch = Scratch::new();
+    let leader = Actor::new(scratch.path(), "a", TTL);
+    let grant = leader.lead().await;
+    fs::write(scratch.path().join("reports/2.json"), "spoilt").unwrap();
+    let renewed = leader.renew(&grant).await;
+    assert!(matches!(renewed, Outcome::Denied(_)), "{renewed:?}");
+}
+
+#[tokio::test]
+async fn epochs_go_on_when_everything_but_the_floor_was_deleted() {
+    let scratch = Scratch::new();
+    let mut last = Epoch::ZERO;
+    for round in 0..6 {
+        // Nobody remembers anything from one round to the next.
+        let actor = Actor::new(scratch.path(), "a", TTL);
+        let grant = actor.lead().await;
+        assert!(grant.epoch > last, "{:?} followed {last:?}", grant.epoch);
+        assert_eq!(grant.epoch.get(), round + 1, "and none is left out");
+        last = grant.epoch;
+        drop(actor);
+        fs::remove_dir_all(scratch.path().join("reports")).unwrap();
+    }
+    assert_eq!(names(&scratch.path().join(".floors/reports")), ["6"]);
+}
+
+#[tokio::test]
+async fn a_claim_that_slept_while_records_were_deleted_and_others_led_is_no_success() {
+    let scratch = Scratch::new();
+    let sleeper = Actor::new(scratch.path(), "sleeper", TTL);
+    let record = Record {
+        holder: Some(Holder { id: CandidateId::new("sleeper").unwrap(), incarnation: Some(incarnation(1)) }),
+        epoch: Some(Epoch::new(1).unwrap()),
+        ttl: Some(TTL),
+        ..Record::default()
+    };
+    // It has found nothing and drawn epoch 1, and sleeps before it writes.
+    for _ in 0..2 {
+        let other = Actor::new(scratch.path(), "other", TTL);
+        let grant = other.lead().await;
+        other.let_go(&grant).await;
+    }
+    fs::remove_dir_all(scratch.path().join("reports")).unwrap();
+    let late = sleeper.file.register().write(&sleeper.on, None, &record).await;
+    assert!(matches!(late, Write::Conflict), "{late:?}");
+    // The same with the epoch that was entered last, and with the record deleted only.
+    fs::remove_dir_all(scratch.path().join("reports")).unwrap();
+    let again = Record { epoch: Some(Epoch::new(2).unwrap()), ..record };
+    let late = sleeper.file.register().write(&sleeper.on, None, &again).await;
+    assert!(matches!(late, Write::Conflict), "{late:?}");
+}
+
+#[tokio::test]
+async fn a_plain_file_is_shown_as_it_is_and_taken_over_when_its_time_has_passed() {
+    let scratch = Scratch::new();
+    let path = scratch.path().join("reports");
+    let seed = r#"{"holder":"pod-1","renewTime":"2020-01-01T00:00:00Z","leaseDuration":"400ms"}"#;
+    fs::write(&path, seed).unwrap();
+    let heir = Actor::new(scratch.path(), "b", TTL);
+    assert_eq!(heir.seen().await.leader(), Some(&CandidateId::new("pod-1").unwrap()));
+    assert_eq!(heir.file.elections().await.unwrap(), [election("reports")]);
+    assert_eq!(fs::read_to_string(&path).unwrap(), seed, "looking changes nothing");
+    assert_eq!(names(scratch.path()), ["reports"]);
+
+    let (grant, took) = heir.lead_within(10 * TTL).await;
+    assert!(took + Duration::from_millis(50) >= TTL && took < 2 * TTL, "one ttl and not two: {took:?}");
+    assert_eq!(fs::read_to_string(path.join("0.json")).unwrap(), seed);
+    heir.keep(&grant).await;
+}
+
+#[tokio::test]
+async fn a_plain_file_that_its_owner_renews_is_left_alone() {
+    let scratch = Scratch::new();
+    let path = scratch.path().join("reports");
+    let heir = Actor::new(scratch.path(), "b", TTL);
+    for beat in 0..8 {
+        let seed = format!(
+            r#"{{"holder":"pod-1","renewTime":"2020-01-01T00:00:0{beat}Z","leaseDuration":"400ms"}}"#
+        );
+        fs::write(&path, &seed).unwrap();
+        heir.denied().await;
+        tokio::time::sleep(TTL / 4).await;
+        heir.denied().await;
+        assert_eq!(fs::read_to_string(&path).unwrap(), seed);
+    }
+}
+
+#[tokio::test]
+async fn another_elections_directory_is_refused_and_left_as_it_is() {
+    let scratch = Scratch::new();
+    let first = Actor::new(scratch.path(), "a", TTL);
+    let _grant = first.lead().await;
+    let copy = scratch.path().join("copied");
+    fs::create_dir(&copy).unwrap();
+    fs::copy(scratch.path().join("reports/1.json"), copy.join("1.json")).unwrap();
+    let mut other = Actor::new(scratch.path(), "b", TTL);
+    other.on = election("copied");
+    match other.claim().await {
+        Outcome::Refused(error) => {
+            assert_eq!(error.kind(), ErrorKind::Misconfigured);
+            assert!(
+                error.to_string().contains("holds the election \"reports\" and not \"copied\""),
+                "{error}"
+            );
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(names(&copy), ["1.json"]);
+}
