@@ -24,7 +24,6 @@ mod directory;
 mod errors;
 mod floor;
 mod following;
-pub mod go_duration;
 #[cfg(target_os = "linux")]
 mod inotify;
 mod liveness;

@@ -30,8 +30,8 @@ use serde::Deserialize;
 
 use crate::directory::{Contents, Directory, Identity, Temporary, unique_name};
 use crate::errors::{BACKEND, linking, meaning};
-use crate::go_duration;
 use crate::value::RECORD_MAX_BYTES;
+use bellwether_core::duration;
 
 pub(crate) const DIR_MODE: Mode = Mode::from_raw_mode(0o777);
 /// Each round ends or was overtaken by another process that got further.
@@ -182,7 +182,7 @@ fn fill(directory: &Path, bytes: &[u8]) -> rustix::io::Result<()> {
 }
 
 fn is_seed(bytes: &[u8]) -> bool {
-    serde_json::from_slice::<Seed>(bytes).is_ok_and(|seed| go_duration::parse(&seed.lease_duration).is_some())
+    serde_json::from_slice::<Seed>(bytes).is_ok_and(|seed| duration::parse(&seed.lease_duration).is_some())
 }
 
 /// Follows a symbolic link, so that the directory may be one.

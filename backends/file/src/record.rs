@@ -24,8 +24,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use crate::go_duration;
 use crate::value::Value;
+use bellwether_core::duration;
 
 /// What was read: the record, and the election that it says it is of.
 #[derive(Debug, PartialEq, Eq)]
@@ -112,7 +112,7 @@ pub(crate) fn print(on: &ElectionName, record: &Record) -> Result<Vec<u8>, serde
     let outgoing = Outgoing {
         holder: holder.map_or("", |holder| holder.id.as_str()),
         renew_time: record.renewed.unwrap_or_default().to_string(),
-        lease_duration: go_duration::print(record.ttl.unwrap_or_default()),
+        lease_duration: duration::print(record.ttl.unwrap_or_default()),
         election: on.as_str(),
         epoch: record.epoch.map(Epoch::get),
         incarnation: holder.and_then(|holder| holder.incarnation).map(|incarnation| incarnation.to_string()),
@@ -139,7 +139,7 @@ pub(crate) fn read(value: &Value) -> Read {
 
 fn parse(bytes: &[u8]) -> Option<Read> {
     let incoming: Incoming = serde_json::from_slice(bytes).ok()?;
-    let ttl = incoming.lease_duration.as_deref().map(go_duration::parse);
+    let ttl = incoming.lease_duration.as_deref().map(duration::parse);
     let ttl = if let Some(ttl) = ttl { Some(ttl?) } else { None };
     let incarnation = incoming.incarnation.as_deref().map(Incarnation::parse);
     let incarnation = if let Some(incarnation) = incarnation { Some(incarnation?) } else { None };
@@ -203,14 +203,14 @@ impl Asked {
 
 impl From<&Reservation> for Kept {
     fn from(reserved: &Reservation) -> Kept {
-        Kept { r#for: reserved.candidate.to_string(), span: go_duration::print(reserved.span) }
+        Kept { r#for: reserved.candidate.to_string(), span: duration::print(reserved.span) }
     }
 }
 
 impl Kept {
     fn read(self) -> Option<Reservation> {
         // However long somebody wrote: a reservation is a courtesy and ends soon.
-        let span = go_duration::parse(&self.span)?.min(Timing::reservation(Duration::MAX));
+        let span = duration::parse(&self.span)?.min(Timing::reservation(Duration::MAX));
         Some(Reservation { candidate: CandidateId::new(self.r#for).ok()?, span })
     }
 }

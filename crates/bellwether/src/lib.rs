@@ -1,0 +1,56 @@
+//! Leader election: one process does the work, the others stand by, and never two.
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), bellwether::Error> {
+//! use bellwether::Election;
+//!
+//! let backend = bellwether::memory(); // or a directory, a database, a cluster
+//! let election = Election::builder("reports").backend(backend).id("host-1").start().await?;
+//!
+//! let leadership = election.wait_for_leadership().await?;
+//! println!("leading under epoch {}", leadership.epoch());
+//! assert!(election.is_leader()); // cheap: one clock read, one atomic load
+//!
+//! election.stop().await
+//! # }
+//! ```
+//!
+//! - [`Election`] is a candidate; [`Leadership`] the right to act, for one [`Epoch`], until its deadline.
+//! - [`Election::lead`] runs a future exactly as long as the leadership lasts.
+//! - [`Events`], [`On`] callbacks and [`Hooks`] tell what happens.
+//! - [`Store`] shares one connection among many elections.
+//!
+//! This crate only re-exports; each backend is a feature.
+
+use std::sync::Arc;
+
+pub use bellwether_backend as backend;
+pub use bellwether_backend::{Backend, MemoryStore};
+pub use bellwether_core as core;
+pub use bellwether_core::{
+    Ask, AtMost, BadName, BadSettings, Boot, Breaker, CandidateId, DecorrelatedJitter, ElectionName, Epoch,
+    ErrorKind, Exponential, Fixed, Incarnation, Options, Reason, RetryContext, RetryStrategy, Rng, Settings,
+    StateName, Timeline, TimingOptions, What,
+};
+pub use bellwether_deadman::{SystemClock, boot_now};
+pub use bellwether_election::{
+    Answer, Election, ElectionBuilder, Error, Event, Events, HookError, Hooks, Leadership, LeaseView, On,
+    Over, Past, Role, Status, Store,
+};
+#[cfg(feature = "file")]
+pub use bellwether_file as file;
+
+/// A store in this process's memory, for trying out.
+pub fn memory() -> Store {
+    Store::from(MemoryStore::default().connect(Arc::new(SystemClock)))
+}
+
+/// Elections in a directory, between the processes of this machine.
+///
+/// # Errors
+/// When the directory cannot be used; the error says what to do.
+#[cfg(feature = "file")]
+pub fn file(directory: impl AsRef<std::path::Path>) -> Result<Store, Error> {
+    Ok(Store::from(bellwether_file::open(directory, Arc::new(SystemClock))?))
+}

@@ -1,0 +1,280 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bellwether::{CandidateId, ElectionName, Exponential, Options};
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+
+/// One process does the work, the others stand by, and never two.
+///
+/// Bellwether holds leader elections on what you already run. Start the same command on several machines or several
+/// times on one: one of them leads, and when it stops, crashes or falls silent, another takes over.
+#[derive(Debug, Parser)]
+#[command(name = "bellwether", version, max_term_width = 100)]
+#[command(after_help = "Try it: run `bellwether run demo` in two terminals, and end the first with Ctrl-C.")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What every subcommand takes.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Global {
+    /// Where the election is held: file:DIR, or memory: (one process, for trying out). Default: file: under
+    /// $XDG_STATE_HOME/bellwether or ~/.local/state/bellwether.
+    #[arg(long, value_name = "URL", env = "BELLWETHER_BACKEND", hide_env_values = true, global = true)]
+    pub(crate) backend: Option<String>,
+
+    /// Read the backend's URL from this file, so that a password in it shows in no process list.
+    #[arg(long, value_name = "FILE", global = true, conflicts_with = "backend")]
+    pub(crate) backend_file: Option<PathBuf>,
+
+    /// Settings from this TOML file: weaker than flags and environment. Keys are the long flags; those of one
+    /// subcommand may stand in a table of its name.
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) config: Option<PathBuf>,
+
+    /// This candidate's id: stable and readable. Default: $POD_NAME, or <hostname>-<pid>.
+    #[arg(long, value_name = "ID", env = "BELLWETHER_ID", global = true)]
+    pub(crate) id: Option<String>,
+
+    /// For people or for machines.
+    #[arg(short, long, value_name = "FORMAT", default_value = "table", global = true)]
+    pub(crate) output: Format,
+
+    /// How log lines on stderr look.
+    #[arg(long, value_name = "FORMAT", default_value = "text", global = true)]
+    pub(crate) log: LogFormat,
+
+    /// More log lines; twice for still more.
+    #[arg(short, long, action = clap::ArgAction::Count, global = true)]
+    pub(crate) verbose: u8,
+
+    /// No log lines but errors.
+    #[arg(short, long, conflicts_with = "verbose", global = true)]
+    pub(crate) quiet: bool,
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    Table,
+    /// For machines.
+    Json,
+}
+
+/// How log lines look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Take part in an election until interrupted.
+    Run(Run),
+    /// Try once to lead: take the lead, print its epoch, and let go.
+    Acquire(Acquire),
+    /// Show who leads. Changes nothing.
+    Status(Status),
+    /// Print a line for every change of an election. Changes nothing.
+    Watch(Watch),
+    /// Ask the leader, wherever it runs, to hand over; prints for how long nobody led.
+    StepDown(StepDown),
+    /// Show past leaderships, where the backend keeps them.
+    History(History),
+    /// Print completions for a shell.
+    Completions(Completions),
+    /// Print the manual page.
+    Man,
+    /// Show what the timing settings mean: when work stops, when somebody else takes over, what is tolerated.
+    Explain(Explain),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Run {
+    /// The election: any name; candidates with the same name and backend compete.
+    #[arg(value_name = "ELECTION")]
+    pub(crate) election: ElectionName,
+
+    #[command(flatten)]
+    pub(crate) timing: Timing,
+
+    #[command(flatten)]
+    pub(crate) standing: Standing,
+
+    /// Leave when the leadership ends, instead of standing again.
+    #[arg(long, visible_alias = "no-auto-reacquire")]
+    pub(crate) once: bool,
+
+    /// Give up when the first leadership has not come within this time.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) wait: Option<Duration>,
+
+    /// Give up as soon as a living leader is seen. A record that may be a dead leader's is watched for its ttl first.
+    #[arg(short, long, conflicts_with = "wait")]
+    pub(crate) nonblock: bool,
+
+    /// The exit code for "did not get to lead".
+    #[arg(short = 'E', value_name = "CODE", default_value_t = 75)]
+    pub(crate) code: u8,
+
+    /// Print every event as one JSON object a line, on stdout or to FILE.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
+    pub(crate) events: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Acquire {
+    /// The election.
+    #[arg(value_name = "ELECTION")]
+    pub(crate) election: ElectionName,
+
+    #[command(flatten)]
+    pub(crate) timing: Timing,
+
+    /// Keep the lead until interrupted.
+    #[arg(long)]
+    pub(crate) hold: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Status {
+    /// The election; all that the store can list if left out.
+    #[arg(value_name = "ELECTION")]
+    pub(crate) election: Option<ElectionName>,
+
+    /// Watch until the holder renews, or its ttl has passed without a sign of life.
+    #[arg(long, requires = "election")]
+    pub(crate) confirm: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Watch {
+    /// The election; all that the store can list if left out.
+    #[arg(value_name = "ELECTION")]
+    pub(crate) election: Option<ElectionName>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct StepDown {
+    /// The election.
+    #[arg(value_name = "ELECTION")]
+    pub(crate) election: ElectionName,
+
+    /// Keep the lead for this candidate for a moment.
+    #[arg(long, value_name = "ID")]
+    pub(crate) to: Option<CandidateId>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct History {
+    /// The election.
+    #[arg(value_name = "ELECTION")]
+    pub(crate) election: ElectionName,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Completions {
+    /// The shell.
+    #[arg(value_name = "SHELL")]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Explain {
+    #[command(flatten)]
+    pub(crate) timing: Timing,
+
+    #[command(flatten)]
+    pub(crate) standing: Standing,
+}
+
+/// Lease, renewal, retry.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Timing")]
+pub(crate) struct Timing {
+    /// How long a lease lasts without renewal: as long as a silent leader keeps others waiting.
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "15s")]
+    pub(crate) ttl: Duration,
+
+    /// From one renewal to the next. Default: a third of the ttl.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) renew: Option<Duration>,
+
+    /// How long to wait before trying again where the store announces no changes. Default: 2/15 of the ttl.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) retry: Option<Duration>,
+}
+
+/// How to stand.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Standing")]
+pub(crate) struct Standing {
+    /// After a loss in doubt, try for so long to get back before calling it lost.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) reconnect_grace: Option<Duration>,
+
+    /// After stepping down, stay away for so long, also over a restart.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) cooldown: Option<Duration>,
+
+    /// The greater priority may ask the smaller to hand over.
+    #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true)]
+    pub(crate) priority: i32,
+
+    /// Ask a leader of smaller priority to hand over.
+    #[arg(long)]
+    pub(crate) preempt: bool,
+
+    /// The first pause after an error.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) retry_base: Option<Duration>,
+
+    /// The longest pause after errors.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) retry_max: Option<Duration>,
+
+    /// Take the record of an earlier start of this id without proof of its death. Only where you know that it is
+    /// dead: two with one id would both lead.
+    #[arg(long)]
+    pub(crate) danger_reclaim: bool,
+}
+
+impl Timing {
+    /// Into the library's options.
+    pub(crate) fn apply(&self, options: &mut Options) {
+        options.timing.ttl = self.ttl;
+        options.timing.renew = self.renew;
+        options.timing.retry = self.retry;
+    }
+}
+
+impl Standing {
+    /// Into the library's options.
+    pub(crate) fn apply(&self, options: &mut Options) {
+        options.reconnect_grace = self.reconnect_grace;
+        options.cooldown = self.cooldown;
+        options.priority = self.priority;
+        options.preempt = self.preempt;
+        options.danger_reclaim = self.danger_reclaim;
+        if self.retry_base.is_some() || self.retry_max.is_some() {
+            let usual = Exponential::default();
+            let base = self.retry_base.unwrap_or(usual.base);
+            let max = self.retry_max.unwrap_or(usual.max).max(base);
+            options.strategy = std::sync::Arc::new(Exponential { base, max, ..usual });
+        }
+    }
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    bellwether::core::duration::parse(text)
+        .ok_or_else(|| format!("not a duration; write it like 500ms, 10s or 1m30s: {text:?}"))
+}

@@ -1,0 +1,65 @@
+//! From a URL to a store.
+
+use std::path::PathBuf;
+
+use bellwether::Store;
+
+use crate::args::Global;
+use crate::exit::{Exit, Failure};
+
+/// Connects to the backend that flags, environment and defaults name.
+pub(crate) fn connect(global: &Global) -> Result<Store, Failure> {
+    let url = match (&global.backend, &global.backend_file) {
+        (Some(url), _) => url.clone(),
+        (None, Some(file)) => std::fs::read_to_string(file)
+            .map_err(|error| {
+                usage(format!("cannot read the backend's URL from {}: {error}", file.display()))
+            })?
+            .trim()
+            .to_owned(),
+        (None, None) => format!("file:{}", default_directory()?.display()),
+    };
+    let Some((scheme, _)) = url.split_once(':') else {
+        return Err(usage(format!("{url:?} is not a backend: write it like file:DIR or memory:")));
+    };
+    match scheme {
+        "memory" => Ok(bellwether::memory()),
+        #[cfg(feature = "file")]
+        "file" => Ok(bellwether::file(bellwether::file::directory(&url)?)?),
+        _ => Err(usage(format!("no backend {scheme:?} in this build: there are {}", known().join(", ")))),
+    }
+}
+
+/// This candidate's id.
+pub(crate) fn id(global: &Global) -> String {
+    let pod = || std::env::var("POD_NAME").ok().filter(|id| !id.is_empty());
+    global.id.clone().or_else(pod).unwrap_or_else(|| {
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname")
+            .ok()
+            .map(|name| name.trim().to_owned())
+            .filter(|name| !name.is_empty())
+            .or_else(|| std::env::var("HOSTNAME").ok());
+        format!("{}-{}", host.as_deref().unwrap_or("host"), std::process::id())
+    })
+}
+
+fn default_directory() -> Result<PathBuf, Failure> {
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let state = variable("XDG_STATE_HOME").or_else(|| variable("HOME").map(|home| home.join(".local/state")));
+    let state = state.ok_or_else(|| {
+        usage("there is no home directory to keep elections in: name one with --backend file:DIR".to_owned())
+    })?;
+    Ok(state.join("bellwether"))
+}
+
+fn known() -> Vec<&'static str> {
+    let mut all = vec!["memory:"];
+    if cfg!(feature = "file") {
+        all.push("file:DIR");
+    }
+    all
+}
+
+fn usage(sentence: String) -> Failure {
+    Failure::new(Exit::Usage, sentence)
+}

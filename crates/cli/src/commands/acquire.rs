@@ -1,0 +1,52 @@
+//! `bellwether acquire`: one attempt, by the rule of `run -n`.
+
+use bellwether::core::Proof;
+use bellwether::{Election, Options, StateName};
+use serde_json::json;
+
+use super::signals::Leave;
+use crate::args::{Acquire, Format, Global};
+use crate::exit::{Exit, Failure};
+use crate::{backend, output};
+
+/// Takes the lead if nobody living has it, prints the epoch, lets go.
+pub(crate) async fn acquire(global: &Global, acquire: &Acquire) -> Result<Exit, Failure> {
+    let mut options = Options::default();
+    acquire.timing.apply(&mut options);
+    let store = backend::connect(global)?;
+    let mut leave = Leave::new()?;
+    let builder = Election::builder(acquire.election.as_str()).backend(store).id(backend::id(global));
+    let election = tokio::select! {
+        started = builder.options(options).start() => started?,
+        () = leave.asked() => return Ok(Exit::NotLed),
+    };
+    let leadership = tokio::select! {
+        biased;
+        leadership = election.wait_for_leadership() => Some(leadership?),
+        _ = election.wait_until(|status| status.leader_proof == Some(Proof::Alive)
+            && status.leader.is_some()
+            && matches!(status.state, StateName::Follower)) => None,
+        () = leave.asked() => None,
+    };
+    let exit = match leadership {
+        Some(leadership) => {
+            let epoch = leadership.epoch().get();
+            let text = match global.output {
+                Format::Table => epoch.to_string(),
+                Format::Json => json!({ "election": acquire.election.as_str(), "epoch": epoch }).to_string(),
+            };
+            let read = output::line(&text);
+            if acquire.hold && read {
+                tokio::select! {
+                    _ = leadership.lost() => Exit::Lost,
+                    () = leave.asked() => Exit::Clean,
+                }
+            } else {
+                Exit::Clean
+            }
+        }
+        None => Exit::NotLed,
+    };
+    election.stop().await?;
+    Ok(exit)
+}

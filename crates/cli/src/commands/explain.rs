@@ -1,0 +1,61 @@
+//! `bellwether explain`: what the settings mean in seconds.
+
+use bellwether::{Options, Settings, Timeline};
+use serde_json::json;
+
+use crate::args::{Explain, Format, Global};
+use crate::exit::{Exit, Failure};
+use crate::output::{self, span};
+
+/// Prints the timeline.
+pub(crate) fn explain(global: &Global, explain: &Explain) -> Result<Exit, Failure> {
+    let mut options = Options::default();
+    explain.timing.apply(&mut options);
+    explain.standing.apply(&mut options);
+    let settings = Settings::new(options).map_err(bellwether::Error::from)?;
+    let line = Timeline::new(&settings);
+    let timing = settings.timing();
+    let ms = |duration: std::time::Duration| duration.as_secs_f64() * 1_000.0;
+    if global.output == Format::Json {
+        let _ = output::line(
+            &json!({
+                "ttl_ms": ms(timing.ttl()),
+                "renew_ms": ms(line.renew),
+                "retry_ms": ms(timing.retry()),
+                "call_timeout_ms": ms(timing.call_timeout()),
+                "margin_ms": ms(timing.margin()),
+                "stop_ms": ms(line.stop),
+                "kill_ms": ms(line.kill),
+                "deadline_ms": ms(line.deadline),
+                "takeover_ms": ms(line.takeover),
+                "handover_ms": ms(line.handover),
+                "failover_ms": ms(line.failover),
+                "recovery_ms": ms(line.recovery),
+                "clock_rate": line.clock_rate,
+                "latency_ms": ms(line.latency),
+            })
+            .to_string(),
+        );
+        return Ok(Exit::Clean);
+    }
+    let percent = format!("{:.1}%", line.clock_rate * 100.0);
+    let rows = [
+        ("Counted from the start of the last call that the store confirmed:", String::new()),
+        ("  the next renewal is sent", span(line.renew)),
+        ("  a call without an answer counts as unknown", format!("after {}", span(timing.call_timeout()))),
+        ("  work is told to stop, if nothing was confirmed", span(line.stop)),
+        ("  belief ends: is_leader() is false", span(line.deadline)),
+        ("  a follower that saw that call may take over", span(line.takeover)),
+        ("After a release, the next leader is one call away, at most", span(line.handover)),
+        ("After a crash or a silence, somebody leads again within", span(line.failover)),
+        ("After any trouble of the store is over, within", span(line.recovery)),
+        ("Tolerated: a follower's clock faster than the leader's by", percent),
+        ("Tolerated: the store taking for every call", span(line.latency)),
+    ];
+    for (what, when) in rows {
+        if !output::line(format!("{what:<62}{when}").trim_end()) {
+            break;
+        }
+    }
+    Ok(Exit::Clean)
+}

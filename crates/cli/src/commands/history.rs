@@ -1,0 +1,53 @@
+//! `bellwether history`: past leaderships, where the backend keeps them.
+
+use bellwether::Past;
+use serde_json::{Value, json};
+
+use crate::args::{Format, Global, History};
+use crate::exit::{Exit, Failure};
+use crate::{backend, output};
+
+/// Prints them, oldest first.
+pub(crate) async fn history(global: &Global, history: &History) -> Result<Exit, Failure> {
+    let store = backend::connect(global)?;
+    if !store.backend().capabilities().history {
+        let sentence = format!("the {} store keeps no history", store.backend().name());
+        return Err(Failure::new(Exit::Unavailable, sentence));
+    }
+    let all = store.history(&history.election).await?;
+    if global.output == Format::Json {
+        let all: Vec<Value> = all.iter().map(json_of).collect();
+        let _ = output::line(&Value::Array(all).to_string());
+        return Ok(Exit::Clean);
+    }
+    if all.is_empty() {
+        let _ = output::line("nobody has led this election yet");
+        return Ok(Exit::Clean);
+    }
+    let rows: Vec<Vec<String>> = all.iter().map(row).collect();
+    let _ = output::table(&["EPOCH", "LEADER", "SINCE", "UNTIL", "ENDED"], &rows)
+        .iter()
+        .all(|line| output::line(line));
+    Ok(Exit::Clean)
+}
+
+fn row(past: &Past) -> Vec<String> {
+    vec![
+        past.epoch.to_string(),
+        past.id.to_string(),
+        past.since.to_string(),
+        past.until.map_or("-".to_owned(), |until| until.to_string()),
+        past.ended.clone().unwrap_or_else(|| "-".to_owned()),
+    ]
+}
+
+fn json_of(past: &Past) -> Value {
+    json!({
+        "epoch": past.epoch.get(),
+        "id": past.id.as_str(),
+        "incarnation": past.incarnation.map(|one| one.to_string()),
+        "since": past.since.to_string(),
+        "until": past.until.map(|until| until.to_string()),
+        "ended": past.ended,
+    })
+}

@@ -1,0 +1,30 @@
+//! One file a subcommand.
+
+mod acquire;
+mod explain;
+mod history;
+mod manual;
+mod run;
+mod signals;
+mod status;
+mod step_down;
+mod watch;
+
+use crate::args::{Args, Command};
+use crate::exit::{Exit, Failure};
+
+/// Does what was asked.
+pub(crate) async fn run(args: Args) -> Result<Exit, Failure> {
+    let global = &args.global;
+    match &args.command {
+        Command::Run(run) => run::run(global, run).await,
+        Command::Acquire(acquire) => acquire::acquire(global, acquire).await,
+        Command::Status(status) => status::status(global, status).await,
+        Command::Watch(watch) => watch::watch(global, watch).await,
+        Command::StepDown(step_down) => step_down::step_down(global, step_down).await,
+        Command::History(history) => history::history(global, history).await,
+        Command::Completions(completions) => Ok(manual::completions(completions)),
+        Command::Man => manual::man(),
+        Command::Explain(explain) => explain::explain(global, explain),
+    }
+}

@@ -1,0 +1,69 @@
+//! `bellwether status`: who leads. Reads, and writes nothing.
+
+use bellwether::core::{Proof, Seen};
+use bellwether::{ElectionName, Store};
+use serde_json::Value;
+
+use super::watch::next_change;
+use crate::args::{Format, Global, Status};
+use crate::exit::{Exit, Failure};
+use crate::{backend, output};
+
+/// Shows one election, or all that the store can list.
+pub(crate) async fn status(global: &Global, status: &Status) -> Result<Exit, Failure> {
+    let store = backend::connect(global)?;
+    let Some(on) = &status.election else { return all(global, &store).await };
+    let mut seen = store.backend().observe(on).await?;
+    if status.confirm {
+        seen = confirm(&store, on, seen).await?;
+    }
+    let _ = match global.output {
+        Format::Json => output::line(&output::record_json(on, &seen).to_string()),
+        Format::Table => print_table(&[(on.clone(), seen.clone())]),
+    };
+    Ok(if seen.holder.is_some() { Exit::Clean } else { Exit::None })
+}
+
+async fn all(global: &Global, store: &Store) -> Result<Exit, Failure> {
+    if !store.backend().capabilities().lists {
+        let sentence = format!("the {} store cannot list its elections: name one", store.backend().name());
+        return Err(Failure::new(Exit::Usage, sentence));
+    }
+    let mut rows = Vec::new();
+    for on in store.elections().await? {
+        let seen = store.backend().observe(&on).await?;
+        rows.push((on, seen));
+    }
+    let held = rows.iter().any(|(_, seen)| seen.holder.is_some());
+    let _ = match global.output {
+        Format::Json => {
+            let rows: Vec<Value> = rows.iter().map(|(on, seen)| output::record_json(on, seen)).collect();
+            output::line(&Value::Array(rows).to_string())
+        }
+        Format::Table if rows.is_empty() => output::line("no elections here yet"),
+        Format::Table => print_table(&rows),
+    };
+    Ok(if held { Exit::Clean } else { Exit::None })
+}
+
+fn print_table(rows: &[(ElectionName, Seen)]) -> bool {
+    let rows: Vec<_> = rows.iter().map(|(on, seen)| output::record_row(on, seen)).collect();
+    output::table(&output::RECORD_HEADING, &rows).iter().all(|line| output::line(line))
+}
+
+/// Watches until the holder shows a sign of life, or its ttl has passed without one.
+async fn confirm(store: &Store, on: &ElectionName, mut seen: Seen) -> Result<Seen, Failure> {
+    let backend = store.backend();
+    let mut signals = backend.signals();
+    backend.follow(on, true);
+    while seen.proof == Proof::Record {
+        let left = seen.free_at.map(|free_at| free_at.since(bellwether::boot_now()));
+        let Some(left) = left.filter(|left| !left.is_zero()) else { break };
+        match tokio::time::timeout(left, next_change(&mut signals, on)).await {
+            Ok(Some(changed)) => seen = changed,
+            Ok(None) => break,
+            Err(_) => seen = backend.observe(on).await?,
+        }
+    }
+    Ok(seen)
+}

@@ -1,0 +1,109 @@
+//! How a command ends: the exit codes that scripts rely on.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use bellwether::{Error, ErrorKind};
+
+/// An exit code by meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// All is well.
+    Clean,
+    /// `status` found no holder.
+    None,
+    /// Bad usage or settings.
+    Usage,
+    /// The backend is out of reach, and we gave up.
+    Unavailable,
+    /// A bug.
+    Bug,
+    /// Did not get to lead.
+    NotLed,
+    /// Did not get to lead, with the code that the user chose.
+    NotLedAs(u8),
+    /// The leadership was lost.
+    Lost,
+    /// Permission denied.
+    Permission,
+    /// The store is misconfigured.
+    Misconfigured,
+}
+
+impl Exit {
+    /// The number.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Exit::Clean => 0,
+            Exit::None => 1,
+            Exit::Usage => 64,
+            Exit::Unavailable => 69,
+            Exit::Bug => 70,
+            Exit::NotLed => 75,
+            Exit::NotLedAs(code) => code,
+            Exit::Lost => 76,
+            Exit::Permission => 77,
+            Exit::Misconfigured => 78,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit.code())
+    }
+}
+
+/// A command that could not do what it was asked, and why.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    exit: Exit,
+    sentence: String,
+}
+
+impl Failure {
+    /// With a sentence for people.
+    pub(crate) fn new(exit: Exit, sentence: impl Into<String>) -> Failure {
+        Failure { exit, sentence: sentence.into() }
+    }
+
+    /// The exit code.
+    pub(crate) fn exit(&self) -> Exit {
+        self.exit
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sentence)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        let exit = match &error {
+            Error::Settings(_) | Error::Name(_) | Error::NoBackend => Exit::Usage,
+            Error::NotLeader | Error::InCooldown | Error::NotStarted | Error::TimedOut => Exit::NotLed,
+            Error::LeaseExpired | Error::EpochMismatch { .. } => Exit::Lost,
+            Error::Backend(error) => of_kind(error.kind()),
+            _ => Exit::Bug,
+        };
+        Failure::new(exit, error.to_string())
+    }
+}
+
+impl From<bellwether::core::Error> for Failure {
+    fn from(error: bellwether::core::Error) -> Failure {
+        Failure::new(of_kind(error.kind()), error.to_string())
+    }
+}
+
+fn of_kind(kind: ErrorKind) -> Exit {
+    match kind {
+        ErrorKind::PermissionDenied => Exit::Permission,
+        ErrorKind::Misconfigured => Exit::Misconfigured,
+        ErrorKind::InvalidInput => Exit::Usage,
+        ErrorKind::Bug => Exit::Bug,
+        _ => Exit::Unavailable,
+    }
+}

@@ -1,0 +1,57 @@
+//! The `bellwether` command: hold elections from a shell.
+//!
+//! `main` parses, `commands` does, `exit` says how it ended. One file a subcommand.
+
+mod args;
+mod backend;
+mod commands;
+mod config;
+mod exit;
+mod output;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, FromArgMatches};
+
+use crate::args::Args;
+use crate::exit::Exit;
+
+/// Flags, environment and configuration file, or how to end without them.
+fn parse() -> Result<Args, Exit> {
+    let arguments: Vec<_> = std::env::args_os().collect();
+    let command = config::apply(Args::command(), &arguments).map_err(|failure| {
+        eprintln!("bellwether: {failure}");
+        failure.exit()
+    })?;
+    let parsed = command.try_get_matches_from(arguments).and_then(|found| Args::from_arg_matches(&found));
+    parsed.map_err(|error| {
+        // Help and version are not mistakes.
+        let _ = error.print();
+        if error.use_stderr() { Exit::Usage } else { Exit::Clean }
+    })
+}
+
+fn main() -> ExitCode {
+    let args = match parse() {
+        Ok(args) => args,
+        Err(exit) => return exit.into(),
+    };
+    output::start_logging(&args.global);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let outcome = match runtime {
+        Ok(runtime) => {
+            let outcome = runtime.block_on(commands::run(args));
+            // A thread that is stuck writing to a full pipe must not keep the process.
+            runtime.shutdown_background();
+            outcome
+        }
+        Err(error) => Err(exit::Failure::new(Exit::Bug, format!("no runtime could be made: {error}"))),
+    };
+    match outcome {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            eprintln!("bellwether: {failure}");
+            failure.exit().into()
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! What people and machines read.
+
+use std::io::{IsTerminal, Write, stderr, stdout};
+use std::time::Duration;
+
+use bellwether::core::{Seen, Wall};
+use bellwether::{ElectionName, Epoch};
+use serde_json::{Value, json};
+use tracing_subscriber::filter::LevelFilter;
+
+use crate::args::{Global, LogFormat};
+
+/// Log lines on stderr; colours only on a terminal.
+pub(crate) fn start_logging(global: &Global) {
+    let level = match (global.quiet, global.verbose) {
+        (true, _) => LevelFilter::ERROR,
+        (false, 0) => LevelFilter::INFO,
+        (false, 1) => LevelFilter::DEBUG,
+        (false, _) => LevelFilter::TRACE,
+    };
+    let lines = tracing_subscriber::fmt().with_writer(stderr).with_max_level(level).with_target(false);
+    match global.log {
+        LogFormat::Text => lines.with_ansi(stderr().is_terminal()).init(),
+        LogFormat::Json => {
+            lines.json().flatten_event(true).with_current_span(false).with_span_list(false).init()
+        }
+    }
+}
+
+/// Prints a line on stdout. False when nobody reads it any more: then there is nothing left to do.
+#[must_use]
+pub(crate) fn line(text: &str) -> bool {
+    let mut bytes = Vec::with_capacity(text.len() + 1);
+    bytes.extend_from_slice(text.as_bytes());
+    bytes.push(b'\n');
+    stdout().lock().write_all(&bytes).and_then(|()| stdout().flush()).is_ok()
+}
+
+/// A record, for machines. What the store cannot tell is null.
+pub(crate) fn record_json(on: &ElectionName, seen: &Seen) -> Value {
+    json!({
+        "election": on.as_str(),
+        "holder": seen.holder.as_ref().map(|holder| holder.id.as_str()),
+        "incarnation": seen.holder.as_ref().and_then(|holder| holder.incarnation).map(|one| one.to_string()),
+        "epoch": seen.epoch.map(Epoch::get),
+        "ttl_ms": seen.ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)),
+        "since": seen.acquired.map(|at| at.to_string()),
+        "renewed": seen.renewed.map(|at| at.to_string()),
+        "proof": proof(seen),
+        "priority": seen.priority,
+        "reserved_for": seen.reserved_for.as_ref().map(|id| id.as_str()),
+        "metadata": seen.metadata,
+    })
+}
+
+/// What is known about the holder's life, in a word.
+pub(crate) fn proof(seen: &Seen) -> &'static str {
+    use bellwether::core::Proof;
+    match seen.proof {
+        Proof::Record => "record",
+        Proof::Alive => "alive",
+        Proof::Dead => "dead",
+        Proof::Released => "released",
+        Proof::Absent => "absent",
+    }
+}
+
+/// Rows under a heading, each column as wide as its widest cell.
+pub(crate) fn table(heading: &[&str], rows: &[Vec<String>]) -> Vec<String> {
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.chain([heading[column].chars().count()]).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..heading.len()).map(width).collect();
+    let print = |cells: Vec<&str>| {
+        let padded: Vec<String> =
+            cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        padded.join("  ").trim_end().to_owned()
+    };
+    let mut lines = vec![print(heading.to_vec())];
+    lines.extend(rows.iter().map(|row| print(row.iter().map(String::as_str).collect())));
+    lines
+}
+
+/// A record as a row.
+pub(crate) const RECORD_HEADING: [&str; 6] = ["ELECTION", "LEADER", "EPOCH", "SINCE", "TTL", "LIFE"];
+
+/// A record as a row under [`RECORD_HEADING`].
+pub(crate) fn record_row(on: &ElectionName, seen: &Seen) -> Vec<String> {
+    let dash = || "-".to_owned();
+    vec![
+        on.to_string(),
+        seen.holder.as_ref().map_or_else(dash, |holder| holder.id.to_string()),
+        seen.epoch.map_or_else(dash, |epoch| epoch.to_string()),
+        seen.acquired.filter(|_| seen.holder.is_some()).map_or_else(dash, short),
+        seen.ttl.map_or_else(dash, span),
+        proof(seen).to_owned(),
+    ]
+}
+
+/// A duration as people write it, without more digits than anybody reads.
+pub(crate) fn span(duration: Duration) -> String {
+    let step = if duration >= Duration::from_secs(1) { 1_000_000 } else { 1_000 };
+    let nanos = duration.as_nanos() / step * step;
+    bellwether::core::duration::print(Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)))
+}
+
+fn short(at: Wall) -> String {
+    let text = at.to_string();
+    format!("{}Z", text.split('.').next().unwrap_or(&text))
+}

@@ -1,0 +1,28 @@
+//! Where the built command is.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// The `bellwether` command: the one named by `BELLWETHER_BIN`, else built now in the profile of this test.
+pub fn bellwether() -> &'static PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| match std::env::var_os("BELLWETHER_BIN") {
+        Some(named) => PathBuf::from(named),
+        None => build(),
+    })
+}
+
+fn build() -> PathBuf {
+    let this = std::env::current_exe().expect("the path of this test");
+    // target/PROFILE/deps/test-1234 → target/PROFILE
+    let directory = this.parent().and_then(|deps| deps.parent()).expect("a target directory");
+    let mut cargo = Command::new(option_env!("CARGO").unwrap_or("cargo"));
+    cargo.args(["build", "--quiet", "--package", "bellwether-cli", "--bin", "bellwether"]);
+    if directory.ends_with("release") {
+        cargo.arg("--release");
+    }
+    let status = cargo.status().expect("cargo runs");
+    assert!(status.success(), "the bellwether command does not build");
+    directory.join("bellwether")
+}

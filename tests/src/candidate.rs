@@ -1,0 +1,172 @@
+//! A `bellwether` process that can be watched and mistreated.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use bellwether_core::Boot;
+use bellwether_deadman::boot_now;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::{Line, PATIENCE, bellwether};
+
+/// A running candidate. Killed when dropped.
+pub struct Candidate {
+    child: Child,
+    lines: Receiver<Line>,
+    stderr: Option<thread::JoinHandle<String>>,
+    /// Every line it has said so far.
+    pub said: Vec<Line>,
+    /// When it was killed, if it was: nothing it believed lasts longer.
+    pub killed: Option<Boot>,
+}
+
+/// Runs a command that is to end by itself, and fails the test if it does not.
+pub fn run_to_end(mut command: Command) -> Output {
+    let piped = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = piped.spawn().expect("the command starts");
+    let deadline = boot_now() + PATIENCE;
+    while child.try_wait().expect("our own child").is_none() {
+        if boot_now() >= deadline {
+            let _ = child.kill();
+            panic!("{command:?} does not end");
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+    child.wait_with_output().expect("our own child")
+}
+
+/// How a process ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// The exit code; `None` if a signal ended it.
+    pub code: Option<i32>,
+    /// What it wrote on stderr.
+    pub stderr: String,
+}
+
+impl Candidate {
+    /// `bellwether run ELECTION --events` on a directory, with more arguments.
+    pub fn on_file(directory: &Path, election: &str, id: &str, more: &[&str]) -> Candidate {
+        let mut command = Command::new(bellwether());
+        command.arg("--backend").arg(format!("file:{}", directory.display()));
+        command.args(["--id", id, "run", election, "--events"]).args(more);
+        Candidate::start(command)
+    }
+
+    /// Any command that prints event lines on stdout.
+    pub fn start(mut command: Command) -> Candidate {
+        let piped = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = piped.spawn().expect("the command starts");
+        let stdout = BufReader::new(child.stdout.take().expect("a pipe"));
+        let mut stderr = child.stderr.take().expect("a pipe");
+        let (sender, lines) = channel();
+        thread::spawn(move || {
+            for line in stdout.lines().map_while(Result::ok).filter_map(|text| Line::parse(&text)) {
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        let stderr = thread::spawn(move || {
+            let mut text = String::new();
+            let _ = stderr.read_to_string(&mut text);
+            text
+        });
+        Candidate { child, lines, stderr: Some(stderr), said: Vec::new(), killed: None }
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for the next line with this event, and fails the test if none comes.
+    pub fn expect(&mut self, event: &str) -> Line {
+        match self.wait(event, PATIENCE) {
+            Some(line) => line,
+            None => panic!("no {event} from {} after {:#?}", self.pid(), self.said),
+        }
+    }
+
+    /// Waits for the next line with this event for so long.
+    pub fn wait(&mut self, event: &str, limit: Duration) -> Option<Line> {
+        let deadline = boot_now() + limit;
+        loop {
+            match self.lines.recv_timeout(deadline.since(boot_now())) {
+                Ok(line) => {
+                    self.said.push(line.clone());
+                    if line.event() == event {
+                        return Some(line);
+                    }
+                }
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return None,
+            }
+        }
+    }
+
+    /// Takes in the lines that have come.
+    pub fn drain(&mut self) {
+        self.said.extend(self.lines.try_iter());
+    }
+
+    /// Whether the last it said of itself is that it leads.
+    pub fn leads(&mut self) -> bool {
+        self.drain();
+        let state = self.said.iter().rev().find(|line| line.event() == "state_changed");
+        state.and_then(|line| line.text("to")) == Some("leader")
+    }
+
+    /// Sends a signal; returns the instant before.
+    pub fn signal(&mut self, signal: Signal) -> Boot {
+        let before = boot_now();
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, signal).expect("a signal to our own child");
+        before
+    }
+
+    /// Kills it as the kernel would; returns the instant before.
+    pub fn kill(&mut self) -> Boot {
+        let before = self.signal(Signal::KILL);
+        self.killed = Some(boot_now());
+        let _ = self.child.wait();
+        before
+    }
+
+    /// Waits for its end.
+    pub fn ended(&mut self) -> Ended {
+        let deadline = boot_now() + PATIENCE;
+        let status = loop {
+            if let Some(status) = self.child.try_wait().expect("our own child") {
+                break status;
+            }
+            assert!(boot_now() < deadline, "process {} does not end", self.pid());
+            thread::sleep(Duration::from_millis(2));
+        };
+        let stderr = self.stderr.take().and_then(|reader| reader.join().ok()).unwrap_or_default();
+        self.said.extend(self.lines.iter());
+        Ended { code: status.code(), stderr }
+    }
+
+    /// System calls cannot be counted from outside without a tracer, but each one that waits shows as a voluntary
+    /// switch: so often has this process gone to sleep, all its threads together.
+    pub fn sleeps(&self) -> u64 {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.pid())).expect("a running process");
+        let of = |task: std::io::Result<std::fs::DirEntry>| -> Option<u64> {
+            let status = std::fs::read_to_string(task.ok()?.path().join("status")).ok()?;
+            let line = status.lines().find(|line| line.starts_with("voluntary_ctxt_switches"))?;
+            line.split_whitespace().nth(1)?.parse().ok()
+        };
+        tasks.filter_map(of).sum()
+    }
+}
+
+impl Drop for Candidate {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,17 @@
+//! What the black-box tests share: the built command as a process, and a judge of who led when.
+//!
+//! Nothing here knows the inside of Bellwether. Processes are started, killed, stopped and asked to leave; what they
+//! say about themselves comes from their event lines, on one clock.
+
+mod binary;
+mod candidate;
+mod line;
+mod overlap;
+
+pub use binary::bellwether;
+pub use candidate::{Candidate, Ended, run_to_end};
+pub use line::Line;
+pub use overlap::{Overlap, overlaps};
+
+/// How long anything may take on a slow machine before a test calls it hung.
+pub const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);

@@ -1,0 +1,41 @@
+//! Event lines, as scripts read them.
+
+use bellwether_core::Boot;
+use serde_json::Value;
+
+/// One event line of one process.
+#[derive(Clone, Debug)]
+pub struct Line(Value);
+
+impl Line {
+    /// `None` if it is not an event line.
+    pub fn parse(text: &str) -> Option<Line> {
+        let value: Value = serde_json::from_str(text).ok()?;
+        (value.get("event")?.is_string() && value.get("boot_ns")?.is_u64()).then_some(Line(value))
+    }
+
+    /// The event's word.
+    pub fn event(&self) -> &str {
+        self.text("event").unwrap_or_default()
+    }
+
+    /// When, on the clock that all processes of this machine share.
+    pub fn boot(&self) -> Boot {
+        Boot::from_nanos(self.0["boot_ns"].as_u64().unwrap_or(0))
+    }
+
+    /// The leadership it is about.
+    pub fn epoch(&self) -> Option<u64> {
+        self.0["epoch"].as_u64()
+    }
+
+    /// A field that holds text.
+    pub fn text(&self, field: &str) -> Option<&str> {
+        self.0[field].as_str()
+    }
+
+    /// A field that holds an instant.
+    pub fn instant(&self, field: &str) -> Option<Boot> {
+        self.0[field].as_u64().map(Boot::from_nanos)
+    }
+}
