@@ -172,7 +172,8 @@ impl Election {
     {
         loop {
             let leadership = self.wait_for_leadership().await?;
-            match leadership.run(work(leadership.clone())).await {
+            // Called inside, so that a panic before the first await ends the leadership as well.
+            match leadership.run(async { work(leadership.clone()).await }).await {
                 Ok(output) => return Ok(output),
                 Err(Over::Released | Over::Lost(_) | Over::Expired) => {}
             }
