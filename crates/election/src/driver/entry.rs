@@ -7,7 +7,7 @@ use bellwether_core::{
     Boot, CandidateId, Clock, Core, Epoch, ErrorKind, Input, Output, Reason, StateName, What,
 };
 use bellwether_deadman::{SystemClock, boot_now};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use super::calls::{Caller, Calls};
 use super::{Command, Entrant, Key, Reply};
@@ -41,7 +41,8 @@ pub(super) struct Entry {
 struct Ending {
     leadership: Leadership,
     by: Boot,
-    hook_running: bool,
+    /// From when the demotion hook was called: cuts it off.
+    hook: Option<oneshot::Sender<()>>,
 }
 
 impl Entry {
@@ -160,21 +161,22 @@ impl Entry {
         }
         let leadership = self.leadership.take().filter(|leadership| leadership.epoch() == epoch)?;
         let idle = leadership.end(why.map_or(Over::Released, Over::Lost));
-        self.ending = Some(Ending { leadership, by, hook_running: false });
+        self.ending = Some(Ending { leadership, by, hook: None });
         if idle { self.work_gone(epoch) } else { None }
     }
 
     /// The last piece of work was dropped: now the demotion hook, if there is one.
     pub(super) fn work_gone(&mut self, epoch: Epoch) -> Option<Input> {
         let ending = self.ending.as_mut().filter(|ending| ending.leadership.epoch() == epoch)?;
-        if ending.hook_running {
+        if ending.hook.is_some() {
             return None;
         }
-        let job = Job::Lose { leadership: ending.leadership.clone(), by: ending.by };
+        let (hook, cut) = oneshot::channel();
+        let job = Job::Lose { leadership: ending.leadership.clone(), by: ending.by, cut };
         if let Some(hooks) = &self.hooks
             && hooks.send(job).is_ok()
         {
-            ending.hook_running = true;
+            ending.hook = Some(hook);
             return None;
         }
         self.ending = None;
@@ -182,14 +184,17 @@ impl Entry {
     }
 
     pub(super) fn hook_ended(&mut self, epoch: Epoch) -> Option<Input> {
-        self.ending.take_if(|ending| ending.leadership.epoch() == epoch && ending.hook_running)?;
+        self.ending.take_if(|ending| ending.leadership.epoch() == epoch && ending.hook.is_some())?;
         Some(Input::WorkEnded(epoch))
     }
 
-    /// The caller's patience is over: the hook is not waited for any longer.
-    pub(super) fn hurry(&mut self) -> Option<Input> {
-        let ending = self.ending.take_if(|ending| ending.hook_running)?;
-        Some(Input::WorkEnded(ending.leadership.epoch()))
+    /// The caller's patience is over: the hook is cut off. That it has ended is still heard from itself, since a hook
+    /// that blocks its thread goes on, and nothing may be released under it.
+    pub(super) fn hurry(&mut self) {
+        if let Some(hook) = self.ending.as_mut().and_then(|ending| ending.hook.as_mut()) {
+            let (spent, _) = oneshot::channel();
+            let _ = std::mem::replace(hook, spent).send(());
+        }
     }
 
     pub(super) fn panicked(&mut self, epoch: Epoch) -> Option<Input> {

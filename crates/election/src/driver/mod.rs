@@ -140,7 +140,11 @@ impl Driver {
                 }
             }
             Command::Panicked(key, epoch) => self.poke(key, |entry| entry.panicked(epoch)),
-            Command::Hurry(key) => self.poke(key, Entry::hurry),
+            Command::Hurry(key) => {
+                if let Some(entry) = self.entries.get_mut(&key) {
+                    entry.hurry();
+                }
+            }
             Command::Abandon(key, shared) => match self.entries.get_mut(&key) {
                 Some(entry) => {
                     let input = entry.abandon();
