@@ -218,7 +218,10 @@ impl Core {
     }
 
     pub(super) fn validate_now(&mut self) {
-        if !matches!(&self.state, State::Leader(l) if !matches!(l.validation, Validation::UnderWay { .. })) {
+        let free =
+            matches!(&self.state, State::Leader(l) if !matches!(l.validation, Validation::UnderWay { .. }));
+        // Looks that are never answered must not take the places of renewals.
+        if !free || self.unanswered.len() >= super::CALLS_MAX {
             return;
         }
         let call = self.call();
