@@ -121,8 +121,14 @@ impl Election {
             shared: Arc::clone(&self.0.shared),
             hooks: jobs,
             started: reply,
+            driver: driver.clone(),
         };
-        driver.send(Command::Enter(key, Box::new(entrant))).map_err(|_| Error::DriverGone)?;
+        // Before the driver hears of it: what is started here, and whoever stops it now, goes by this.
+        self.0.shared.snapshot.send_modify(|snapshot| snapshot.running = true);
+        if driver.send(Command::Enter(key, Box::new(entrant))).is_err() {
+            self.0.shared.orphaned();
+            return Err(Error::DriverGone);
+        }
         if let Some(health) = recipe.health.clone() {
             tokio::spawn(watch_health(key, health, driver.downgrade(), Arc::downgrade(&self.0.shared)));
         }
@@ -150,7 +156,9 @@ impl Election {
                     return Ok(leadership.clone());
                 }
                 if !now.running {
-                    return Err(now.failure.clone().map_or(Error::NotStarted, Error::Backend));
+                    let ended =
+                        if self.0.store.is_orphaned() { Error::DriverGone } else { Error::NotStarted };
+                    return Err(now.failure.clone().map_or(ended, Error::Backend));
                 }
             }
             snapshot.changed().await.map_err(|_| Error::DriverGone)?;
@@ -346,20 +354,41 @@ impl Election {
         }
     }
 
-    /// The task holds no handle, so that it keeps nobody alive.
-    pub(crate) fn stop_when(&self, signal: StopWhen) {
-        let (key, Ok(driver)) = (self.key(), self.0.store.driver()) else { return };
-        let driver = driver.downgrade();
-        let shared = Arc::downgrade(&self.0.shared);
+    /// Starts, unless the signal comes first, and stops at the signal however often it was started again. The task
+    /// holds no handle, so that it keeps nobody alive.
+    pub(crate) async fn start_until(&self, mut signal: StopWhen) -> Result<(), Error> {
+        tokio::select! {
+            biased;
+            () = &mut signal => {
+                self.0.ask_to_stop();
+                return Ok(());
+            }
+            started = self.start() => started?,
+        }
+        let handle = Arc::downgrade(&self.0);
+        let mut snapshot = self.0.shared.snapshot.subscribe();
         tokio::spawn(async move {
             tokio::select! {
-                () = signal => {}
-                () = gone(shared) => return,
-            }
-            if let Some(driver) = driver.upgrade() {
-                let _ = driver.send(Command::Stop(key, oneshot::channel().0));
+                () = signal => {
+                    if let Some(handle) = handle.upgrade() {
+                        handle.ask_to_stop();
+                    }
+                }
+                // Never true, so this ends when there is no election left.
+                _ = snapshot.wait_for(|_| false) => {}
             }
         });
+        Ok(())
+    }
+}
+
+impl Handle {
+    /// Stops without waiting for it.
+    fn ask_to_stop(&self) {
+        if let Some(driver) = self.store.running_driver() {
+            let key = Key(self.key.load(Ordering::Acquire));
+            let _ = driver.send(Command::Stop(key, oneshot::channel().0));
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bellwether_backend::Past;
 use bellwether_core::{
-    Boot, CandidateId, Clock, Core, Epoch, ErrorKind, Input, Output, Reason, StateName, What,
+    Boot, Call, CandidateId, Clock, Core, Epoch, ErrorKind, Input, Output, Reason, StateName, What,
 };
 use bellwether_deadman::{SystemClock, boot_now};
 use tokio::sync::{mpsc, oneshot};
@@ -25,11 +25,15 @@ pub(super) struct Entry {
     pub(super) timer: Option<Boot>,
     status: Status,
     hooks: Option<mpsc::UnboundedSender<Job>>,
-    driver: mpsc::WeakUnboundedSender<Command>,
+    driver: mpsc::UnboundedSender<Command>,
     span: tracing::Span,
     leadership: Option<Leadership>,
     ending: Option<Ending>,
     past: Option<Past>,
+    /// Writes to the history that are under way.
+    remembering: usize,
+    /// The look that those who validate wait for.
+    look: Option<Call>,
     started: Option<Reply<()>>,
     stopping: Vec<Reply<()>>,
     stepping_down: Vec<(Epoch, Reply<()>)>,
@@ -46,8 +50,8 @@ struct Ending {
 }
 
 impl Entry {
-    pub(super) fn new(key: Key, entrant: Entrant, driver: mpsc::WeakUnboundedSender<Command>) -> Entry {
-        let Entrant { core, shared, hooks, started } = entrant;
+    pub(super) fn new(key: Key, entrant: Entrant) -> Entry {
+        let Entrant { core, shared, hooks, started, driver } = entrant;
         let status = Status::new(&shared.election, core.who());
         let span = log::span(&shared.election, core.who());
         shared.snapshot.send_modify(|snapshot| {
@@ -71,6 +75,8 @@ impl Entry {
             leadership: None,
             ending: None,
             past: None,
+            remembering: 0,
+            look: None,
             started: Some(started),
             stopping: Vec::new(),
             stepping_down: Vec::new(),
@@ -82,7 +88,8 @@ impl Entry {
     /// Tells the machine something and does what it wants.
     pub(super) fn feed(&mut self, input: Input, calls: &mut Calls) {
         let looked = match &input {
-            Input::Looked(_, result) => Some(result.as_ref().err().cloned()),
+            // A look that was given up answers late: what it saw is older than the question.
+            Input::Looked(call, result) if self.look == Some(*call) => Some(result.as_ref().err().cloned()),
             _ => None,
         };
         let confirmed = confirms(&input);
@@ -115,16 +122,17 @@ impl Entry {
             }
             Output::Renew { call, grant, sent } => calls.renew(caller, call, grant, sent),
             Output::Release(call, grant, how) => calls.release(caller, call, grant, how),
-            Output::Look(call) => calls.look(caller, call),
+            Output::Look(call) => {
+                self.look = Some(call);
+                calls.look(caller, call);
+            }
             Output::Request(call, request) => calls.request(caller, call, request),
             Output::Believe { epoch, until } => self.believe(epoch, until),
             Output::EndWork { epoch, by, why } => return self.end_work(epoch, by, why),
             Output::Event(event) => {
                 if let Some(past) = self.chronicle(&event.what) {
-                    calls.remember(
-                        Caller { key: self.key, on: &self.shared.election, span: &self.span },
-                        past,
-                    );
+                    let caller = Caller { key: self.key, on: &self.shared.election, span: &self.span };
+                    self.remembering += usize::from(calls.remember(caller, past));
                 }
                 self.tell(event);
             }
@@ -138,7 +146,7 @@ impl Entry {
             _ => {
                 let who = self.core.who().clone();
                 let on = self.shared.election.clone();
-                let leadership = Leadership::new(self.key, on, who, epoch, until, self.driver.clone());
+                let leadership = Leadership::new(self.key, on, who, epoch, until, self.driver.downgrade());
                 self.status.leaderships += 1;
                 if let Some(hooks) = &self.hooks {
                     // Its receiver lives as long as this sender.
@@ -211,8 +219,8 @@ impl Entry {
             }
             // Already on its way down: wait with the others.
             None if self.core.state() == StateName::Releasing => {
-                let epoch = self.core.highest_epoch();
-                self.stepping_down.push((epoch, reply));
+                // The next end of a leadership is the end of this one, whatever its number.
+                self.stepping_down.push((Epoch::ZERO, reply));
                 None
             }
             None => {
@@ -238,6 +246,7 @@ impl Entry {
     pub(super) fn validate(&mut self, reply: Reply<bool>) -> Option<Input> {
         match self.core.leadership() {
             Some((epoch, _)) => {
+                self.validating.retain(|(_, waiting)| !waiting.is_closed());
                 self.validating.push((epoch, reply));
                 Some(Input::Validate)
             }
@@ -354,6 +363,24 @@ impl Entry {
             snapshot.failure = self.core.failure().cloned();
             snapshot.stopping |= self.core.state() == StateName::Stopped;
         });
+    }
+
+    /// A write to the history has ended, well or not.
+    pub(super) fn remembered(&mut self) {
+        self.remembering = self.remembering.saturating_sub(1);
+    }
+
+    /// Stopped, and nothing more can come.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.core.is_quiet() && self.remembering == 0
+    }
+
+    /// The driver is going away, with its runtime or by a mistake of ours.
+    pub(super) fn orphaned(&mut self) {
+        if let Some(leadership) = self.leadership.take() {
+            leadership.end(Over::Lost(Reason::Connection));
+        }
+        self.shared.orphaned();
     }
 
     /// Nothing more can come: everybody who waits is answered.
