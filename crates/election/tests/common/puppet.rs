@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bellwether_backend::{Backend, Capabilities, Fut, Notice, Notices, Past};
 use bellwether_core::{
@@ -48,13 +49,15 @@ pub struct Puppet {
     inner: Arc<dyn Backend>,
     rules: Arc<watch::Sender<HashMap<Op, Rule>>>,
     signals: broadcast::Sender<Notice>,
+    deaf: Arc<AtomicBool>,
     pub log: Log,
 }
 
 impl Puppet {
     pub fn new(inner: Arc<dyn Backend>) -> Puppet {
         let rules = Arc::new(watch::Sender::new(HashMap::new()));
-        Puppet { inner, rules, signals: broadcast::channel(64).0, log: Log::default() }
+        let deaf = Arc::new(AtomicBool::new(false));
+        Puppet { inner, rules, signals: broadcast::channel(64).0, deaf, log: Log::default() }
     }
 
     pub fn set(&self, op: Op, rule: Rule) {
@@ -70,6 +73,11 @@ impl Puppet {
     /// News that the store below did not send.
     pub fn signal(&self, signal: Signal) {
         self.signals.send(Notice { election: None, signal }).unwrap();
+    }
+
+    /// From now on, no news of the store below is passed on.
+    pub fn deafen(&self) {
+        self.deaf.store(true, Ordering::Relaxed);
     }
 
     fn rule(&self, op: Op) -> Rule {
@@ -192,7 +200,9 @@ impl Backend for Puppet {
             let notice = told.recv().await.ok()?;
             Some((notice, told))
         });
-        Box::pin(stream::select(Box::pin(told), self.inner.signals()).boxed())
+        let deaf = Arc::clone(&self.deaf);
+        let heard = self.inner.signals().filter(move |_| std::future::ready(!deaf.load(Ordering::Relaxed)));
+        Box::pin(stream::select(Box::pin(told), heard))
     }
 
     fn remember<'a>(&'a self, on: &'a ElectionName, past: &'a Past) -> Fut<'a, Result<(), Error>> {
