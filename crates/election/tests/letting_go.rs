@@ -5,8 +5,9 @@ mod common;
 use std::sync::mpsc;
 
 use bellwether_backend::{Fut, MemoryStore};
+use bellwether_core::{Seen, Signal};
 use bellwether_deadman::boot_now;
-use bellwether_election::{Error, HookError, Hooks, Leadership, Over};
+use bellwether_election::{Epoch, Error, HookError, Hooks, Leadership, Over};
 use common::*;
 
 /// Its demotion never ends by itself.
@@ -120,6 +121,30 @@ async fn a_release_that_is_never_answered_does_not_hold_up_a_step_down() {
     let released = next(&mut events, "released").await.to_json();
     assert_eq!(released["confirmed"], false);
     puppet.set(Op::Release, Rule::Pass);
+}
+
+#[tokio::test]
+async fn a_second_step_down_waits_for_the_first_whatever_epochs_are_seen_meanwhile() {
+    let store = MemoryStore::default();
+    let (puppet, builder) = puppet(&store, "a");
+    let election = builder.ttl(ms(30_000)).start().await.unwrap();
+    let leadership = soon(election.wait_for_leadership()).await.unwrap();
+    puppet.set(Op::Release, Rule::Hang);
+    let step_down = || {
+        let election = election.clone();
+        tokio::spawn(async move { election.step_down().await })
+    };
+    let first = step_down();
+    puppet.log.until("called release", 1).await;
+    let later = Epoch::new(leadership.epoch().get() + 100);
+    puppet.signal(Signal::Changed(Seen { epoch: later, ..Seen::nothing() }));
+    eventually("seen", || election.epoch() == later).await;
+    let second = step_down();
+    tokio::task::yield_now().await;
+    assert!(!first.is_finished() && !second.is_finished());
+    puppet.set(Op::Release, Rule::Pass);
+    soon(first).await.unwrap().unwrap();
+    soon(second).await.unwrap().unwrap();
 }
 
 #[tokio::test]

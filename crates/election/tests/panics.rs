@@ -28,7 +28,7 @@ async fn work_that_panics_lets_go() {
     let other = candidate(&store, "b").start().await.unwrap();
     let leading = tokio::spawn({
         let election = election.clone();
-        async move { election.lead(|_| async { panic!("planned, in the work") }).await.map(|()| ()) }
+        async move { election.lead(|work| async move { assert!(!work.is_valid(), "planned, in the work") }).await }
     });
     assert!(leading.await.unwrap_err().is_panic());
     soon(other.wait_for_leadership()).await.unwrap();

@@ -125,10 +125,12 @@ async fn the_end_of_a_leadership_is_not_overwritten_by_its_late_beginning() {
     let election = builder.start().await.unwrap();
     soon(election.wait_for_leadership()).await.unwrap();
     puppet.log.until("called remember", 1).await;
-    puppet.set(Op::Remember, Rule::Late);
+    puppet.set_next(Op::Remember, Rule::Pass);
     let stopping = tokio::spawn(async move { election.stop().await });
-    puppet.log.until("remember", 2).await;
-    puppet.set(Op::Remember, Rule::Pass);
+    puppet.log.until("answered remember", 1).await;
+    assert!(!stopping.is_finished(), "stopped means that the history is written, too");
+    puppet.free_oldest(Op::Remember);
+    puppet.log.until("answered remember", 2).await;
     soon(stopping).await.unwrap().unwrap();
     let past = connect(&store).history(&name()).await.unwrap();
     assert_eq!(past[0].ended.as_deref(), Some("released"));

@@ -28,13 +28,14 @@ impl Op {
 }
 
 /// What becomes of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rule {
     /// Does what the store below does.
+    #[default]
     Pass,
-    /// Does not reach the store before the rule is changed.
+    /// Does not reach the store before it is freed.
     Hang,
-    /// Reaches the store; its answer is kept back until the rule is changed.
+    /// Reaches the store; its answer is kept back until it is freed.
     Late,
     /// Does not reach the store, and says so as something that may pass.
     Fail,
@@ -43,11 +44,19 @@ pub enum Rule {
     Panic,
 }
 
+/// How a kind of call stands: what becomes of it, and how many were ever held up and freed.
+#[derive(Default)]
+struct Strings {
+    rule: Rule,
+    held_up: u64,
+    freed: u64,
+}
+
 /// A backend that obeys the story. Writes every call into its log when it reaches the store.
 #[derive(Clone)]
 pub struct Puppet {
     inner: Arc<dyn Backend>,
-    rules: Arc<watch::Sender<HashMap<Op, Rule>>>,
+    strings: Arc<watch::Sender<HashMap<Op, Strings>>>,
     signals: broadcast::Sender<Notice>,
     deaf: Arc<AtomicBool>,
     pub log: Log,
@@ -55,19 +64,33 @@ pub struct Puppet {
 
 impl Puppet {
     pub fn new(inner: Arc<dyn Backend>) -> Puppet {
-        let rules = Arc::new(watch::Sender::new(HashMap::new()));
+        let strings = Arc::new(watch::Sender::new(HashMap::new()));
         let deaf = Arc::new(AtomicBool::new(false));
-        Puppet { inner, rules, signals: broadcast::channel(64).0, deaf, log: Log::default() }
+        Puppet { inner, strings, signals: broadcast::channel(64).0, deaf, log: Log::default() }
     }
 
+    /// From now on; calls that were held up go on.
     pub fn set(&self, op: Op, rule: Rule) {
-        self.rules.send_modify(|rules| {
-            rules.insert(op, rule);
+        self.pull(op, |strings| {
+            strings.rule = rule;
+            strings.freed = strings.held_up;
         });
     }
 
     pub fn set_all(&self, rule: Rule) {
-        self.rules.send_modify(|rules| rules.extend(Op::ALL.map(|op| (op, rule))));
+        for op in Op::ALL {
+            self.set(op, rule);
+        }
+    }
+
+    /// For calls to come; those that are held up stay so.
+    pub fn set_next(&self, op: Op, rule: Rule) {
+        self.pull(op, |strings| strings.rule = rule);
+    }
+
+    /// The call that was held up first goes on, and no other.
+    pub fn free_oldest(&self, op: Op) {
+        self.pull(op, |strings| strings.freed += 1);
     }
 
     /// News that the store below did not send.
@@ -81,20 +104,28 @@ impl Puppet {
     }
 
     fn rule(&self, op: Op) -> Rule {
-        self.rules.borrow().get(&op).copied().unwrap_or(Rule::Pass)
+        self.strings.borrow().get(&op).map_or(Rule::Pass, |strings| strings.rule)
     }
 
-    async fn until_not(&self, op: Op, rule: Rule) {
-        let mut rules = self.rules.subscribe();
-        let changed = rules.wait_for(|rules| rules.get(&op).copied().unwrap_or(Rule::Pass) != rule).await;
-        drop(changed);
+    fn pull(&self, op: Op, how: impl FnOnce(&mut Strings)) {
+        self.strings.send_modify(|all| how(all.entry(op).or_default()));
+    }
+
+    async fn until_freed(&self, op: Op) {
+        let mut ticket = 0;
+        self.pull(op, |strings| {
+            strings.held_up += 1;
+            ticket = strings.held_up;
+        });
+        let mut strings = self.strings.subscribe();
+        drop(strings.wait_for(|all| all[&op].freed >= ticket).await);
     }
 
     /// `Err` when the call does not reach the store.
     async fn play<T>(&self, op: Op, line: String, call: impl Future<Output = T>) -> Result<T, Denial> {
         self.log.put(format!("called {line}"));
         if self.rule(op) == Rule::Hang {
-            self.until_not(op, Rule::Hang).await;
+            self.until_freed(op).await;
         }
         match self.rule(op) {
             Rule::Fail => {
@@ -107,10 +138,11 @@ impl Puppet {
             Rule::Panic => panic!("a planned panic in the backend"),
             Rule::Pass | Rule::Hang | Rule::Late => {}
         }
+        let late = self.rule(op) == Rule::Late;
         self.log.put(line.clone());
         let answer = call.await;
-        if self.rule(op) == Rule::Late {
-            self.until_not(op, Rule::Late).await;
+        if late {
+            self.until_freed(op).await;
         }
         self.log.put(format!("answered {line}"));
         Ok(answer)
