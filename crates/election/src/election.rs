@@ -201,6 +201,16 @@ impl Election {
         self.start_callbacks();
     }
 
+    /// Registers an async callback while running; see [`ElectionBuilder::on_async`].
+    pub fn on_async<A, F>(&self, on: On, callback: impl Fn(Event) -> F + Send + Sync + 'static)
+    where
+        A: Answer,
+        F: Future<Output = A> + Send + 'static,
+    {
+        self.0.shared.callbacks.add_async(on, callback);
+        self.start_callbacks();
+    }
+
     /// The election's name.
     pub fn name(&self) -> &ElectionName {
         &self.0.shared.election

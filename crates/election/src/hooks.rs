@@ -20,9 +20,11 @@ pub type HookError = Box<dyn std::error::Error + Send + Sync>;
 /// How long a demotion hook may take where the deadline has already passed; then it is dropped.
 pub(crate) const HOOK_MAX: Duration = Duration::from_secs(10);
 
-/// Called when leadership comes and goes: promotion and demotion strictly in turn, never at the same time.
+/// Called when leadership comes and goes: promotion and demotion strictly in turn, never at the same time. News of
+/// other leaders comes in order, too, but beside those two, so that it cannot hold up a release.
 ///
-/// A promotion hook that is still running when the leadership ends is dropped before the demotion hook starts.
+/// A promotion hook that is still running when the leadership ends is dropped before the demotion hook starts. A
+/// leadership that was over before the promotion hook was called gets neither.
 /// The release is written only after the demotion hook has ended, or when the deadline leaves no more time for it.
 pub trait Hooks: Send + Sync + 'static {
     /// This candidate leads now. If it panics, the leadership is let go.

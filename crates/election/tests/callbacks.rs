@@ -106,8 +106,14 @@ async fn one_registered_while_running_hears_what_comes_after() {
     let leadership = soon(election.wait_for_leadership()).await.unwrap();
     log.until("acquired", 1).await;
     assert_eq!(log.lines(), ["released".to_owned(), format!("acquired {}", leadership.epoch())]);
-    // And over a restart.
+    // And over a restart; async ones, too.
+    let put = log.clone();
+    election.on_async(On::Stopped, move |_| {
+        let log = put.clone();
+        async move { log.put("stopped") }
+    });
     soon(election.stop()).await.unwrap();
     election.start().await.unwrap();
     log.until("acquired", 2).await;
+    assert_eq!(log.count("stopped"), 1);
 }

@@ -30,7 +30,7 @@ async fn a_thread_that_slept_past_the_deadline_does_not_lead() {
                     tokio::task::yield_now().await;
                 }
             };
-            leadership.run::<_>(busy).await
+            leadership.run(busy).await
         }
     });
     while polls.load(Ordering::Relaxed) == 0 {

@@ -2,7 +2,7 @@
 
 mod common;
 
-use bellwether_backend::{Backend, Fut, MemoryStore};
+use bellwether_backend::{Fut, MemoryStore};
 use bellwether_core::Signal;
 use bellwether_election::{Error, HookError, Hooks, Leadership, Over, Role};
 use common::*;

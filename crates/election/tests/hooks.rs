@@ -3,6 +3,7 @@
 mod common;
 
 use bellwether_backend::{Fut, MemoryStore};
+use bellwether_deadman::boot_now;
 use bellwether_election::{CandidateId, HookError, Hooks, Leadership};
 use common::*;
 
@@ -163,4 +164,40 @@ async fn changes_of_leader_are_told_with_and_without_a_leader() {
     log.until("leader none", 1).await;
     let leaders: Vec<_> = log.lines().into_iter().filter(|line| line.starts_with("leader")).collect();
     assert_eq!((&*leaders[0], leaders.last().map(|line| &**line)), ("leader a", Some("leader none")));
+}
+
+/// Learns of the first leader and never gets over it.
+struct Struck(Recorder);
+
+impl Hooks for Struck {
+    fn on_become_leader(&self, leadership: Leadership) -> Fut<'_, Result<(), HookError>> {
+        self.0.on_become_leader(leadership)
+    }
+
+    fn on_lose_leadership(&self, leadership: Leadership) -> Fut<'_, Result<(), HookError>> {
+        self.0.on_lose_leadership(leadership)
+    }
+
+    fn on_leader_change(&self, _: Option<CandidateId>) -> Fut<'_, Result<(), HookError>> {
+        self.0.log.put("struck");
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test]
+async fn a_hook_about_other_leaders_that_hangs_holds_up_no_promotion_and_no_release() {
+    let store = MemoryStore::default();
+    let leader = candidate(&store, "a").start().await.unwrap();
+    soon(leader.wait_for_leadership()).await.unwrap();
+    let (puppet, builder) = puppet(&store, "b");
+    let builder = builder.ttl(ms(60_000)).hooks(Struck(Recorder::new(&puppet.log)));
+    let election = builder.start().await.unwrap();
+    puppet.log.until("struck", 1).await;
+    soon(leader.stop()).await.unwrap();
+    puppet.log.until("become ended", 1).await;
+    let began = boot_now();
+    soon(election.stop()).await.unwrap();
+    assert_eq!((puppet.log.count("answered release"), puppet.log.count("struck")), (1, 1));
+    assert!(boot_now().since(began) < ms(5_000), "half of what a hook may take");
+    assert_in_turn(&puppet.log);
 }

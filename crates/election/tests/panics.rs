@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bellwether_backend::{Fut, MemoryStore};
-use bellwether_core::{RetryContext, RetryStrategy, Rng};
+use bellwether_core::{RetryContext, RetryStrategy, Rng, Signal};
 use bellwether_election::{Election, HookError, Hooks, Leadership, Over, Store};
 use common::*;
 
@@ -190,4 +190,24 @@ async fn a_backend_that_panics_is_an_error_like_others() {
     puppet.set(Op::Release, Rule::Panic);
     soon(election.stop()).await.unwrap();
     assert!(!election.is_leader());
+}
+
+#[tokio::test]
+async fn a_backend_that_panics_outside_its_calls_takes_no_election_along() {
+    let store = MemoryStore::default();
+    let puppet = Puppet::new(connect(&store));
+    let shared = Store::from(puppet.clone());
+    let bystander = Election::builder("other").backend(shared.clone()).id("x").ttl(ms(1_500)).start();
+    let bystander = bystander.await.unwrap();
+    let leadership = soon(bystander.wait_for_leadership()).await.unwrap();
+    puppet.set(Op::Follow, Rule::Panic);
+    let election = on(shared, "a").start().await.unwrap();
+    soon(election.wait_for_leadership()).await.unwrap();
+    soon(election.stop()).await.unwrap();
+    puppet.set(Op::News, Rule::Panic);
+    puppet.signal(Signal::Restored);
+    // Without news the timers still run.
+    let before = puppet.log.count("answered renew");
+    puppet.log.until("answered renew", before + 2).await;
+    assert!(leadership.is_valid());
 }

@@ -21,6 +21,10 @@ pub enum Op {
     Release,
     Observe,
     Remember,
+    /// Not a call to the store; it can only pass or panic.
+    Follow,
+    /// Not a call either: what happens when news comes.
+    News,
 }
 
 impl Op {
@@ -219,6 +223,7 @@ impl Backend for Puppet {
     }
 
     fn follow(&self, on: &ElectionName, interested: bool) {
+        assert!(self.rule(Op::Follow) != Rule::Panic, "a planned panic in the backend");
         self.inner.follow(on, interested);
     }
 
@@ -228,9 +233,11 @@ impl Backend for Puppet {
     }
 
     fn signals(&self) -> Notices {
-        let told = stream::unfold(self.signals.subscribe(), |mut told| async {
+        let puppet = self.clone();
+        let told = stream::unfold((self.signals.subscribe(), puppet), |(mut told, puppet)| async {
             let notice = told.recv().await.ok()?;
-            Some((notice, told))
+            assert!(puppet.rule(Op::News) != Rule::Panic, "a planned panic in the backend");
+            Some((notice, (told, puppet)))
         });
         let deaf = Arc::clone(&self.deaf);
         let heard = self.inner.signals().filter(move |_| std::future::ready(!deaf.load(Ordering::Relaxed)));
