@@ -9,7 +9,8 @@ use bellwether_core::{
 };
 
 use crate::callbacks::{Answer, Callbacks, On};
-use crate::election::{Health, Recipe};
+use crate::election::Recipe;
+use crate::health::Health;
 use crate::{Election, Error, Hooks, Store};
 
 /// How a candidate takes part. Everything has a default but the backend and the id.

@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::callbacks::{Answer, Callbacks, On};
 use crate::driver::{Command, Entrant, Key};
+use crate::health::{self, Health};
 use crate::shared::Shared;
 use crate::subscription::Events;
 use crate::{
@@ -25,14 +26,6 @@ pub(crate) struct Recipe {
     pub(crate) id: CandidateId,
     pub(crate) hooks: Option<Arc<dyn Hooks>>,
     pub(crate) health: Option<Health>,
-}
-
-/// A health check and how often to run it.
-#[derive(Clone)]
-pub(crate) struct Health {
-    pub(crate) every: Duration,
-    pub(crate) limit: Duration,
-    pub(crate) check: Arc<dyn Fn() -> Pin<Box<dyn Future<Output = bool> + Send>> + Send + Sync>,
 }
 
 /// A candidate in an election.
@@ -130,7 +123,7 @@ impl Election {
             return Err(Error::DriverGone);
         }
         if let Some(health) = recipe.health.clone() {
-            tokio::spawn(watch_health(key, health, driver.downgrade(), Arc::downgrade(&self.0.shared)));
+            tokio::spawn(health::watch(key, health, driver.downgrade(), Arc::downgrade(&self.0.shared)));
         }
         started.await.map_err(|_| Error::DriverGone)?
     }
@@ -398,37 +391,6 @@ impl Handle {
         if let Some(driver) = self.store.running_driver() {
             let key = Key(self.key.load(Ordering::Acquire));
             let _ = driver.send(Command::Stop(key, oneshot::channel().0));
-        }
-    }
-}
-
-/// Waits until a candidate takes part no more.
-async fn gone(shared: std::sync::Weak<Shared>) {
-    let Some(mut snapshot) = shared.upgrade().map(|shared| shared.snapshot.subscribe()) else { return };
-    let _ = snapshot.wait_for(|now| !now.running).await;
-}
-
-async fn watch_health(
-    key: Key,
-    health: Health,
-    driver: mpsc::WeakUnboundedSender<Command>,
-    shared: std::sync::Weak<Shared>,
-) {
-    use futures_util::FutureExt;
-    let mut over = std::pin::pin!(gone(shared));
-    loop {
-        let check = std::panic::AssertUnwindSafe(async { (health.check)().await }).catch_unwind();
-        let healthy = tokio::select! {
-            () = &mut over => return,
-            result = tokio::time::timeout(health.limit, check) => matches!(result, Ok(Ok(true))),
-        };
-        match driver.upgrade() {
-            Some(driver) if driver.send(Command::Health(key, healthy)).is_ok() => {}
-            _ => return,
-        }
-        tokio::select! {
-            () = &mut over => return,
-            () = tokio::time::sleep(health.every) => {}
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use bellwether_backend::Past;
 use bellwether_core::{
     Boot, Call, CandidateId, Clock, Core, Epoch, ErrorKind, Input, Output, Reason, StateName, What,
 };
@@ -10,6 +9,7 @@ use bellwether_deadman::{SystemClock, boot_now};
 use tokio::sync::{mpsc, oneshot};
 
 use super::calls::{Caller, Calls};
+use super::chronicle::Chronicle;
 use super::{Command, Entrant, Key, Reply};
 use crate::event::Event;
 use crate::hooks::Job;
@@ -29,9 +29,7 @@ pub(super) struct Entry {
     span: tracing::Span,
     leadership: Option<Leadership>,
     ending: Option<Ending>,
-    past: Option<Past>,
-    /// Writes to the history that are under way.
-    remembering: usize,
+    chronicle: Chronicle,
     /// The look that those who validate wait for.
     look: Option<Call>,
     started: Option<Reply<()>>,
@@ -74,8 +72,7 @@ impl Entry {
             span,
             leadership: None,
             ending: None,
-            past: None,
-            remembering: 0,
+            chronicle: Chronicle::default(),
             look: None,
             started: Some(started),
             stopping: Vec::new(),
@@ -130,10 +127,7 @@ impl Entry {
             Output::Believe { epoch, until } => self.believe(epoch, until),
             Output::EndWork { epoch, by, why } => return self.end_work(epoch, by, why),
             Output::Event(event) => {
-                if let Some(past) = self.chronicle(&event.what) {
-                    let caller = Caller { key: self.key, on: &self.shared.election, span: &self.span };
-                    self.remembering += usize::from(calls.remember(caller, past));
-                }
+                self.chronicle.write(self.core.who(), &event.what, caller, calls);
                 self.tell(event);
             }
         }
@@ -308,33 +302,6 @@ impl Entry {
         self.shared.publish(&event);
     }
 
-    /// What of this event goes into the history.
-    fn chronicle(&mut self, what: &What) -> Option<Past> {
-        let now = SystemClock.wall();
-        match what {
-            What::Acquired { epoch, .. } | What::Resumed { epoch, .. } => {
-                let who = self.core.who();
-                let past = Past {
-                    epoch: *epoch,
-                    id: who.id.clone(),
-                    incarnation: Some(who.incarnation),
-                    since: now,
-                    until: None,
-                    ended: None,
-                };
-                self.past = Some(past.clone());
-                Some(past)
-            }
-            What::Released { .. } => self.ended(now, "released"),
-            What::Lost { reason, .. } | What::Suspended { reason, .. } => self.ended(now, reason.as_str()),
-            _ => None,
-        }
-    }
-
-    fn ended(&mut self, now: bellwether_core::Wall, how: &str) -> Option<Past> {
-        self.past.take().map(|past| Past { until: Some(now), ended: Some(how.to_owned()), ..past })
-    }
-
     /// Answers those whose wait is over.
     fn settle(&mut self) {
         if self.core.state() != StateName::Acquiring {
@@ -365,14 +332,13 @@ impl Entry {
         });
     }
 
-    /// A write to the history has ended, well or not.
     pub(super) fn remembered(&mut self) {
-        self.remembering = self.remembering.saturating_sub(1);
+        self.chronicle.written();
     }
 
     /// Stopped, and nothing more can come.
     pub(super) fn is_quiet(&self) -> bool {
-        self.core.is_quiet() && self.remembering == 0
+        self.core.is_quiet() && self.chronicle.is_written()
     }
 
     /// The driver is going away, with its runtime or by a mistake of ours.

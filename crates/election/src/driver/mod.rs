@@ -5,6 +5,7 @@
 //! call is ever dropped: a late answer is delivered however late. User code never runs here.
 
 mod calls;
+mod chronicle;
 mod entry;
 
 use std::collections::{BTreeSet, HashMap};
