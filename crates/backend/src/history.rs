@@ -78,6 +78,11 @@ pub(crate) async fn remember(notes: &dyn Notes, on: &ElectionName, past: &Past) 
             Some((bytes, version)) => (parse(&bytes), Some(version)),
             None => (Vec::new(), None),
         };
+        // Beginning and end are written by two calls that may overtake each other: the end stays.
+        if past.until.is_none() && all.iter().any(|other| other.epoch == past.epoch && other.until.is_some())
+        {
+            return Ok(());
+        }
         all.retain(|other| other.epoch != past.epoch);
         let place = all.partition_point(|other| other.epoch < past.epoch);
         all.insert(place, past.clone());

@@ -1,12 +1,16 @@
 //! Making an election.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_core::{Breaker, CandidateId, ElectionName, Options, RetryStrategy, Settings};
+use bellwether_core::{
+    Breaker, CandidateId, ElectionName, Exponential, Options, RetryContext, RetryStrategy, Rng, Settings,
+};
 
 use crate::callbacks::{Answer, Callbacks, On};
-use crate::election::{Health, Recipe};
+use crate::election::Recipe;
+use crate::health::Health;
 use crate::subscription::{Events, Queue};
 use crate::{Election, Error, Hooks, Store};
 
@@ -216,16 +220,35 @@ impl ElectionBuilder {
     /// Takes part. Fails only on what trying again cannot mend; a store that is out of reach is tried in the
     /// background.
     pub async fn start(self) -> Result<Election, Error> {
-        let settings = Settings::new(self.options)?;
+        let strategy = Arc::new(Careful(self.options.strategy));
+        let settings = Settings::new(Options { strategy, ..self.options })?;
         let name = ElectionName::new(&self.name)?;
         let id = CandidateId::new(self.id.unwrap_or_default())?;
         let store = self.store.ok_or(Error::NoBackend)?;
         let recipe = Recipe { settings, id, hooks: self.hooks, health: self.health };
         let election = Election::new(name, store, recipe, self.callbacks, self.subscribers);
-        election.start().await?;
-        if let Some(signal) = self.stop_when {
-            election.stop_when(signal);
+        match self.stop_when {
+            Some(signal) => election.start_until(signal).await?,
+            None => election.start().await?,
         }
         Ok(election)
+    }
+}
+
+/// A strategy of the user's that panics must not take the driver, and with it every other election, along: then the
+/// default decides.
+#[derive(Debug)]
+struct Careful(Arc<dyn RetryStrategy>);
+
+impl RetryStrategy for Careful {
+    fn next_delay(&self, context: &RetryContext<'_>, rng: &mut Rng) -> Option<Duration> {
+        catch_unwind(AssertUnwindSafe(|| self.0.next_delay(context, rng))).unwrap_or_else(|_| {
+            tracing::error!("the retry strategy panicked; the default is used instead");
+            Exponential::default().next_delay(context, rng)
+        })
+    }
+
+    fn longest(&self) -> Duration {
+        self.0.longest()
     }
 }

@@ -16,7 +16,7 @@ use crate::subscription::Events;
 pub enum On {
     /// Every event.
     Any,
-    /// Leading, also after a suspension.
+    /// Leading; coming back after a suspension is [`Resumed`](On::Resumed).
     Acquired,
     /// Let go by choice.
     Released,

@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::callbacks::{Answer, Callbacks, On};
 use crate::driver::{Command, Entrant, Key};
+use crate::health::{self, Health};
 use crate::shared::Shared;
 use crate::subscription::{Events, Queue};
 use crate::{
@@ -25,14 +26,6 @@ pub(crate) struct Recipe {
     pub(crate) id: CandidateId,
     pub(crate) hooks: Option<Arc<dyn Hooks>>,
     pub(crate) health: Option<Health>,
-}
-
-/// A health check and how often to run it.
-#[derive(Clone)]
-pub(crate) struct Health {
-    pub(crate) every: Duration,
-    pub(crate) limit: Duration,
-    pub(crate) check: Arc<dyn Fn() -> Pin<Box<dyn Future<Output = bool> + Send>> + Send + Sync>,
 }
 
 /// A candidate in an election.
@@ -128,10 +121,16 @@ impl Election {
             shared: Arc::clone(&self.0.shared),
             hooks: jobs,
             started: reply,
+            driver: driver.clone(),
         };
-        driver.send(Command::Enter(key, Box::new(entrant))).map_err(|_| Error::DriverGone)?;
+        // Before the driver hears of it: what is started here, and whoever stops it now, goes by this.
+        self.0.shared.snapshot.send_modify(|snapshot| snapshot.running = true);
+        if driver.send(Command::Enter(key, Box::new(entrant))).is_err() {
+            self.0.shared.orphaned();
+            return Err(Error::DriverGone);
+        }
         if let Some(health) = recipe.health.clone() {
-            tokio::spawn(watch_health(key, health, driver.downgrade(), Arc::downgrade(&self.0.shared)));
+            tokio::spawn(health::watch(key, health, driver.downgrade(), Arc::downgrade(&self.0.shared)));
         }
         started.await.map_err(|_| Error::DriverGone)?
     }
@@ -157,7 +156,9 @@ impl Election {
                     return Ok(leadership.clone());
                 }
                 if !now.running {
-                    return Err(now.failure.clone().map_or(Error::NotStarted, Error::Backend));
+                    let ended =
+                        if self.0.store.is_orphaned() { Error::DriverGone } else { Error::NotStarted };
+                    return Err(now.failure.clone().map_or(ended, Error::Backend));
                 }
             }
             snapshot.changed().await.map_err(|_| Error::DriverGone)?;
@@ -179,7 +180,8 @@ impl Election {
     {
         loop {
             let leadership = self.wait_for_leadership().await?;
-            match leadership.run(work(leadership.clone())).await {
+            // Called inside, so that a panic before the first await ends the leadership as well.
+            match leadership.run(async { work(leadership.clone()).await }).await {
                 Ok(output) => return Ok(output),
                 Err(Over::Released | Over::Lost(_) | Over::Expired) => {}
             }
@@ -196,6 +198,16 @@ impl Election {
     /// Registers a callback while running; see [`ElectionBuilder::on`].
     pub fn on<A: Answer>(&self, on: On, callback: impl Fn(Event) -> A + Send + Sync + 'static) {
         self.0.shared.callbacks.add(on, callback);
+        self.start_callbacks();
+    }
+
+    /// Registers an async callback while running; see [`ElectionBuilder::on_async`].
+    pub fn on_async<A, F>(&self, on: On, callback: impl Fn(Event) -> F + Send + Sync + 'static)
+    where
+        A: Answer,
+        F: Future<Output = A> + Send + 'static,
+    {
+        self.0.shared.callbacks.add_async(on, callback);
         self.start_callbacks();
     }
 
@@ -360,50 +372,40 @@ impl Election {
         }
     }
 
-    /// The task holds no handle, so that it keeps nobody alive.
-    pub(crate) fn stop_when(&self, signal: StopWhen) {
-        let (key, Ok(driver)) = (self.key(), self.0.store.driver()) else { return };
-        let driver = driver.downgrade();
-        let shared = Arc::downgrade(&self.0.shared);
+    /// Starts, unless the signal comes first, and stops at the signal however often it was started again. The task
+    /// holds no handle, so that it keeps nobody alive.
+    pub(crate) async fn start_until(&self, mut signal: StopWhen) -> Result<(), Error> {
+        tokio::select! {
+            biased;
+            () = &mut signal => {
+                self.0.ask_to_stop();
+                return Ok(());
+            }
+            started = self.start() => started?,
+        }
+        let handle = Arc::downgrade(&self.0);
+        let mut snapshot = self.0.shared.snapshot.subscribe();
         tokio::spawn(async move {
             tokio::select! {
-                () = signal => {}
-                () = gone(shared) => return,
-            }
-            if let Some(driver) = driver.upgrade() {
-                let _ = driver.send(Command::Stop(key, oneshot::channel().0));
+                () = signal => {
+                    if let Some(handle) = handle.upgrade() {
+                        handle.ask_to_stop();
+                    }
+                }
+                // Never true, so this ends when there is no election left.
+                _ = snapshot.wait_for(|_| false) => {}
             }
         });
+        Ok(())
     }
 }
 
-/// Waits until a candidate takes part no more.
-async fn gone(shared: std::sync::Weak<Shared>) {
-    let Some(mut snapshot) = shared.upgrade().map(|shared| shared.snapshot.subscribe()) else { return };
-    let _ = snapshot.wait_for(|now| !now.running).await;
-}
-
-async fn watch_health(
-    key: Key,
-    health: Health,
-    driver: mpsc::WeakUnboundedSender<Command>,
-    shared: std::sync::Weak<Shared>,
-) {
-    use futures_util::FutureExt;
-    let mut over = std::pin::pin!(gone(shared));
-    loop {
-        let check = std::panic::AssertUnwindSafe(async { (health.check)().await }).catch_unwind();
-        let healthy = tokio::select! {
-            () = &mut over => return,
-            result = tokio::time::timeout(health.limit, check) => matches!(result, Ok(Ok(true))),
-        };
-        match driver.upgrade() {
-            Some(driver) if driver.send(Command::Health(key, healthy)).is_ok() => {}
-            _ => return,
-        }
-        tokio::select! {
-            () = &mut over => return,
-            () = tokio::time::sleep(health.every) => {}
+impl Handle {
+    /// Stops without waiting for it.
+    fn ask_to_stop(&self) {
+        if let Some(driver) = self.store.running_driver() {
+            let key = Key(self.key.load(Ordering::Acquire));
+            let _ = driver.send(Command::Stop(key, oneshot::channel().0));
         }
     }
 }

@@ -8,7 +8,7 @@ use bellwether_backend::Fut;
 use bellwether_core::{Boot, CandidateId, What};
 use bellwether_deadman::boot_now;
 use futures_util::FutureExt;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::driver::{Command, Key};
 use crate::leadership::Leadership;
@@ -20,9 +20,11 @@ pub type HookError = Box<dyn std::error::Error + Send + Sync>;
 /// How long a demotion hook may take where the deadline has already passed; then it is dropped.
 pub(crate) const HOOK_MAX: Duration = Duration::from_secs(10);
 
-/// Called when leadership comes and goes: promotion and demotion strictly in turn, never at the same time.
+/// Called when leadership comes and goes: promotion and demotion strictly in turn, never at the same time. News of
+/// other leaders comes in order, too, but beside those two, so that it cannot hold up a release.
 ///
-/// A promotion hook that is still running when the leadership ends is dropped before the demotion hook starts.
+/// A promotion hook that is still running when the leadership ends is dropped before the demotion hook starts. A
+/// leadership that was over before the promotion hook was called gets neither.
 /// The release is written only after the demotion hook has ended, or when the deadline leaves no more time for it.
 pub trait Hooks: Send + Sync + 'static {
     /// This candidate leads now. If it panics, the leadership is let go.
@@ -46,15 +48,20 @@ pub trait Hooks: Send + Sync + 'static {
 
 pub(crate) enum Job {
     Become(Leadership),
-    Lose { leadership: Leadership, by: Boot },
+    Lose {
+        leadership: Leadership,
+        by: Boot,
+        /// Ready, or dropped, when the caller's patience is over.
+        cut: oneshot::Receiver<()>,
+    },
 }
 
-/// Runs the hooks of one election until there is nobody left to send jobs.
+/// Runs the hooks of one start of a candidate until there is nobody left to send jobs.
 pub(crate) async fn run(
     key: Key,
     hooks: Arc<dyn Hooks>,
-    mut jobs: mpsc::UnboundedReceiver<Job>,
-    mut events: Events,
+    jobs: mpsc::UnboundedReceiver<Job>,
+    events: Events,
     driver: mpsc::WeakUnboundedSender<Command>,
 ) {
     let tell = |command| {
@@ -62,54 +69,76 @@ pub(crate) async fn run(
             let _ = driver.send(command);
         }
     };
-    loop {
-        tokio::select! {
-            biased;
-            job = jobs.recv() => match job {
-                None => return,
-                Some(Job::Become(leadership)) => {
-                    let hook = guarded(|| hooks.on_become_leader(leadership.clone()));
-                    let outcome = tokio::select! {
-                        biased;
-                        _ = leadership.lost() => Outcome::Fine,
-                        outcome = hook => outcome,
-                    };
-                    match outcome {
-                        Outcome::Fine => {}
-                        Outcome::Failed(said) => tell(Command::HookFailed(key, format!("on_become_leader: {said}"))),
-                        Outcome::Panicked => tell(Command::Panicked(key, leadership.epoch())),
+    // Side by side: a slow `on_leader_change` must not hold up a demotion, and with it a release.
+    tokio::join!(turns(key, &*hooks, jobs, &tell), changes(key, &*hooks, events, &tell));
+}
+
+/// Promotion and demotion, strictly in turn.
+async fn turns(
+    key: Key,
+    hooks: &dyn Hooks,
+    mut jobs: mpsc::UnboundedReceiver<Job>,
+    tell: &(dyn Fn(Command) + Sync),
+) {
+    // Whether the last promotion was told. One that was over before anybody could be told has no demotion either.
+    let mut promoted = false;
+    while let Some(job) = jobs.recv().await {
+        match job {
+            Job::Become(leadership) => {
+                let hook = guarded(|| {
+                    promoted = true;
+                    hooks.on_become_leader(leadership.clone())
+                });
+                match leadership.during(hook).await {
+                    Ok(Outcome::Fine) | Err(_) => {}
+                    Ok(Outcome::Failed(said)) => {
+                        tell(Command::HookFailed(key, format!("on_become_leader: {said}")))
                     }
+                    Ok(Outcome::Panicked) => tell(Command::Panicked(key, leadership.epoch())),
                 }
-                Some(Job::Lose { leadership, by }) => {
+            }
+            Job::Lose { leadership, by, cut } => {
+                if std::mem::take(&mut promoted) {
                     let limit = by.since(boot_now()).max(HOOK_MAX);
                     let hook = guarded(|| hooks.on_lose_leadership(leadership.clone()));
-                    let failed = match tokio::time::timeout(limit, hook).await {
-                        Ok(Outcome::Fine) => None,
-                        Ok(Outcome::Failed(said)) => Some(said),
-                        Ok(Outcome::Panicked) => Some("panicked".to_owned()),
-                        Err(_) => Some(format!("did not end within {limit:?} and was dropped")),
+                    let failed = tokio::select! {
+                        biased;
+                        said = limited(limit, hook) => said,
+                        _ = cut => Some("was cut off: the caller did not want to wait any longer".to_owned()),
                     };
                     if let Some(said) = failed {
                         tell(Command::HookFailed(key, format!("on_lose_leadership: {said}")));
                     }
-                    tell(Command::HookEnded(key, leadership.epoch()));
                 }
-            },
-            event = events.next() => {
-                let Some(event) = event else { continue };
-                let What::LeaderChanged { leader } = event.what else { continue };
+                tell(Command::HookEnded(key, leadership.epoch()));
+            }
+        }
+    }
+}
+
+/// Other leaders, in order, until this start of the candidate has stopped.
+async fn changes(key: Key, hooks: &dyn Hooks, mut events: Events, tell: &(dyn Fn(Command) + Sync)) {
+    while let Some(event) = events.next().await {
+        match event.what {
+            What::LeaderChanged { leader } => {
                 let hook = guarded(|| hooks.on_leader_change(leader));
-                let failed = match tokio::time::timeout(HOOK_MAX, hook).await {
-                    Ok(Outcome::Fine) => None,
-                    Ok(Outcome::Failed(said)) => Some(said),
-                    Ok(Outcome::Panicked) => Some("panicked".to_owned()),
-                    Err(_) => Some(format!("did not end within {HOOK_MAX:?} and was dropped")),
-                };
-                if let Some(said) = failed {
+                if let Some(said) = limited(HOOK_MAX, hook).await {
                     tell(Command::HookFailed(key, format!("on_leader_change: {said}")));
                 }
             }
+            What::Stopped => return,
+            _ => {}
         }
+    }
+}
+
+/// Runs a hook for so long at the most; what went wrong, in words.
+async fn limited(limit: Duration, hook: impl Future<Output = Outcome>) -> Option<String> {
+    match tokio::time::timeout(limit, hook).await {
+        Ok(Outcome::Fine) => None,
+        Ok(Outcome::Failed(said)) => Some(said),
+        Ok(Outcome::Panicked) => Some("panicked".to_owned()),
+        Err(_) => Some(format!("did not end within {limit:?} and was dropped")),
     }
 }
 

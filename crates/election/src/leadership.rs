@@ -1,9 +1,11 @@
 //! The right to act, for one epoch.
 
 use std::fmt;
+use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
 use bellwether_core::{Boot, Candidate, CandidateId, ElectionName, Epoch, Reason};
@@ -18,6 +20,9 @@ use crate::driver::{Command, Key};
 /// deadline, whether or not anybody was there to say so.
 #[derive(Clone)]
 pub struct Leadership(Arc<Term>);
+
+/// The deadline of a leadership that has been ended.
+const ENDED: Boot = Boot::from_nanos(0);
 
 /// How a leadership ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,6 +126,11 @@ impl Leadership {
                 return over;
             }
             let deadline = self.deadline();
+            if deadline == ENDED {
+                // It was ended this instant, and why is about to be said: guessing would call a release an expiry.
+                let _ = over.changed().await;
+                continue;
+            }
             if boot_now() >= deadline {
                 return Over::Expired;
             }
@@ -141,13 +151,30 @@ impl Leadership {
     /// How the leadership ended, if it ended before the work did.
     pub async fn run<F: Future>(&self, work: F) -> Result<F::Output, Over> {
         let _guard = self.begin()?;
-        // Declared after the guard, so dropped before it, also when unwinding.
+        // Made after the guard, so dropped before it, also when unwinding.
+        self.during(work).await
+    }
+
+    /// Polls `work` only while this leadership holds, and drops it when it is over.
+    pub(crate) async fn during<F: Future>(&self, work: F) -> Result<F::Output, Over> {
         let mut work = pin!(work);
-        tokio::select! {
-            biased;
-            over = self.lost() => Err(over),
-            output = &mut work => Ok(output),
-        }
+        let mut over = pin!(self.lost());
+        poll_fn(|context| {
+            if let Poll::Ready(over) = over.as_mut().poll(context) {
+                return Poll::Ready(Err(over));
+            }
+            // A timer is heard when the runtime gets round to it, which after a pause may be many polls late. The
+            // clock is not late.
+            let deadline = self.deadline();
+            if boot_now() < deadline {
+                work.as_mut().poll(context).map(Ok)
+            } else if deadline == ENDED {
+                Poll::Pending
+            } else {
+                Poll::Ready(Err(Over::Expired))
+            }
+        })
+        .await
     }
 
     fn begin(&self) -> Result<Guard<'_>, Over> {
@@ -165,7 +192,7 @@ impl Leadership {
 
     /// It is over. True when no work is running.
     pub(crate) fn end(&self, how: Over) -> bool {
-        self.0.deadline.store(0, Ordering::Release);
+        self.0.deadline.store(ENDED.as_nanos(), Ordering::Release);
         let idle = {
             let mut work = self.work();
             work.over.get_or_insert(how);

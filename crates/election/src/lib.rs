@@ -20,6 +20,7 @@ mod driver;
 mod election;
 mod error;
 mod event;
+mod health;
 mod hooks;
 mod leadership;
 mod log;

@@ -73,6 +73,17 @@ impl Shared {
         self.subscribers().retain(|queue| queue.put(event.clone()));
     }
 
+    /// There is no driver any more.
+    pub(crate) fn orphaned(&self) {
+        self.disbelieve();
+        self.snapshot.send_modify(|snapshot| {
+            snapshot.running = false;
+            snapshot.stopping = false;
+            snapshot.leadership = None;
+        });
+        self.close();
+    }
+
     /// No more events will come.
     pub(crate) fn close(&self) {
         for queue in self.subscribers().drain(..) {

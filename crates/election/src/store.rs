@@ -69,6 +69,11 @@ impl Store {
         self.0.driver.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Whether there was a driver, and it went away with its runtime.
+    pub(crate) fn is_orphaned(&self) -> bool {
+        self.running_driver().is_some_and(|driver| driver.is_closed())
+    }
+
     /// The driver's ear, starting the driver if this is the first election.
     pub(crate) fn driver(&self) -> Result<mpsc::UnboundedSender<Command>, Error> {
         let mut driver = self.0.driver.lock().unwrap_or_else(PoisonError::into_inner);

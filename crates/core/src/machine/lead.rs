@@ -246,7 +246,10 @@ impl Core {
     }
 
     pub(super) fn validate_now(&mut self) {
-        if !matches!(&self.state, State::Leader(l) if !matches!(l.validation, Validation::UnderWay { .. })) {
+        let free =
+            matches!(&self.state, State::Leader(l) if !matches!(l.validation, Validation::UnderWay { .. }));
+        // Looks that are never answered must not take the places of renewals.
+        if !free || self.unanswered.len() >= super::CALLS_MAX {
             return;
         }
         // The program may ask as often as it likes; a store that answers nothing is not fed more calls.

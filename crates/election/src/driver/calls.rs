@@ -27,6 +27,7 @@ type UnderWay = Pin<Box<dyn Future<Output = Answer> + Send>>;
 /// All calls of a store that have not been answered.
 pub(super) struct Calls {
     backend: Arc<dyn Backend>,
+    keeps_history: bool,
     under_way: FuturesUnordered<UnderWay>,
 }
 
@@ -40,7 +41,8 @@ pub(super) struct Caller<'a> {
 
 impl Calls {
     pub(super) fn new(backend: Arc<dyn Backend>) -> Calls {
-        Calls { backend, under_way: FuturesUnordered::new() }
+        let keeps_history = backend.capabilities().history;
+        Calls { backend, keeps_history, under_way: FuturesUnordered::new() }
     }
 
     pub(super) fn claim(&mut self, caller: Caller<'_>, call: Call, bid: Bid) {
@@ -85,10 +87,15 @@ impl Calls {
         self.push(caller, guarded(work, name), move |outcome| Some(Input::Requested(call, flatten(outcome))));
     }
 
-    /// History is best effort: what cannot be written is logged and forgotten.
-    pub(super) fn remember(&mut self, caller: Caller<'_>, past: Past) {
-        if !self.backend.capabilities().history {
-            return;
+    /// Whether nothing is under way.
+    pub(super) fn is_empty(&self) -> bool {
+        self.under_way.is_empty()
+    }
+
+    /// History is best effort: what cannot be written is logged and forgotten. True if an answer will come.
+    pub(super) fn remember(&mut self, caller: Caller<'_>, past: Past) -> bool {
+        if !self.keeps_history {
+            return false;
         }
         let (backend, on) = self.parts(caller);
         let name = backend.name();
@@ -99,6 +106,7 @@ impl Calls {
             }
             None
         });
+        true
     }
 
     fn parts(&self, caller: Caller<'_>) -> (Arc<dyn Backend>, ElectionName) {

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use bellwether_backend::Past;
 use bellwether_core::{
-    Boot, CandidateId, Clock, Core, Epoch, ErrorKind, Input, Output, Reason, StateName, What,
+    Boot, Call, CandidateId, Clock, Core, Epoch, ErrorKind, Input, Output, Reason, StateName, What,
 };
 use bellwether_deadman::{SystemClock, boot_now};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use super::calls::{Caller, Calls};
+use super::chronicle::Chronicle;
 use super::{Command, Entrant, Key, Reply};
 use crate::event::Event;
 use crate::hooks::Job;
@@ -25,11 +25,13 @@ pub(super) struct Entry {
     pub(super) timer: Option<Boot>,
     status: Status,
     hooks: Option<mpsc::UnboundedSender<Job>>,
-    driver: mpsc::WeakUnboundedSender<Command>,
+    driver: mpsc::UnboundedSender<Command>,
     span: tracing::Span,
     leadership: Option<Leadership>,
     ending: Option<Ending>,
-    past: Option<Past>,
+    chronicle: Chronicle,
+    /// The look that those who validate wait for.
+    look: Option<Call>,
     started: Option<Reply<()>>,
     stopping: Vec<Reply<()>>,
     stepping_down: Vec<(Epoch, Reply<()>)>,
@@ -41,12 +43,13 @@ pub(super) struct Entry {
 struct Ending {
     leadership: Leadership,
     by: Boot,
-    hook_running: bool,
+    /// From when the demotion hook was called: cuts it off.
+    hook: Option<oneshot::Sender<()>>,
 }
 
 impl Entry {
-    pub(super) fn new(key: Key, entrant: Entrant, driver: mpsc::WeakUnboundedSender<Command>) -> Entry {
-        let Entrant { core, shared, hooks, started } = entrant;
+    pub(super) fn new(key: Key, entrant: Entrant) -> Entry {
+        let Entrant { core, shared, hooks, started, driver } = entrant;
         let status = Status::new(&shared.election, core.who());
         let span = log::span(&shared.election, core.who());
         shared.snapshot.send_modify(|snapshot| {
@@ -69,7 +72,8 @@ impl Entry {
             span,
             leadership: None,
             ending: None,
-            past: None,
+            chronicle: Chronicle::default(),
+            look: None,
             started: Some(started),
             stopping: Vec::new(),
             stepping_down: Vec::new(),
@@ -81,7 +85,8 @@ impl Entry {
     /// Tells the machine something and does what it wants.
     pub(super) fn feed(&mut self, input: Input, calls: &mut Calls) {
         let looked = match &input {
-            Input::Looked(_, result) => Some(result.as_ref().err().cloned()),
+            // A look that was given up answers late: what it saw is older than the question.
+            Input::Looked(call, result) if self.look == Some(*call) => Some(result.as_ref().err().cloned()),
             _ => None,
         };
         let confirmed = confirms(&input);
@@ -114,17 +119,15 @@ impl Entry {
             }
             Output::Renew { call, grant, sent } => calls.renew(caller, call, grant, sent),
             Output::Release(call, grant, how) => calls.release(caller, call, grant, how),
-            Output::Look(call) => calls.look(caller, call),
+            Output::Look(call) => {
+                self.look = Some(call);
+                calls.look(caller, call);
+            }
             Output::Request(call, request) => calls.request(caller, call, request),
             Output::Believe { epoch, until } => self.believe(epoch, until),
             Output::EndWork { epoch, by, why } => return self.end_work(epoch, by, why),
             Output::Event(event) => {
-                if let Some(past) = self.chronicle(&event.what) {
-                    calls.remember(
-                        Caller { key: self.key, on: &self.shared.election, span: &self.span },
-                        past,
-                    );
-                }
+                self.chronicle.write(self.core.who(), &event.what, caller, calls);
                 self.tell(event);
             }
         }
@@ -137,7 +140,7 @@ impl Entry {
             _ => {
                 let who = self.core.who().clone();
                 let on = self.shared.election.clone();
-                let leadership = Leadership::new(self.key, on, who, epoch, until, self.driver.clone());
+                let leadership = Leadership::new(self.key, on, who, epoch, until, self.driver.downgrade());
                 self.status.leaderships += 1;
                 if let Some(hooks) = &self.hooks {
                     // Its receiver lives as long as this sender.
@@ -160,21 +163,22 @@ impl Entry {
         }
         let leadership = self.leadership.take().filter(|leadership| leadership.epoch() == epoch)?;
         let idle = leadership.end(why.map_or(Over::Released, Over::Lost));
-        self.ending = Some(Ending { leadership, by, hook_running: false });
+        self.ending = Some(Ending { leadership, by, hook: None });
         if idle { self.work_gone(epoch) } else { None }
     }
 
     /// The last piece of work was dropped: now the demotion hook, if there is one.
     pub(super) fn work_gone(&mut self, epoch: Epoch) -> Option<Input> {
         let ending = self.ending.as_mut().filter(|ending| ending.leadership.epoch() == epoch)?;
-        if ending.hook_running {
+        if ending.hook.is_some() {
             return None;
         }
-        let job = Job::Lose { leadership: ending.leadership.clone(), by: ending.by };
+        let (hook, cut) = oneshot::channel();
+        let job = Job::Lose { leadership: ending.leadership.clone(), by: ending.by, cut };
         if let Some(hooks) = &self.hooks
             && hooks.send(job).is_ok()
         {
-            ending.hook_running = true;
+            ending.hook = Some(hook);
             return None;
         }
         self.ending = None;
@@ -182,14 +186,17 @@ impl Entry {
     }
 
     pub(super) fn hook_ended(&mut self, epoch: Epoch) -> Option<Input> {
-        self.ending.take_if(|ending| ending.leadership.epoch() == epoch && ending.hook_running)?;
+        self.ending.take_if(|ending| ending.leadership.epoch() == epoch && ending.hook.is_some())?;
         Some(Input::WorkEnded(epoch))
     }
 
-    /// The caller's patience is over: the hook is not waited for any longer.
-    pub(super) fn hurry(&mut self) -> Option<Input> {
-        let ending = self.ending.take_if(|ending| ending.hook_running)?;
-        Some(Input::WorkEnded(ending.leadership.epoch()))
+    /// The caller's patience is over: the hook is cut off. That it has ended is still heard from itself, since a hook
+    /// that blocks its thread goes on, and nothing may be released under it.
+    pub(super) fn hurry(&mut self) {
+        if let Some(hook) = self.ending.as_mut().and_then(|ending| ending.hook.as_mut()) {
+            let (spent, _) = oneshot::channel();
+            let _ = std::mem::replace(hook, spent).send(());
+        }
     }
 
     pub(super) fn panicked(&mut self, epoch: Epoch) -> Option<Input> {
@@ -206,8 +213,8 @@ impl Entry {
             }
             // Already on its way down: wait with the others.
             None if self.core.state() == StateName::Releasing => {
-                let epoch = self.core.highest_epoch();
-                self.stepping_down.push((epoch, reply));
+                // The next end of a leadership is the end of this one, whatever its number.
+                self.stepping_down.push((Epoch::ZERO, reply));
                 None
             }
             None => {
@@ -233,6 +240,7 @@ impl Entry {
     pub(super) fn validate(&mut self, reply: Reply<bool>) -> Option<Input> {
         match self.core.leadership() {
             Some((epoch, _)) => {
+                self.validating.retain(|(_, waiting)| !waiting.is_closed());
                 self.validating.push((epoch, reply));
                 Some(Input::Validate)
             }
@@ -294,33 +302,6 @@ impl Entry {
         self.shared.publish(&event);
     }
 
-    /// What of this event goes into the history.
-    fn chronicle(&mut self, what: &What) -> Option<Past> {
-        let now = SystemClock.wall();
-        match what {
-            What::Acquired { epoch, .. } | What::Resumed { epoch, .. } => {
-                let who = self.core.who();
-                let past = Past {
-                    epoch: *epoch,
-                    id: who.id.clone(),
-                    incarnation: Some(who.incarnation),
-                    since: now,
-                    until: None,
-                    ended: None,
-                };
-                self.past = Some(past.clone());
-                Some(past)
-            }
-            What::Released { .. } => self.ended(now, "released"),
-            What::Lost { reason, .. } | What::Suspended { reason, .. } => self.ended(now, reason.as_str()),
-            _ => None,
-        }
-    }
-
-    fn ended(&mut self, now: bellwether_core::Wall, how: &str) -> Option<Past> {
-        self.past.take().map(|past| Past { until: Some(now), ended: Some(how.to_owned()), ..past })
-    }
-
     /// Answers those whose wait is over.
     fn settle(&mut self) {
         if self.core.state() != StateName::Acquiring {
@@ -350,6 +331,23 @@ impl Entry {
             snapshot.failure = self.core.failure().cloned();
             snapshot.stopping |= self.core.state() == StateName::Stopped;
         });
+    }
+
+    pub(super) fn remembered(&mut self) {
+        self.chronicle.written();
+    }
+
+    /// Stopped, and nothing more can come.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.core.is_quiet() && self.chronicle.is_written()
+    }
+
+    /// The driver is going away, with its runtime or by a mistake of ours.
+    pub(super) fn orphaned(&mut self) {
+        if let Some(leadership) = self.leadership.take() {
+            leadership.end(Over::Lost(Reason::Connection));
+        }
+        self.shared.orphaned();
     }
 
     /// Nothing more can come: everybody who waits is answered.

@@ -5,10 +5,12 @@
 //! call is ever dropped: a late answer is delivered however late. User code never runs here.
 
 mod calls;
+mod chronicle;
 mod entry;
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,7 +19,7 @@ use bellwether_core::{Boot, CandidateId, Core, ElectionName, Epoch, Input};
 use bellwether_deadman::{BootTimer, boot_now};
 use calls::Calls;
 use entry::Entry;
-use futures_util::StreamExt;
+use futures_util::{FutureExt, StreamExt};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::Error;
@@ -43,6 +45,9 @@ pub(crate) struct Entrant {
     pub(crate) shared: Arc<Shared>,
     pub(crate) hooks: Option<mpsc::UnboundedSender<Job>>,
     pub(crate) started: Reply<()>,
+    /// The driver's own ear, open for as long as this candidate takes part: work and hooks report to it also when
+    /// every handle is gone.
+    pub(crate) driver: mpsc::UnboundedSender<Command>,
 }
 
 /// What handles and hooks say to the driver. Each comes from a caller that waits for the answer, or from one of the
@@ -75,7 +80,6 @@ pub(crate) fn spawn(backend: Arc<dyn Backend>) -> io::Result<mpsc::UnboundedSend
         calls: Calls::new(Arc::clone(&backend)),
         backend,
         commands,
-        itself: sender.downgrade(),
         entries: HashMap::new(),
         names: HashMap::new(),
         timers: BTreeSet::new(),
@@ -87,7 +91,6 @@ pub(crate) fn spawn(backend: Arc<dyn Backend>) -> io::Result<mpsc::UnboundedSend
 struct Driver {
     backend: Arc<dyn Backend>,
     commands: mpsc::UnboundedReceiver<Command>,
-    itself: mpsc::WeakUnboundedSender<Command>,
     notices: Notices,
     calls: Calls,
     entries: HashMap<Key, Entry>,
@@ -99,7 +102,7 @@ impl Driver {
     async fn run(mut self, mut timer: BootTimer) {
         let mut open = true;
         let mut hearing = true;
-        while open || !self.entries.is_empty() {
+        while open || !self.entries.is_empty() || !self.calls.is_empty() {
             let next = self.timers.first().map_or(Boot::FOREVER, |(at, _)| *at);
             tokio::select! {
                 command = self.commands.recv(), if open => match command {
@@ -107,9 +110,14 @@ impl Driver {
                     None => open = false,
                 },
                 Some(answer) = self.calls.next() => self.answered(answer),
-                notice = self.notices.next(), if hearing => match notice {
-                    Some(notice) => self.notice(notice),
-                    None => hearing = false,
+                notice = AssertUnwindSafe(self.notices.next()).catch_unwind(), if hearing => match notice {
+                    Ok(Some(notice)) => self.notice(notice),
+                    Ok(None) => hearing = false,
+                    Err(_) => {
+                        // Timers are the net below news; a stream that panicked must not be polled again.
+                        tracing::error!("the backend's news panicked; please report it");
+                        hearing = false;
+                    }
                 },
                 () = timer.until(next) => self.tick(),
             }
@@ -140,7 +148,11 @@ impl Driver {
                 }
             }
             Command::Panicked(key, epoch) => self.poke(key, |entry| entry.panicked(epoch)),
-            Command::Hurry(key) => self.poke(key, Entry::hurry),
+            Command::Hurry(key) => {
+                if let Some(entry) = self.entries.get_mut(&key) {
+                    entry.hurry();
+                }
+            }
             Command::Abandon(key, shared) => match self.entries.get_mut(&key) {
                 Some(entry) => {
                     let input = entry.abandon();
@@ -153,9 +165,9 @@ impl Driver {
 
     fn enter(&mut self, key: Key, entrant: Entrant) {
         let on = entrant.shared.election.clone();
-        self.backend.follow(&on, true);
+        self.guarded(|backend| backend.follow(&on, true));
         self.names.entry(on).or_default().push(key);
-        self.entries.insert(key, Entry::new(key, entrant, self.itself.clone()));
+        self.entries.insert(key, Entry::new(key, entrant));
         self.feed(key, Input::Start);
     }
 
@@ -183,8 +195,14 @@ impl Driver {
     }
 
     fn answered(&mut self, answer: calls::Answer) {
-        if let Some(input) = answer.input {
-            self.feed(answer.key, input);
+        match answer.input {
+            Some(input) => self.feed(answer.key, input),
+            None => {
+                if let Some(entry) = self.entries.get_mut(&answer.key) {
+                    entry.remembered();
+                }
+                self.remove_if_quiet(answer.key);
+            }
         }
     }
 
@@ -226,12 +244,13 @@ impl Driver {
             // It was taken out when it fired, and the machine asks for the same instant again.
             self.timers.insert((at, key));
         }
-        if entry.core.is_quiet() {
-            self.remove(key);
-        }
+        self.remove_if_quiet(key);
     }
 
-    fn remove(&mut self, key: Key) {
+    fn remove_if_quiet(&mut self, key: Key) {
+        if !self.entries.get(&key).is_some_and(Entry::is_quiet) {
+            return;
+        }
         let Some(mut entry) = self.entries.remove(&key) else { return };
         if let Some(at) = entry.timer {
             self.timers.remove(&(at, key));
@@ -243,8 +262,34 @@ impl Driver {
                 self.names.remove(&on);
             }
         }
-        self.backend.retire(&on, entry.core.who());
-        self.backend.follow(&on, false);
+        self.guarded(|backend| {
+            backend.retire(&on, entry.core.who());
+            backend.follow(&on, false);
+        });
         entry.left();
+    }
+
+    /// A backend that panics must not take the driver, and with it every other election, along.
+    fn guarded(&self, call: impl FnOnce(&dyn Backend)) {
+        if catch_unwind(AssertUnwindSafe(|| call(&*self.backend))).is_err() {
+            tracing::error!("the backend panicked; please report it");
+        }
+    }
+}
+
+/// Without a driver nobody renews: whoever still believes, waits or listens is told at once.
+impl Drop for Driver {
+    fn drop(&mut self) {
+        for entry in self.entries.values_mut() {
+            entry.orphaned();
+        }
+        self.commands.close();
+        while let Ok(command) = self.commands.try_recv() {
+            match command {
+                Command::Enter(_, entrant) => entrant.shared.orphaned(),
+                Command::Abandon(_, shared) => shared.close(),
+                _ => {}
+            }
+        }
     }
 }

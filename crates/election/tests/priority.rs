@@ -1,0 +1,64 @@
+//! A higher priority asks; the lower one stops first.
+
+mod common;
+
+use bellwether_backend::{Fut, MemoryStore};
+use bellwether_election::{HookError, Hooks, Leadership, Over, Reason};
+use common::*;
+
+struct Ending(Log);
+
+impl Hooks for Ending {
+    fn on_lose_leadership(&self, _: Leadership) -> Fut<'_, Result<(), HookError>> {
+        Box::pin(async {
+            tokio::time::sleep(ms(30)).await;
+            self.0.put("low stopped");
+            Ok(())
+        })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_lower_steps_down_before_the_higher_leads() {
+    let store = MemoryStore::default();
+    let (puppet, builder) = puppet(&store, "low");
+    let low = builder.priority(1, false).hooks(Ending(puppet.log.clone())).start().await.unwrap();
+    let leadership = soon(low.wait_for_leadership()).await.unwrap();
+    let log = puppet.log.clone();
+    let high = candidate(&store, "high")
+        .priority(2, true)
+        .on_acquired(move |_| log.put("high leads"))
+        .start()
+        .await
+        .unwrap();
+    let both = async {
+        loop {
+            let (high, low) = (high.is_leader(), low.is_leader());
+            assert!(!(high && low), "two leaders");
+            if high {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    soon(both).await;
+    assert_eq!(soon(leadership.lost()).await, Over::Lost(Reason::Preempted));
+    puppet.log.until("high leads", 1).await;
+    assert!(puppet.log.place("low stopped") < puppet.log.place("called release"));
+    assert!(puppet.log.place("called release") < puppet.log.place("high leads"));
+    // The lower one follows, and leads again when there is room.
+    assert_eq!(low.leader().unwrap().as_str(), "high");
+    soon(high.stop()).await.unwrap();
+    soon(low.wait_for_leadership()).await.unwrap();
+}
+
+#[tokio::test]
+async fn without_preempting_or_with_equal_priority_nobody_is_asked() {
+    let store = MemoryStore::default();
+    let low = candidate(&store, "low").priority(1, false).start().await.unwrap();
+    let leadership = soon(low.wait_for_leadership()).await.unwrap();
+    let polite = candidate(&store, "polite").priority(9, false).start().await.unwrap();
+    let equal = candidate(&store, "equal").priority(1, true).start().await.unwrap();
+    assert!(polite.wait_for_leadership_within(ms(100)).await.is_err());
+    assert!(leadership.is_valid() && !equal.is_leader());
+}
