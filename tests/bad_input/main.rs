@@ -78,7 +78,7 @@ fn a_file_where_a_directory_should_be_is_left_alone() {
     let directory = temporary();
     let place = directory.path().join("job");
     std::fs::write(&place, "my notes").expect("a file");
-    refused(&on(directory.path(), &["acquire", "job"]), 78, "is a file");
+    refused(&on(directory.path(), &["acquire", "job"]), 78, "a file is in the place of a directory");
     assert_eq!(std::fs::read_to_string(&place).expect("still there"), "my notes");
     let root = directory.path().join("job");
     refused(&on(&root, &["acquire", "other"]), 78, "");
@@ -172,7 +172,15 @@ fn looking_changes_no_byte() {
     let directory = temporary();
     let mut leader = Candidate::on_file(directory.path(), "job", "a", &["--ttl", "30s"]);
     leader.expect("acquired");
-    let before = fingerprint(directory.path());
+    // The leader writes its place in the history after it has begun to lead.
+    let before = loop {
+        let all = fingerprint(directory.path());
+        let names = || all.iter().map(|(name, _)| name);
+        if names().any(|name| name.contains("history")) && !names().any(|name| name.contains("/.tmp-")) {
+            break all;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
     for _ in 0..20 {
         assert!(on(directory.path(), &["status", "job"]).status.success());
         assert!(on(directory.path(), &["status"]).status.success());

@@ -53,6 +53,7 @@ fn the_death_of_a_replaced_leader_deposes_nobody() {
     first.kill();
     assert!(leader.wait("lost", Duration::from_secs(3)).is_none(), "deposed: {:?}", leader.said);
     third.drain();
-    let found = overlaps([&first, &leader, &third]);
+    // The zombie was killed before it could say until when it believed, so it is not judged here.
+    let found = overlaps([&leader, &third]);
     assert!(found.is_empty(), "{found:?}");
 }

@@ -78,8 +78,14 @@ async fn every_event_has_the_fields_that_scripts_rely_on() {
         (What::Resumed { epoch, deadline }, r#""deadline_boot_ns":99"#),
         (What::Danger { epoch, deadline }, r#""deadline_boot_ns":99"#),
         (What::Released { epoch, confirmed: true }, r#""confirmed":true"#),
-        (What::Lost { epoch, reason: Reason::Conflict, deadline }, r#""reason":"conflict","deadline_boot_ns":99"#),
-        (What::Suspended { epoch, reason: Reason::Connection, deadline }, r#""reason":"connection","deadline_boot_ns":99"#),
+        (
+            What::Lost { epoch, reason: Reason::Conflict, deadline },
+            r#""reason":"conflict","deadline_boot_ns":99"#,
+        ),
+        (
+            What::Suspended { epoch, reason: Reason::Connection, deadline },
+            r#""reason":"connection","deadline_boot_ns":99"#,
+        ),
         (What::AcquireFailed { holder: Some(id()) }, r#""holder":"b""#),
         (What::AcquireFailed { holder: None }, r#""holder":null"#),
         (What::LeaderChanged { leader: Some(id()) }, r#""leader":"b""#),

@@ -9,6 +9,11 @@ use common::*;
 struct Ending(Log);
 
 impl Hooks for Ending {
+    fn on_become_leader(&self, _: Leadership) -> Fut<'_, Result<(), HookError>> {
+        self.0.put("low began");
+        Box::pin(async { Ok(()) })
+    }
+
     fn on_lose_leadership(&self, _: Leadership) -> Fut<'_, Result<(), HookError>> {
         Box::pin(async {
             tokio::time::sleep(ms(30)).await;
@@ -24,6 +29,8 @@ async fn the_lower_steps_down_before_the_higher_leads() {
     let (puppet, builder) = puppet(&store, "low");
     let low = builder.priority(1, false).hooks(Ending(puppet.log.clone())).start().await.unwrap();
     let leadership = soon(low.wait_for_leadership()).await.unwrap();
+    // Before it has begun there is nothing to stop.
+    puppet.log.until("low began", 1).await;
     let log = puppet.log.clone();
     let high = candidate(&store, "high")
         .priority(2, true)
