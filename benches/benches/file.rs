@@ -17,7 +17,7 @@ impl Trio {
     fn join(&mut self) {
         let id = format!("c{}", self.running.len() + self.gone.len());
         let mut candidate = Candidate::on_file(self.directory.path(), "job", &id, &["--ttl", "15s"]);
-        candidate.expect("leader_changed");
+        candidate.joined();
         self.running.push(candidate);
     }
 

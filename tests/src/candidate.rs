@@ -92,6 +92,11 @@ impl Candidate {
         }
     }
 
+    /// Waits until it knows a leader, itself or another: from then on it takes part.
+    pub fn joined(&mut self) {
+        while self.expect("leader_changed").text("leader").is_none() {}
+    }
+
     /// Waits for the next line with this event for so long.
     pub fn wait(&mut self, event: &str, limit: Duration) -> Option<Line> {
         let deadline = boot_now() + limit;

@@ -35,8 +35,7 @@ impl Trio {
         let id = format!("c{}", self.started);
         self.started += 1;
         let mut candidate = Candidate::on_file(self.path(), "job", &id, &["--ttl", TTL]);
-        // It takes part once it has been granted or denied something.
-        candidate.expect("leader_changed");
+        candidate.joined();
         self.running.push(candidate);
     }
 
