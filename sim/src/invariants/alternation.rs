@@ -79,6 +79,11 @@ impl Alternation {
             What::Lost { epoch, .. } | What::Released { epoch, .. } => {
                 self.announced.take().or_else(|| self.suspended.take()) == Some(*epoch)
             }
+            // Who stops while suspended hears no `lost`, by seed 004's table: `stopped` ends the suspension.
+            What::Stopped => {
+                self.suspended = None;
+                self.announced.is_none()
+            }
             _ => true,
         };
         if fine { Ok(()) } else { Err(Finding::new(NAME, format!("out of turn: {what:?}"))) }
@@ -112,9 +117,10 @@ mod tests {
     #[test]
     fn events_out_of_turn_are_found() {
         let deadline = Boot::from_nanos(1);
-        let acquired = What::Acquired { epoch: epoch(1), deadline };
-        let lost = What::Lost { epoch: epoch(1), reason: Reason::Deadline };
-        let suspended = What::Suspended { epoch: epoch(1), reason: Reason::Deadline };
+        let (epoch, reason) = (epoch(1), Reason::Deadline);
+        let acquired = What::Acquired { epoch, deadline };
+        let lost = What::Lost { epoch, reason, deadline };
+        let suspended = What::Suspended { epoch, reason, deadline };
         let mut one = Alternation::default();
         one.told(&acquired).unwrap();
         one.told(&suspended).unwrap();
@@ -122,5 +128,9 @@ mod tests {
         assert!(one.told(&lost).is_err());
         one.told(&acquired).unwrap();
         assert!(one.told(&acquired).is_err());
+        assert!(one.told(&What::Stopped).is_err(), "still leading");
+        one.told(&suspended).unwrap_err();
+        one.told(&What::Stopped).unwrap();
+        one.told(&acquired).unwrap();
     }
 }
