@@ -156,3 +156,24 @@ async fn a_release_that_succeeds_at_the_second_try_still_leaves_its_cooldown() {
     let Outcome::Denied(seen) = other.claim(&on(), &again).await else { panic!("no cooldown was left") };
     assert!(seen.cooldown.is_some());
 }
+
+/// Found by the simulator: the hung claim took the record in its own name for a leftover, replaced it under a new
+/// epoch, and the core gave that back: the record was free while the candidate led.
+#[tokio::test]
+async fn a_claim_that_hung_while_a_later_one_won_leaves_that_ones_record_alone() {
+    let store = MemoryStore::default();
+    let (register, faults) = faulty(&store);
+    let lease = Arc::new(Lease::new(register, Arc::new(SystemClock)));
+    let gate = Gate::new();
+    faults.next(Op::Read, Fault::HoldsAnswer(gate.clone()));
+    let hung = tokio::spawn({
+        let (lease, bid) = (Arc::clone(&lease), bid("a", 1));
+        async move { lease.claim(&on(), &bid).await }
+    });
+    gate.reached().await;
+    let Outcome::Held(grant) = lease.claim(&on(), &bid("a", 1)).await else { panic!("not held") };
+    gate.open();
+    let Outcome::Denied(seen) = hung.await.unwrap() else { panic!("not denied") };
+    assert_eq!(seen.epoch, Some(grant.epoch));
+    assert!(matches!(lease.renew(SystemClock.boot(), &[(on(), grant)]).await[..], [Outcome::Held(_)]));
+}

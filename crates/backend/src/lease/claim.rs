@@ -16,6 +16,9 @@ impl<R: Register> Shared<R> {
         if let Err(error) = self.look(on).await {
             return failed(error);
         }
+        if self.is_overtaken(on, bid) {
+            return Outcome::Denied(self.seen(on));
+        }
         let dead = self.is_dead(on);
         let now = self.clock.boot();
         let (verdict, replaced) = {
@@ -53,6 +56,7 @@ impl<R: Register> Shared<R> {
         match self.register.write(on, at.as_ref(), &record).await {
             Write::Done(version) => {
                 self.wrote(on, bid.who.incarnation, record, version);
+                self.memory().won.insert((on.clone(), bid.who.incarnation), bid.sent);
                 Outcome::Held(Grant {
                     epoch,
                     incarnation: bid.who.incarnation,
@@ -68,6 +72,12 @@ impl<R: Register> Shared<R> {
             Write::Unknown(error) => Outcome::Unknown(error),
             Write::Refused(error) => Outcome::Refused(error),
         }
+    }
+
+    /// Whether a claim of the same candidate that left later has been granted. This one hung meanwhile, and the
+    /// record in its own name is not a leftover to be replaced but what the candidate leads on.
+    fn is_overtaken(&self, on: &ElectionName, bid: &Bid) -> bool {
+        self.memory().won.get(&(on.clone(), bid.who.incarnation)).is_some_and(|sent| *sent > bid.sent)
     }
 
     /// Above everything that the record, the bidder and the store know of.
