@@ -7,7 +7,7 @@ use crate::{Note, Record, Register, Verdict, Write};
 
 impl<R: Register> Shared<R> {
     pub(super) async fn claim(&self, on: &ElectionName, bid: &Bid) -> Outcome<Grant> {
-        self.memory().own_ttl = Some(bid.ttl);
+        self.begin(on, bid);
         match self.cooldown(on, bid).await {
             Ok(None) => {}
             Ok(Some(seen)) => return Outcome::Denied(seen),
@@ -56,7 +56,6 @@ impl<R: Register> Shared<R> {
         match self.register.write(on, at.as_ref(), &record).await {
             Write::Done(version) => {
                 self.wrote(on, bid.who.incarnation, record, version);
-                self.memory().won.insert((on.clone(), bid.who.incarnation), bid.sent);
                 Outcome::Held(Grant {
                     epoch,
                     incarnation: bid.who.incarnation,
@@ -74,10 +73,17 @@ impl<R: Register> Shared<R> {
         }
     }
 
-    /// Whether a claim of the same candidate that left later has been granted. This one hung meanwhile, and the
-    /// record in its own name is not a leftover to be replaced but what the candidate leads on.
+    fn begin(&self, on: &ElectionName, bid: &Bid) {
+        let mut memory = self.memory();
+        memory.own_ttl = Some(bid.ttl);
+        let latest = memory.latest.entry((on.clone(), bid.who.incarnation)).or_insert(bid.sent);
+        *latest = bid.sent.max(*latest);
+    }
+
+    /// Whether the same candidate has claimed again since. This claim hung meanwhile, nobody waits for it any more,
+    /// and a record in its own name need not be a leftover: the candidate may be about to lead on it.
     fn is_overtaken(&self, on: &ElectionName, bid: &Bid) -> bool {
-        self.memory().won.get(&(on.clone(), bid.who.incarnation)).is_some_and(|sent| *sent > bid.sent)
+        self.memory().latest.get(&(on.clone(), bid.who.incarnation)).is_some_and(|sent| *sent > bid.sent)
     }
 
     /// Above everything that the record, the bidder and the store know of.

@@ -49,8 +49,8 @@ struct Memory<V> {
     observations: Observations<V>,
     /// What candidates of this process hold, as it was last written.
     held: HashMap<(ElectionName, Incarnation), Held<V>>,
-    /// When the last claim that was granted had left, by candidate: one that left before it is void.
-    won: HashMap<(ElectionName, Incarnation), Boot>,
+    /// When the latest claim of each candidate left: those that left before it are void.
+    latest: HashMap<(ElectionName, Incarnation), Boot>,
     /// Whose cooldown has been looked up: only a candidate's first claim can meet one that it did not cause.
     cooldown_checked: HashSet<(ElectionName, Incarnation)>,
     /// How many candidates here follow each election, and the ttl they go by.
@@ -88,7 +88,7 @@ impl<R: Register> Lease<R> {
         let memory = Memory {
             observations,
             held: HashMap::new(),
-            won: HashMap::new(),
+            latest: HashMap::new(),
             cooldown_checked: HashSet::new(),
             followers: HashMap::new(),
             own_ttl: None,
@@ -214,7 +214,7 @@ impl<R: Register> Backend for Lease<R> {
         let key = (on.clone(), who.incarnation);
         let mut memory = self.shared.memory();
         memory.held.remove(&key);
-        memory.won.remove(&key);
+        memory.latest.remove(&key);
         memory.cooldown_checked.remove(&key);
         drop(memory);
         self.shared.register.retire(on, who);
