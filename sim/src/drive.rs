@@ -55,7 +55,9 @@ impl World {
                 let settle = process.core.settings().options().settle;
                 // What was granted over the head of a present leadership is given back when its work has ended.
                 let until = match me.work {
-                    Some(work) if work.epoch < grant.epoch => work.until + std::time::Duration::from_secs(1),
+                    Some(work) if work.epoch < grant.epoch => {
+                        work.until.max(boot) + std::time::Duration::from_secs(1)
+                    }
                     _ if grant.after_crash => boot + settle + settle / 10,
                     _ => boot,
                 };
