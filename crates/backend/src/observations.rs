@@ -26,6 +26,8 @@ pub enum Source {
     Load,
     /// Told by a watch, which may repeat old news: an older version is dropped.
     Watch,
+    /// Read, but something was learnt since the read began, so that it may be older than that: as good as told.
+    Overtaken,
 }
 
 /// What was seen of each election, and since when.
@@ -44,6 +46,8 @@ struct Sight<V> {
     since: Boot,
     /// A sign of life came while we watched.
     alive: bool,
+    /// Counts what was learnt.
+    learnt: u64,
 }
 
 /// A leadership that the store has forgotten and its leader may not have.
@@ -55,6 +59,9 @@ struct Sight<V> {
 struct Ghost {
     record: Record,
     since: Boot,
+    /// That it is gone was read and not only told. "Nothing" has no version, so old news of it looks like new, and
+    /// the record may have been there, and been renewed, after that: the wait begins with the first read.
+    certain: bool,
 }
 
 /// Leaderships of one election that the store may forget within one ttl before the first is no longer minded.
@@ -63,7 +70,7 @@ const GHOSTS_MAX: usize = 8;
 impl Ghost {
     /// Each is minded by itself: one that is the bidder's own keeps only others away, and must not stand for one
     /// that keeps the bidder away.
-    fn rises(ghosts: &mut Vec<Ghost>, record: Record, now: Boot, planted: Planted) {
+    fn rises(ghosts: &mut Vec<Ghost>, record: Record, now: Boot, certain: bool, planted: Planted) {
         if !record.is_held() || planted.has(Bug::VanishedIsFree) {
             return;
         }
@@ -71,7 +78,7 @@ impl Ghost {
         if ghosts.len() == GHOSTS_MAX {
             ghosts.remove(0);
         }
-        ghosts.push(Ghost { record, since: now });
+        ghosts.push(Ghost { record, since: now, certain });
     }
 
     /// Whether this is the same leadership come back, or let go: then it speaks for itself again.
@@ -110,14 +117,19 @@ impl<V: Clone + Ord> Observations<V> {
     /// Takes in what was found; `now` was read after the answer came. False if it was old news.
     pub fn saw(&mut self, now: Boot, on: &ElectionName, found: Option<(Record, V)>, source: Source) -> bool {
         let Some(sight) = self.sights.get_mut(on) else {
-            self.sights.insert(on.clone(), Sight { found, ghosts: Vec::new(), since: now, alive: false });
+            self.sights
+                .insert(on.clone(), Sight { found, ghosts: Vec::new(), since: now, alive: false, learnt: 1 });
             return true;
         };
+        sight.learnt += 1;
         let Some((record, version)) = found else {
             let vanished = sight.found.take();
             let news = vanished.is_some();
             if let Some((record, _)) = vanished {
-                Ghost::rises(&mut sight.ghosts, record, now, self.planted);
+                Ghost::rises(&mut sight.ghosts, record, now, source == Source::Load, self.planted);
+            }
+            for ghost in sight.ghosts.iter_mut().filter(|ghost| !ghost.certain && source == Source::Load) {
+                (ghost.since, ghost.certain) = (now, true);
             }
             sight.alive = false;
             return news;
@@ -130,7 +142,7 @@ impl<V: Clone + Ord> Observations<V> {
                 sight.found = Some((record, version));
                 return false;
             }
-            Some((_, before)) if version < *before && source == Source::Watch => return false,
+            Some((_, before)) if version < *before && source != Source::Load => return false,
             Some((old, before)) => {
                 // The same version with another content is a store that went back and counted up again.
                 let back = version <= *before;
@@ -144,7 +156,7 @@ impl<V: Clone + Ord> Observations<V> {
         }
         sight.alive = !rolled_back && if renewed { before.is_some() } else { sight.alive };
         if let Some((old, _)) = before.filter(|_| rolled_back) {
-            Ghost::rises(&mut sight.ghosts, old, now, self.planted);
+            Ghost::rises(&mut sight.ghosts, old, now, true, self.planted);
         }
         if renewed || rolled_back {
             sight.since = now;
@@ -152,6 +164,12 @@ impl<V: Clone + Ord> Observations<V> {
         let found = sight.found.as_ref();
         sight.ghosts.retain(|ghost| !found.is_some_and(|(record, _)| ghost.is_settled_by(record)));
         true
+    }
+
+    /// Changes whenever something is learnt: compared before and after a read, it tells whether to call that
+    /// [`Source::Load`] or [`Source::Overtaken`].
+    pub fn learnt(&self, on: &ElectionName) -> u64 {
+        self.sights.get(on).map_or(0, |sight| sight.learnt)
     }
 
     /// The connection was away, or the store may be in another life: every wait starts anew.

@@ -119,10 +119,13 @@ impl<R: Register> Shared<R> {
     /// Reads the record and takes it in.
     async fn look(&self, on: &ElectionName) -> Result<(), Error> {
         let before = self.clock.boot();
+        let learnt = self.memory().observations.learnt(on);
         let found = self.register.load(on).await?;
         let after = self.clock.boot();
         let now = if self.planted.has(bellwether_core::Bug::SeenBeforeRead) { before } else { after };
-        self.memory().observations.saw(now, on, found, Source::Load);
+        let mut memory = self.memory();
+        let current = memory.observations.learnt(on) == learnt;
+        memory.observations.saw(now, on, found, if current { Source::Load } else { Source::Overtaken });
         Ok(())
     }
 

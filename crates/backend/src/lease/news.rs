@@ -93,17 +93,21 @@ impl<R: Register> News<R> {
                 shared.memory().observations.restart(now);
                 Some(Notice { election: None, signal: Signal::Restored })
             }
-            Change::Now(on, found) => {
-                let now = shared.clock.boot();
-                let news = shared.is_followed(&on)
-                    && shared.memory().observations.saw(now, &on, found, Source::Watch);
-                news.then(|| shared.changed(on))
-            }
             Change::Look(on) => {
                 if shared.is_followed(&on) {
                     self.wanted.insert(on);
                 }
                 None
+            }
+            Change::Now(on, found) => {
+                if found.is_none() && shared.is_followed(&on) {
+                    // Nothing has no version, and old news of it looks like new: a read makes it certain.
+                    self.wanted.insert(on.clone());
+                }
+                let now = shared.clock.boot();
+                let news = shared.is_followed(&on)
+                    && shared.memory().observations.saw(now, &on, found, Source::Watch);
+                news.then(|| shared.changed(on))
             }
         }
     }

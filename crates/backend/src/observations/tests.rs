@@ -165,6 +165,26 @@ fn seen_and_vanished_counts_for_a_whole_ttl_from_when_it_was_noticed() {
 }
 
 #[test]
+fn a_read_that_was_overtaken_cannot_make_a_record_go_back_and_its_absence_is_not_certain() {
+    // The read began before the record was written, and its answer came after the record had been told of.
+    let mut b = Follower::new();
+    b.load(99, None);
+    let before = b.0.learnt(&on());
+    b.told(100, Some((record("a", 1, 7, 1), 5)));
+    assert_ne!(b.0.learnt(&on()), before);
+    assert!(!b.0.saw(at(101), &on(), Some((record("a", 1, 6, 1), 4)), Source::Overtaken));
+    assert_eq!(b.0.last(&on()).unwrap().1, 5);
+    assert!(b.0.saw(at(101), &on(), None, Source::Overtaken));
+    assert_eq!(b.verdict(102), Verdict::Wait(at(111)));
+    // It was there all the time, and was renewed, until now: the wait begins with the first certain absence.
+    b.load(108, None);
+    assert_eq!(b.verdict(112), Verdict::Wait(at(118)));
+    b.load(113, None);
+    assert_eq!(b.verdict(113), Verdict::Wait(at(118)), "and not with every one after it");
+    assert!(b.0.saw(at(113), &on(), Some((record("c", 3, 8, 1), 9)), Source::Overtaken), "newer is news");
+}
+
+#[test]
 fn released_and_vanished_is_free_at_once() {
     let mut b = Follower::seeing(100, released(1, 2), 2);
     b.load(101, None);
