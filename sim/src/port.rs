@@ -169,17 +169,25 @@ pub struct Port {
     pub known: BTreeSet<Epoch>,
     /// The version that was read last, and the epoch in it if it was held.
     latest: Option<(u64, Option<Epoch>)>,
+    /// Counts what was read and told.
+    learnt: u64,
 }
 
 impl Port {
-    fn saw(&mut self, found: Option<(&Record, u64)>, by_news: bool) {
+    /// `certain` is a read that nothing overtook; news and other reads may be old.
+    fn saw(&mut self, found: Option<(&Record, u64)>, certain: bool) {
+        self.learnt += 1;
         let Some((record, version)) = found else {
-            self.latest = None;
+            // Absence that is not certain has no place in the order of things: who only heard of it does not know.
+            match self.latest.take() {
+                Some((_, Some(epoch))) if !certain => drop(self.known.remove(&epoch)),
+                _ => {}
+            }
             return;
         };
         let held = record.epoch.filter(|_| record.holder.is_some());
         match self.latest {
-            Some((before, _)) if by_news && version < before => return,
+            Some((before, _)) if !certain && version < before => return,
             Some((before, Some(epoch))) if version > before && held != Some(epoch) => {
                 self.known.remove(&epoch);
             }
@@ -202,6 +210,7 @@ pub fn new_port() -> SharedPort {
         followed: false,
         known: BTreeSet::new(),
         latest: None,
+        learnt: 0,
     }))
 }
 
@@ -275,10 +284,13 @@ impl Register for SimRegister {
 
     fn load<'a>(&'a self, _: &'a ElectionName) -> Fut<'a, Result<Found<u64>, Error>> {
         Box::pin(async move {
+            let learnt = lock(&self.port).learnt;
             let Answer::Loaded(result) = self.call(Ask::Load).await else { return Err(confused()) };
             if let Ok(found) = &result {
                 let found = found.as_ref().map(|(record, version)| (record, *version));
-                lock(&self.port).saw(found, false);
+                let mut port = lock(&self.port);
+                let certain = port.learnt == learnt;
+                port.saw(found, certain);
             }
             result
         })
@@ -289,7 +301,7 @@ impl Register for SimRegister {
         Box::pin(async move {
             let Answer::Written(write) = self.call(ask).await else { return Write::Refused(confused()) };
             if let Write::Done(version) = &write {
-                lock(&self.port).saw(Some((new, *version)), true);
+                lock(&self.port).saw(Some((new, *version)), false);
             }
             write
         })
@@ -309,7 +321,7 @@ impl Register for SimRegister {
             let mut port = lock(&port);
             let Some(change) = port.inbox.pop_front() else { return Poll::Pending };
             if let Change::Now(_, found) = &change {
-                port.saw(found.as_ref().map(|(record, version)| (record, *version)), true);
+                port.saw(found.as_ref().map(|(record, version)| (record, *version)), false);
             }
             Poll::Ready(Some(change))
         }))
