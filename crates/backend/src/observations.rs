@@ -46,7 +46,7 @@ struct Sight<V> {
     since: Boot,
     /// A sign of life came while we watched.
     alive: bool,
-    /// Counts what was learnt.
+    /// Counts what was learnt: what was known already, and old news, is not.
     learnt: u64,
 }
 
@@ -121,10 +121,10 @@ impl<V: Clone + Ord> Observations<V> {
                 .insert(on.clone(), Sight { found, ghosts: Vec::new(), since: now, alive: false, learnt: 1 });
             return true;
         };
-        sight.learnt += 1;
         let Some((record, version)) = found else {
             let vanished = sight.found.take();
             let news = vanished.is_some();
+            sight.learnt += u64::from(news);
             if let Some((record, _)) = vanished {
                 Ghost::rises(&mut sight.ghosts, record, now, source == Source::Load, self.planted);
             }
@@ -150,6 +150,7 @@ impl<V: Clone + Ord> Observations<V> {
                 (!same, back)
             }
         };
+        sight.learnt += 1;
         let before = sight.found.replace((record, version));
         if rolled_back && self.planted.has(Bug::ObservationKeptOverRollback) {
             return true;

@@ -49,6 +49,9 @@ struct Memory<V> {
     observations: Observations<V>,
     /// What candidates of this process hold, as it was last written.
     held: HashMap<(ElectionName, Incarnation), Held<V>>,
+    /// The highest beat that each candidate has tried to write. A store that fell back would have the next renewal
+    /// repeat one that was seen before, and a repeated beat is no sign of life.
+    beats: HashMap<(ElectionName, Incarnation), u64>,
     /// When the latest claim of each candidate left: those that left before it are void.
     latest: HashMap<(ElectionName, Incarnation), Boot>,
     /// Whose cooldown has been looked up: only a candidate's first claim can meet one that it did not cause.
@@ -88,6 +91,7 @@ impl<R: Register> Lease<R> {
         let memory = Memory {
             observations,
             held: HashMap::new(),
+            beats: HashMap::new(),
             latest: HashMap::new(),
             cooldown_checked: HashSet::new(),
             followers: HashMap::new(),
@@ -217,6 +221,7 @@ impl<R: Register> Backend for Lease<R> {
         let key = (on.clone(), who.incarnation);
         let mut memory = self.shared.memory();
         memory.held.remove(&key);
+        memory.beats.remove(&key);
         memory.latest.remove(&key);
         memory.cooldown_checked.remove(&key);
         drop(memory);
