@@ -52,13 +52,21 @@ struct Memory<V> {
     /// The highest beat that each candidate has tried to write. A store that fell back would have the next renewal
     /// repeat one that was seen before, and a repeated beat is no sign of life.
     beats: HashMap<(ElectionName, Incarnation), u64>,
-    /// When the latest claim of each candidate left: those that left before it are void.
-    latest: HashMap<(ElectionName, Incarnation), Boot>,
+    claims: HashMap<(ElectionName, Incarnation), Claims>,
     /// Whose cooldown has been looked up: only a candidate's first claim can meet one that it did not cause.
     cooldown_checked: HashSet<(ElectionName, Incarnation)>,
     /// How many candidates here follow each election, and the ttl they go by.
     followers: HashMap<ElectionName, usize>,
     own_ttl: Option<Duration>,
+}
+
+/// When the claims of a candidate left.
+#[derive(Clone, Copy)]
+struct Claims {
+    /// It was there at the latest then, so what its id did before it started is at least as old.
+    first: Boot,
+    /// Those that left before this one are void.
+    latest: Boot,
 }
 
 #[derive(Clone)]
@@ -92,7 +100,7 @@ impl<R: Register> Lease<R> {
             observations,
             held: HashMap::new(),
             beats: HashMap::new(),
-            latest: HashMap::new(),
+            claims: HashMap::new(),
             cooldown_checked: HashSet::new(),
             followers: HashMap::new(),
             own_ttl: None,
@@ -222,7 +230,7 @@ impl<R: Register> Backend for Lease<R> {
         let mut memory = self.shared.memory();
         memory.held.remove(&key);
         memory.beats.remove(&key);
-        memory.latest.remove(&key);
+        memory.claims.remove(&key);
         memory.cooldown_checked.remove(&key);
         drop(memory);
         self.shared.register.retire(on, who);
