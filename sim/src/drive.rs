@@ -4,14 +4,16 @@
 use std::sync::Arc;
 
 use bellwether_backend::Backend;
-use bellwether_core::{Boot, Epoch, Event as Told, Input, Outcome, Output, Signal, StateName, What};
+use bellwether_core::{
+    Boot, Candidate, Core, Epoch, Event as Told, Input, Outcome, Output, Signal, StateName, What,
+};
 
 use crate::invariants::conflict;
 use crate::invariants::exclusion::{self, Reign};
 use crate::node::Work;
 use crate::port::{Purpose, lock};
 use crate::queue::Event;
-use crate::time::{MILLI, nanos};
+use crate::time::MILLI;
 use crate::world::{World, say};
 
 impl World {
@@ -255,14 +257,21 @@ impl World {
         self.step(node);
     }
 
+    /// Who was stopped takes part again as a new incarnation on the same connection, once nothing of the old one
+    /// is under way: that is what a program's `stop` and `start` do.
     pub(crate) fn start_again(&mut self, node: usize) {
-        self.nodes[node].start_planned = false;
-        if self.nodes[node].frozen {
-            self.nodes[node].start_planned = true;
-            let at = self.now + nanos(std::time::Duration::from_millis(500));
-            self.queue.push(at, Event::StartAgain(node));
+        let me = &self.nodes[node];
+        let Some(process) = &me.process else { return };
+        if me.frozen || !process.core.is_quiet() {
+            let pause = if self.heal.is_some() { MILLI } else { 100 * MILLI };
+            self.queue.push(self.now + pause, Event::StartAgain(node));
             return;
         }
+        let settings = process.core.settings().clone();
+        let who = Candidate { id: me.who.id.clone(), incarnation: self.draw_incarnation() };
+        let core = Core::new(settings, who, self.rng.next_u64()).with(self.planted);
+        self.nodes[node].begin_anew(core);
+        say!(self, "{node} is now {:?}", self.nodes[node].who);
         self.start(node);
     }
 }

@@ -84,7 +84,6 @@ impl World {
         self.nodes[node].sick = false;
         self.tell(node, Input::Health(true));
         self.step(node);
-        self.start(node);
     }
 
     /// While nobody leads, the outsider goes on asking whoever the record names, dead or alive.

@@ -246,7 +246,13 @@ impl World {
         self.step(node);
         if self.rng.one_in(2) {
             // A watch that begins anew starts with what is there, sometimes with something older first.
-            let (state, at) = (self.store.record().clone(), self.now + self.latency());
+            let (state, mut at) = (self.store.record().clone(), self.now + self.latency());
+            let ago = self.rng.below(12) as usize;
+            if let Some(older) = self.store.past(ago).filter(|_| self.heal.is_none()).cloned() {
+                self.tally.count(Fault::NewsAgain);
+                self.send_news(node, at, &older);
+                at += self.latency();
+            }
             self.send_news(node, at, &state);
         }
     }

@@ -129,6 +129,17 @@ impl Node {
         }
     }
 
+    /// Another incarnation takes the place of one that has stopped and has nothing under way.
+    pub fn begin_anew(&mut self, core: Core) {
+        self.who = core.who().clone();
+        self.timer = (Nanos::MAX, None);
+        self.start_planned = false;
+        (self.alternation, self.grants) = (Alternation::default(), Grants::default());
+        if let Some(process) = &mut self.process {
+            process.core = core;
+        }
+    }
+
     /// Alive, and not standing still.
     pub fn runs(&self) -> bool {
         self.process.is_some() && !self.frozen

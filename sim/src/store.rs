@@ -41,6 +41,11 @@ impl Store {
         &self.record
     }
 
+    /// The state so many writes ago, if that is remembered.
+    pub fn past(&self, writes: usize) -> Option<&State> {
+        self.past.iter().rev().nth(writes).map(|(_, state)| state)
+    }
+
     /// What can be known without asking.
     pub fn facts(&self) -> Arc<Facts> {
         Arc::clone(&self.facts)

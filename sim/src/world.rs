@@ -235,11 +235,8 @@ impl World {
             None => bellwether_core::Settings::default(),
         };
         let name = slot.map_or("outsider".to_owned(), |slot| format!("candidate-{slot}"));
-        let bits = u128::from(self.rng.next_u64()) << 64 | u128::from(self.rng.next_u64());
-        let who = Candidate {
-            id: CandidateId::new(name).expect("a good name"),
-            incarnation: Incarnation::from_bits(bits),
-        };
+        let incarnation = self.draw_incarnation();
+        let who = Candidate { id: CandidateId::new(name).expect("a good name"), incarnation };
         let machine = self.draw_machine();
         let port = new_port();
         let register = SimRegister::new(Arc::clone(&port), self.store.facts(), self.options.crash_proof);
@@ -247,6 +244,10 @@ impl World {
         let core = Core::new(settings, who, self.rng.next_u64()).with(self.planted);
         self.nodes.push(Node::new(slot, machine, port, core, lease));
         self.nodes.len() - 1
+    }
+
+    pub(crate) fn draw_incarnation(&mut self) -> Incarnation {
+        Incarnation::from_bits(u128::from(self.rng.next_u64()) << 64 | u128::from(self.rng.next_u64()))
     }
 
     /// A clock at one end of what is tolerated, half of the time: that is where margins are tested.
