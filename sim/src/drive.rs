@@ -23,26 +23,36 @@ impl World {
             return;
         }
         self.nodes[node].machine.show(self.now);
-        loop {
-            let mut moved = false;
-            // News first: that the connection was renewed is known before anything that came over it.
-            while let Some(signal) = self.nodes[node].poll_signal() {
-                moved = true;
-                self.tell(node, Input::Signal(signal));
-            }
-            let mut from = 0;
-            while let Some((answered, purpose)) = self.nodes[node].poll_task(&mut from) {
-                moved = true;
-                if let Some(input) = answered {
-                    self.answered(node, input, purpose);
-                }
-            }
+        // Answers and news are ready at once; which of them a driver takes first is a matter of luck.
+        let mut news_next = self.rng.one_in(2);
+        let mut idle = 0;
+        while idle < 2 && self.violation.is_none() {
+            let moved = if news_next { self.hear_news(node) } else { self.hear_answers(node) };
             self.flush(node);
-            if !moved || self.violation.is_some() {
-                break;
-            }
+            idle = if moved { 0 } else { idle + 1 };
+            news_next = !news_next;
         }
         self.settle(node);
+    }
+
+    fn hear_news(&mut self, node: usize) -> bool {
+        let mut moved = false;
+        while let Some(signal) = self.nodes[node].poll_signal() {
+            moved = true;
+            self.tell(node, Input::Signal(signal));
+        }
+        moved
+    }
+
+    fn hear_answers(&mut self, node: usize) -> bool {
+        let (mut moved, mut from) = (false, 0);
+        while let Some((answered, purpose)) = self.nodes[node].poll_task(&mut from) {
+            moved = true;
+            if let Some(input) = answered {
+                self.answered(node, input, purpose);
+            }
+        }
+        moved
     }
 
     /// An answer to a call: what it says about others is compared with what the core makes of it.
