@@ -11,7 +11,8 @@ use bellwether_core::{
 use crate::invariants::conflict;
 use crate::invariants::exclusion::{self, Reign};
 use crate::node::Work;
-use crate::port::{Purpose, lock};
+use crate::parcel::Purpose;
+use crate::port::lock;
 use crate::queue::Event;
 use crate::time::MILLI;
 use crate::world::{World, say};

@@ -21,6 +21,7 @@ pub mod invariants;
 mod network;
 pub mod node;
 pub mod options;
+pub mod parcel;
 pub mod port;
 pub mod profile;
 pub mod queue;

@@ -12,7 +12,8 @@ use crate::invariants::alternation::Alternation;
 use crate::invariants::exclusion::Reign;
 use crate::invariants::grants::Grants;
 use crate::invariants::quiet::Quiet;
-use crate::port::{Purpose, SharedPort, SimRegister, Slot, lock};
+use crate::parcel::{Purpose, Slot};
+use crate::port::{SharedPort, SimRegister, lock};
 use crate::time::Nanos;
 
 /// What a call comes to; the outsider's come to nothing.

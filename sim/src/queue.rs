@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use bellwether_backend::Change;
 use bellwether_core::Epoch;
 
-use crate::port::{Answer, Parcel, Slot};
+use crate::parcel::{Answer, Parcel, Slot};
 use crate::time::Nanos;
 
 /// Something that is going to happen.

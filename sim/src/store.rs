@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering;
 
 use bellwether_backend::{Note, Record, Write};
 
-use crate::port::{Answer, Ask, Facts};
+use crate::parcel::{Answer, Ask};
+use crate::port::Facts;
 use crate::time::Nanos;
 
 /// How many earlier states a rollback can choose from.

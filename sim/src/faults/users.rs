@@ -6,7 +6,7 @@ use bellwether_backend::Backend;
 use bellwether_core::{Ask, CandidateId, Input, Request};
 
 use super::Fault;
-use crate::port::Purpose;
+use crate::parcel::Purpose;
 use crate::queue::Event;
 use crate::world::{OUTSIDER, World, say};
 

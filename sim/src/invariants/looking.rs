@@ -1,7 +1,7 @@
 //! Looking writes nothing: neither `observe`, nor a watch, nor the look of an attempt.
 
 use super::{Finding, Verdict};
-use crate::port::{Ask, Purpose};
+use crate::parcel::{Ask, Purpose};
 
 const NAME: &str = "looking";
 

@@ -6,7 +6,7 @@
 use bellwether_backend::Record;
 
 use super::{Finding, Verdict};
-use crate::port::Purpose;
+use crate::parcel::Purpose;
 
 const NAME: &str = "stale writes";
 
