@@ -5,7 +5,9 @@
 //! anybody else's, and the argument for exclusion is short:
 //!
 //! - the leader believes from the instant before its write for ttl − margin;
-//! - a follower first sees that write after it happened, and waits for the whole ttl from then.
+//! - a follower first sees that write after it happened, and waits for the whole ttl from then;
+//! - if the record vanishes or falls back, the leader's last write was before that was noticed, and the wait is
+//!   the whole ttl from the notice.
 //!
 //! It owns what was seen of each election and since when. It assumes that `now` is read *after* the answer that
 //! showed the record. It leaves the writing to [`Lease`](crate::Lease).
@@ -24,6 +26,8 @@ pub enum Source {
     Load,
     /// Told by a watch, which may repeat old news: an older version is dropped.
     Watch,
+    /// Read, but something was learnt since the read began, so that it may be older than that: as good as told.
+    Overtaken,
 }
 
 /// What was seen of each election, and since when.
@@ -36,30 +40,45 @@ pub struct Observations<V> {
 #[derive(Debug)]
 struct Sight<V> {
     found: Option<(Record, V)>,
-    /// A record that kept others out and was not let go, but vanished or was rolled back: its leader may know
-    /// nothing of it, so it counts for the rest of its ttl, whatever stands in its place meanwhile.
-    ghost: Option<Ghost>,
+    /// Records that kept others out and were not let go, but vanished or were rolled back; oldest loss first.
+    ghosts: Vec<Ghost>,
     /// When the present sign of life, or the present absence of one, was first seen.
     since: Boot,
     /// A sign of life came while we watched.
     alive: bool,
+    /// Counts what was learnt: what was known already, and old news, is not.
+    learnt: u64,
 }
 
+/// A leadership that the store has forgotten and its leader may not have.
+///
+/// It counts as held for its whole ttl from when the loss was noticed, and not from the last sign of life that was
+/// seen here: the leader may have renewed after that, up to the moment of the loss, and nobody can see that any
+/// more. Whatever stands in its place meanwhile changes nothing, because whoever wrote that may never have seen it.
 #[derive(Debug)]
 struct Ghost {
     record: Record,
     since: Boot,
+    /// That it is gone was read and not only told. "Nothing" has no version, so old news of it looks like new, and
+    /// the record may have been there, and been renewed, after that: the wait begins with the first read.
+    certain: bool,
 }
 
+/// Leaderships of one election that the store may forget within one ttl before the first is no longer minded.
+const GHOSTS_MAX: usize = 8;
+
 impl Ghost {
-    /// Of two, the one that lasts longer: the other is over by then.
-    fn lay(ghost: &mut Option<Ghost>, record: Record, since: Boot, planted: Planted) {
-        let end = |ghost: &Ghost| ghost.since + ghost.record.ttl.unwrap_or_default();
-        let new = Ghost { record, since };
-        let keep = ghost.as_ref().is_some_and(|old| end(old) > end(&new));
-        if new.record.is_held() && !keep && !planted.has(Bug::VanishedIsFree) {
-            *ghost = Some(new);
+    /// Each is minded by itself: one that is the bidder's own keeps only others away, and must not stand for one
+    /// that keeps the bidder away.
+    fn rises(ghosts: &mut Vec<Ghost>, record: Record, now: Boot, certain: bool, planted: Planted) {
+        if !record.is_held() || planted.has(Bug::VanishedIsFree) {
+            return;
         }
+        ghosts.retain(|ghost| ghost.record.ttl.is_none_or(|ttl| now < ghost.since + ttl));
+        if ghosts.len() == GHOSTS_MAX {
+            ghosts.remove(0);
+        }
+        ghosts.push(Ghost { record, since: now, certain });
     }
 
     /// Whether this is the same leadership come back, or let go: then it speaks for itself again.
@@ -98,14 +117,19 @@ impl<V: Clone + Ord> Observations<V> {
     /// Takes in what was found; `now` was read after the answer came. False if it was old news.
     pub fn saw(&mut self, now: Boot, on: &ElectionName, found: Option<(Record, V)>, source: Source) -> bool {
         let Some(sight) = self.sights.get_mut(on) else {
-            self.sights.insert(on.clone(), Sight { found, ghost: None, since: now, alive: false });
+            self.sights
+                .insert(on.clone(), Sight { found, ghosts: Vec::new(), since: now, alive: false, learnt: 1 });
             return true;
         };
         let Some((record, version)) = found else {
             let vanished = sight.found.take();
             let news = vanished.is_some();
+            sight.learnt += u64::from(news);
             if let Some((record, _)) = vanished {
-                Ghost::lay(&mut sight.ghost, record, sight.since, self.planted);
+                Ghost::rises(&mut sight.ghosts, record, now, source == Source::Load, self.planted);
+            }
+            for ghost in sight.ghosts.iter_mut().filter(|ghost| !ghost.certain && source == Source::Load) {
+                (ghost.since, ghost.certain) = (now, true);
             }
             sight.alive = false;
             return news;
@@ -118,7 +142,7 @@ impl<V: Clone + Ord> Observations<V> {
                 sight.found = Some((record, version));
                 return false;
             }
-            Some((_, before)) if version < *before && source == Source::Watch => return false,
+            Some((_, before)) if version < *before && source != Source::Load => return false,
             Some((old, before)) => {
                 // The same version with another content is a store that went back and counted up again.
                 let back = version <= *before;
@@ -126,20 +150,27 @@ impl<V: Clone + Ord> Observations<V> {
                 (!same, back)
             }
         };
+        sight.learnt += 1;
         let before = sight.found.replace((record, version));
         if rolled_back && self.planted.has(Bug::ObservationKeptOverRollback) {
             return true;
         }
         sight.alive = !rolled_back && if renewed { before.is_some() } else { sight.alive };
         if let Some((old, _)) = before.filter(|_| rolled_back) {
-            Ghost::lay(&mut sight.ghost, old, sight.since, self.planted);
+            Ghost::rises(&mut sight.ghosts, old, now, true, self.planted);
         }
         if renewed || rolled_back {
             sight.since = now;
         }
         let found = sight.found.as_ref();
-        sight.ghost.take_if(|ghost| found.is_some_and(|(record, _)| ghost.is_settled_by(record)));
+        sight.ghosts.retain(|ghost| !found.is_some_and(|(record, _)| ghost.is_settled_by(record)));
         true
+    }
+
+    /// Changes whenever something is learnt: compared before and after a read, it tells whether to call that
+    /// [`Source::Load`] or [`Source::Overtaken`].
+    pub fn learnt(&self, on: &ElectionName) -> u64 {
+        self.sights.get(on).map_or(0, |sight| sight.learnt)
     }
 
     /// The connection was away, or the store may be in another life: every wait starts anew.
@@ -150,7 +181,7 @@ impl<V: Clone + Ord> Observations<V> {
         for sight in self.sights.values_mut() {
             sight.since = now;
             sight.alive = false;
-            if let Some(ghost) = &mut sight.ghost {
+            for ghost in &mut sight.ghosts {
                 ghost.since = now;
             }
         }
@@ -171,7 +202,7 @@ impl<V: Clone + Ord> Observations<V> {
         let Some(sight) = self.sights.get(on) else { return Epoch::ZERO };
         let of = |record: &Record| record.epoch.unwrap_or(Epoch::ZERO);
         let found = sight.found.as_ref().map_or(Epoch::ZERO, |(record, _)| of(record));
-        found.max(sight.ghost.as_ref().map_or(Epoch::ZERO, |ghost| of(&ghost.record)))
+        sight.ghosts.iter().map(|ghost| of(&ghost.record)).fold(found, Epoch::max)
     }
 
     /// What this bidder may do now. `dead` says whether the holder is proven to be dead.
@@ -193,8 +224,8 @@ impl<V: Clone + Ord> Observations<V> {
                 if now >= until { free(Some(at.clone())) } else { Verdict::Wait(until) }
             }
         };
-        let ghost = sight.ghost.as_ref().filter(|ghost| !self.is_mine(&ghost.record, bid));
-        let haunted = ghost.map(|ghost| ghost.since + self.ttl(&ghost.record, bid.ttl));
+        let others = sight.ghosts.iter().filter(|ghost| !self.is_mine(&ghost.record, bid));
+        let haunted = others.map(|ghost| ghost.since + self.ttl(&ghost.record, bid.ttl)).max();
         match (verdict, haunted.filter(|until| now < *until)) {
             (verdict, None) => verdict,
             (Verdict::Write { .. }, Some(until)) => Verdict::Wait(until),
@@ -214,9 +245,9 @@ impl<V: Clone + Ord> Observations<V> {
         let Some(sight) = self.sights.get(on) else { return Seen::nothing() };
         let end =
             |record: &Record, since: Boot| own_ttl.or(record.ttl).map(|own| since + self.ttl(record, own));
-        let haunted = sight.ghost.as_ref().and_then(|ghost| end(&ghost.record, ghost.since));
+        let haunted = sight.ghosts.iter().filter_map(|ghost| end(&ghost.record, ghost.since)).max();
         let Some((record, _)) = &sight.found else {
-            let Some(ghost) = &sight.ghost else { return Seen::nothing() };
+            let Some(ghost) = sight.ghosts.last() else { return Seen::nothing() };
             let (epoch, ttl) = (ghost.record.epoch, ghost.record.ttl);
             return Seen { epoch, ttl, free_at: haunted, ..Seen::nothing() };
         };

@@ -4,11 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_backend::faults::{Fault, Faults, FaultyRegister, Gate, Op};
-use bellwether_backend::{Backend, Lease, MemoryStore, Record, Register, Write};
+use bellwether_backend::{
+    Backend, Capabilities, Change, Changes, Found, Fut, Lease, MemoryStore, Record, Register, Write,
+};
 use bellwether_core::{
-    Bid, Candidate, CandidateId, Clock, ElectionName, Epoch, ErrorKind, Incarnation, Outcome, Parting,
+    Bid, Candidate, CandidateId, Clock, ElectionName, Epoch, Error, ErrorKind, Incarnation, Outcome, Parting,
+    Signal,
 };
 use bellwether_deadman::SystemClock;
+use futures_util::{StreamExt, stream};
 
 fn on() -> ElectionName {
     ElectionName::new("e").unwrap()
@@ -155,4 +159,96 @@ async fn a_release_that_succeeds_at_the_second_try_still_leaves_its_cooldown() {
     let other = store.connect(Arc::new(SystemClock));
     let Outcome::Denied(seen) = other.claim(&on(), &again).await else { panic!("no cooldown was left") };
     assert!(seen.cooldown.is_some());
+}
+
+/// Found by the simulator: the hung claim took the record in its own name for a leftover, replaced it under a new
+/// epoch, and the core gave that back: the record was free while the candidate led.
+#[tokio::test]
+async fn a_claim_that_hung_while_a_later_one_won_leaves_that_ones_record_alone() {
+    let store = MemoryStore::default();
+    let (register, faults) = faulty(&store);
+    let lease = Arc::new(Lease::new(register, Arc::new(SystemClock)));
+    let gate = Gate::new();
+    faults.next(Op::Read, Fault::HoldsAnswer(gate.clone()));
+    let hung = tokio::spawn({
+        let (lease, bid) = (Arc::clone(&lease), bid("a", 1));
+        async move { lease.claim(&on(), &bid).await }
+    });
+    gate.reached().await;
+    let Outcome::Held(grant) = lease.claim(&on(), &bid("a", 1)).await else { panic!("not held") };
+    gate.open();
+    let Outcome::Denied(seen) = hung.await.unwrap() else { panic!("not denied") };
+    assert_eq!(seen.epoch, Some(grant.epoch));
+    assert!(matches!(lease.renew(SystemClock.boot(), &[(on(), grant)]).await[..], [Outcome::Held(_)]));
+}
+
+/// Found by the simulator: with the reads inside the stream, the news that the connection is back queued behind one
+/// that hung, and claims were judged by what had been seen in the store's other life.
+#[tokio::test]
+async fn that_the_connection_is_back_does_not_wait_for_a_read_that_hangs() {
+    let store = MemoryStore::default();
+    let (register, faults) = faulty(&store);
+    let register = Announcing { register, changes: vec![Change::Look(on()), Change::Restored] };
+    let lease = Lease::new(register, Arc::new(SystemClock));
+    lease.follow(&on(), true);
+    let gate = Gate::new();
+    faults.next(Op::Read, Fault::HoldsAnswer(gate.clone()));
+    let mut signals = lease.signals();
+    let first = signals.next().await.unwrap();
+    assert!(matches!(first.signal, Signal::Restored), "{first:?}");
+    gate.open();
+    let second = signals.next().await.unwrap();
+    assert!(matches!(second.signal, Signal::Changed(_)), "{second:?}");
+}
+
+/// A register that announces just this.
+struct Announcing<R: Register> {
+    register: R,
+    changes: Vec<Change<R::Version>>,
+}
+
+impl<R: Register> Register for Announcing<R> {
+    type Version = R::Version;
+
+    fn name(&self) -> &'static str {
+        self.register.name()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.register.capabilities()
+    }
+
+    fn load<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Found<R::Version>, Error>> {
+        self.register.load(on)
+    }
+
+    fn write<'a>(
+        &'a self,
+        on: &'a ElectionName,
+        at: Option<&'a R::Version>,
+        new: &'a Record,
+    ) -> Fut<'a, Write<R::Version>> {
+        self.register.write(on, at, new)
+    }
+
+    fn follow(&self, on: &ElectionName, interested: bool) {
+        self.register.follow(on, interested);
+    }
+
+    fn changes(&self) -> Changes<R::Version> {
+        Box::pin(stream::iter(self.changes.clone()).chain(stream::pending()))
+    }
+
+    fn epoch<'a>(
+        &'a self,
+        on: &'a ElectionName,
+        replaced: Option<(&'a Record, &'a R::Version)>,
+        least: Epoch,
+    ) -> Fut<'a, Result<Epoch, Error>> {
+        self.register.epoch(on, replaced, least)
+    }
+
+    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>> {
+        self.register.elections()
+    }
 }

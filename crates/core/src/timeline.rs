@@ -19,8 +19,10 @@ pub struct Timeline {
     pub takeover: Duration,
     /// After a release: the next leader, on a store that announces changes, is one claim away.
     pub handover: Duration,
-    /// After the leader's death, with a store that works: until somebody leads again.
+    /// After the leader's death, with a store that works and announces changes: until somebody leads again.
     pub failover: Duration,
+    /// The same on a store that announces nothing, or whose notice was missed.
+    pub unannounced: Duration,
     /// After any combination of faults has stopped: until somebody leads again.
     pub recovery: Duration,
     /// By how much a follower's clock may run faster than the leader's.
@@ -40,11 +42,14 @@ impl Timeline {
         // A record may be seen as late as one call after it was written, and the claim that replaces it
         // takes another.
         let failover = timing.ttl() + call * 2 + options.settle;
+        // Whoever was told nothing looks when what it saw has run out. If the leader renewed just after that
+        // sight and died, the look finds a sign of life that is new here, and the wait begins once more.
+        let unannounced = failover + timing.ttl() + call;
         // An attempt that was under way when the faults stopped runs into its time-out, and its look
         // into another; then comes the longest pause that errors can have earned.
         let pause = options.strategy.longest().max(options.breaker.map_or(Duration::ZERO, |b| b.open_for));
         let away = pause.max(settings.hold_off()).max(timing.retry());
-        let recovery = failover + call * 2 + away + options.reconnect_grace.unwrap_or_default();
+        let recovery = unannounced + call * 2 + away + options.reconnect_grace.unwrap_or_default();
         Timeline {
             renew: timing.renew(),
             stop,
@@ -53,6 +58,7 @@ impl Timeline {
             takeover: timing.ttl(),
             handover: call,
             failover,
+            unannounced,
             recovery,
             clock_rate: timing.ttl().as_secs_f64() / deadline.as_secs_f64() - 1.0,
             latency: stop.saturating_sub(timing.renew()),

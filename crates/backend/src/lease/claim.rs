@@ -2,12 +2,12 @@
 
 use bellwether_core::{Bid, Bug, ElectionName, Epoch, Error, ErrorKind, Grant, Holder, Outcome, Seen, Wall};
 
-use super::{Shared, failed};
+use super::{Claims, Shared, failed};
 use crate::{Note, Record, Register, Verdict, Write};
 
 impl<R: Register> Shared<R> {
     pub(super) async fn claim(&self, on: &ElectionName, bid: &Bid) -> Outcome<Grant> {
-        self.memory().own_ttl = Some(bid.ttl);
+        self.begin(on, bid);
         match self.cooldown(on, bid).await {
             Ok(None) => {}
             Ok(Some(seen)) => return Outcome::Denied(seen),
@@ -15,6 +15,9 @@ impl<R: Register> Shared<R> {
         }
         if let Err(error) = self.look(on).await {
             return failed(error);
+        }
+        if self.is_overtaken(on, bid) {
+            return Outcome::Denied(self.seen(on));
         }
         let dead = self.is_dead(on);
         let now = self.clock.boot();
@@ -70,6 +73,21 @@ impl<R: Register> Shared<R> {
         }
     }
 
+    fn begin(&self, on: &ElectionName, bid: &Bid) {
+        let mut memory = self.memory();
+        memory.own_ttl = Some(bid.ttl);
+        let new = Claims { first: bid.sent, latest: bid.sent };
+        let claims = memory.claims.entry((on.clone(), bid.who.incarnation)).or_insert(new);
+        claims.latest = bid.sent.max(claims.latest);
+    }
+
+    /// Whether the same candidate has claimed again since. This claim hung meanwhile, nobody waits for it any more,
+    /// and a record in its own name need not be a leftover: the candidate may be about to lead on it.
+    fn is_overtaken(&self, on: &ElectionName, bid: &Bid) -> bool {
+        let memory = self.memory();
+        memory.claims.get(&(on.clone(), bid.who.incarnation)).is_some_and(|claims| claims.latest > bid.sent)
+    }
+
     /// Above everything that the record, the bidder and the store know of.
     async fn next_epoch(
         &self,
@@ -102,7 +120,9 @@ impl<R: Register> Shared<R> {
         let found = notes.read(on, &Note::Cooldown(bid.who.id.clone())).await?;
         let until = found.and_then(|(bytes, _)| parse_cooldown(&bytes));
         // Somebody's wall clock wrote it; ours reads it. Nothing but politeness hangs on it, and it is never
-        // longer than one cooldown from now, however wrong either clock is.
+        // longer than one cooldown from our first claim, which came after it, however wrong either clock is.
+        let first = self.memory().claims.get(&key).map_or(bid.sent, |claims| claims.first);
+        let longest = longest.saturating_sub(self.clock.boot().since(first));
         let left = until.map(|until| until.as_unix_nanos().saturating_sub(self.clock.wall().as_unix_nanos()));
         let left = std::time::Duration::from_nanos(left.unwrap_or(0).max(0).unsigned_abs()).min(longest);
         if left.is_zero() {

@@ -14,13 +14,20 @@ use crate::{Note, Record, Register, Reservation, Write};
 impl<R: Register> Shared<R> {
     pub(super) async fn renew(&self, on: &ElectionName, grant: &Grant, sent: Boot) -> Outcome<Grant> {
         let renewal = |held: &Held<R::Version>, now: Wall| Record {
-            beat: held.record.beat.wrapping_add(1),
+            beat: self.next_beat(on, grant, held.record.beat),
             renewed: Some(now),
             request: held.record.request.clone().filter(|asked| held.told.as_ref() != Some(asked)),
             ..held.record.clone()
         };
         let written = self.rewrite(on, grant, Bug::BlindRenew, renewal).await;
         map(written, || Grant { counted_from: sent, ..grant.clone() })
+    }
+
+    fn next_beat(&self, on: &ElectionName, grant: &Grant, before: u64) -> u64 {
+        let mut memory = self.memory();
+        let highest = memory.beats.entry((on.clone(), grant.incarnation)).or_insert(before);
+        *highest = before.max(*highest).wrapping_add(1);
+        *highest
     }
 
     pub(super) async fn release(&self, on: &ElectionName, grant: &Grant, how: &Parting) -> Outcome<()> {

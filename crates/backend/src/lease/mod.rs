@@ -49,11 +49,24 @@ struct Memory<V> {
     observations: Observations<V>,
     /// What candidates of this process hold, as it was last written.
     held: HashMap<(ElectionName, Incarnation), Held<V>>,
+    /// The highest beat that each candidate has tried to write. A store that fell back would have the next renewal
+    /// repeat one that was seen before, and a repeated beat is no sign of life.
+    beats: HashMap<(ElectionName, Incarnation), u64>,
+    claims: HashMap<(ElectionName, Incarnation), Claims>,
     /// Whose cooldown has been looked up: only a candidate's first claim can meet one that it did not cause.
     cooldown_checked: HashSet<(ElectionName, Incarnation)>,
     /// How many candidates here follow each election, and the ttl they go by.
     followers: HashMap<ElectionName, usize>,
     own_ttl: Option<Duration>,
+}
+
+/// When the claims of a candidate left.
+#[derive(Clone, Copy)]
+struct Claims {
+    /// It was there at the latest then, so what its id did before it started is at least as old.
+    first: Boot,
+    /// Those that left before this one are void.
+    latest: Boot,
 }
 
 #[derive(Clone)]
@@ -86,6 +99,8 @@ impl<R: Register> Lease<R> {
         let memory = Memory {
             observations,
             held: HashMap::new(),
+            beats: HashMap::new(),
+            claims: HashMap::new(),
             cooldown_checked: HashSet::new(),
             followers: HashMap::new(),
             own_ttl: None,
@@ -116,10 +131,13 @@ impl<R: Register> Shared<R> {
     /// Reads the record and takes it in.
     async fn look(&self, on: &ElectionName) -> Result<(), Error> {
         let before = self.clock.boot();
+        let learnt = self.memory().observations.learnt(on);
         let found = self.register.load(on).await?;
         let after = self.clock.boot();
         let now = if self.planted.has(bellwether_core::Bug::SeenBeforeRead) { before } else { after };
-        self.memory().observations.saw(now, on, found, Source::Load);
+        let mut memory = self.memory();
+        let current = memory.observations.learnt(on) == learnt;
+        memory.observations.saw(now, on, found, if current { Source::Load } else { Source::Overtaken });
         Ok(())
     }
 
@@ -211,6 +229,8 @@ impl<R: Register> Backend for Lease<R> {
         let key = (on.clone(), who.incarnation);
         let mut memory = self.shared.memory();
         memory.held.remove(&key);
+        memory.beats.remove(&key);
+        memory.claims.remove(&key);
         memory.cooldown_checked.remove(&key);
         drop(memory);
         self.shared.register.retire(on, who);

@@ -1,13 +1,25 @@
 //! From changes of the register to news of elections.
+//!
+//! What the register says is heard as soon as it says it: that the connection is back must be known before anything
+//! is judged by what came over it, and so must never queue behind a read that hangs. Reads that the register asks for
+//! run beside it, one an election, so that a slow one holds nobody else's news up either.
 
+use std::collections::BTreeSet;
+use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
+use std::task::{Context, Poll};
 
 use bellwether_core::{ElectionName, Grant, Incarnation, Request, Signal};
-use futures_util::{StreamExt, stream};
+use futures_util::stream::FuturesUnordered;
+use futures_util::{Stream, StreamExt, stream};
 
 use super::keep::meant_for;
 use super::{Held, Shared};
-use crate::{Change, Notice, Notices, Record, Register, Source};
+use crate::{Change, Changes, Fut, Notice, Notices, Record, Register, Source};
+
+/// Reads that may be under way at once: enough to keep a connection busy, few enough not to swamp a store that
+/// announces ten thousand elections in one go.
+const LOOKS_MAX: usize = 64;
 
 /// The register's changes and the requests that renewals come across, as one stream.
 pub(super) fn signals<R: Register>(shared: &Arc<Shared<R>>) -> Notices {
@@ -17,41 +29,108 @@ pub(super) fn signals<R: Register>(shared: &Arc<Shared<R>>) -> Notices {
         let notice = receiver.recv().await?;
         Some((notice, Some(receiver)))
     });
-    let of_changes = Arc::clone(shared);
-    let changes = shared.register.changes().filter_map(move |change| {
-        let shared = Arc::clone(&of_changes);
-        async move { shared.notice(change).await }
-    });
-    Box::pin(stream::select(told, changes))
+    let news = News {
+        shared: Arc::clone(shared),
+        changes: Some(shared.register.changes()),
+        wanted: BTreeSet::new(),
+        under_way: BTreeSet::new(),
+        looks: FuturesUnordered::new(),
+    };
+    Box::pin(stream::select(told, news))
+}
+
+struct News<R: Register> {
+    shared: Arc<Shared<R>>,
+    /// `None` when the register has said its last.
+    changes: Option<Changes<R::Version>>,
+    /// Elections to be read. A change that comes while a read is under way may be newer than what that finds, so
+    /// it asks for another.
+    wanted: BTreeSet<ElectionName>,
+    under_way: BTreeSet<ElectionName>,
+    looks: FuturesUnordered<Fut<'static, (ElectionName, bool)>>,
+}
+
+impl<R: Register> Stream for News<R> {
+    type Item = Notice;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Notice>> {
+        let this = self.get_mut();
+        while let Some(changes) = &mut this.changes {
+            match changes.poll_next_unpin(context) {
+                Poll::Ready(Some(change)) => {
+                    if let Some(notice) = this.hear(change) {
+                        return Poll::Ready(Some(notice));
+                    }
+                }
+                Poll::Ready(None) => this.changes = None,
+                Poll::Pending => break,
+            }
+        }
+        loop {
+            this.begin_looks();
+            match this.looks.poll_next_unpin(context) {
+                Poll::Ready(Some((on, found))) => {
+                    this.under_way.remove(&on);
+                    // A look that fails is no loss: the follower's own timer is the net.
+                    if found {
+                        return Poll::Ready(Some(this.shared.changed(on)));
+                    }
+                }
+                Poll::Ready(None) if this.changes.is_none() => return Poll::Ready(None),
+                Poll::Ready(None) | Poll::Pending => return Poll::Pending,
+            }
+        }
+    }
+}
+
+impl<R: Register> News<R> {
+    fn hear(&mut self, change: Change<R::Version>) -> Option<Notice> {
+        let shared = &self.shared;
+        match change {
+            Change::Doubt => Some(Notice { election: None, signal: Signal::Doubt }),
+            Change::Restored => {
+                let now = shared.clock.boot();
+                shared.memory().observations.restart(now);
+                Some(Notice { election: None, signal: Signal::Restored })
+            }
+            Change::Look(on) => {
+                if shared.is_followed(&on) {
+                    self.wanted.insert(on);
+                }
+                None
+            }
+            Change::Now(on, found) => {
+                if found.is_none() && shared.is_followed(&on) {
+                    // Nothing has no version, and old news of it looks like new: a read makes it certain.
+                    self.wanted.insert(on.clone());
+                }
+                let now = shared.clock.boot();
+                let news = shared.is_followed(&on)
+                    && shared.memory().observations.saw(now, &on, found, Source::Watch);
+                news.then(|| shared.changed(on))
+            }
+        }
+    }
+
+    fn begin_looks(&mut self) {
+        while self.looks.len() < LOOKS_MAX {
+            let Some(on) = self.wanted.difference(&self.under_way).next().cloned() else { return };
+            self.wanted.remove(&on);
+            self.under_way.insert(on.clone());
+            let shared = Arc::clone(&self.shared);
+            self.looks.push(Box::pin(async move {
+                let found = shared.is_followed(&on) && shared.look(&on).await.is_ok();
+                (on, found)
+            }));
+        }
+    }
 }
 
 impl<R: Register> Shared<R> {
-    async fn notice(&self, change: Change<R::Version>) -> Option<Notice> {
-        let on = match change {
-            Change::Doubt => return Some(Notice { election: None, signal: Signal::Doubt }),
-            Change::Restored => {
-                let now = self.clock.boot();
-                self.memory().observations.restart(now);
-                return Some(Notice { election: None, signal: Signal::Restored });
-            }
-            Change::Now(on, found) => {
-                let now = self.clock.boot();
-                if !self.is_followed(&on) || !self.memory().observations.saw(now, &on, found, Source::Watch) {
-                    return None;
-                }
-                on
-            }
-            Change::Look(on) => {
-                // A look that fails here is no loss: the follower's own timer is the net.
-                if !self.is_followed(&on) || self.look(&on).await.is_err() {
-                    return None;
-                }
-                on
-            }
-        };
+    fn changed(&self, on: ElectionName) -> Notice {
         self.tell_requests(&on);
         let seen = self.seen(&on);
-        Some(Notice { election: Some(on), signal: Signal::Changed(seen) })
+        Notice { election: Some(on), signal: Signal::Changed(seen) }
     }
 
     fn is_followed(&self, on: &ElectionName) -> bool {

@@ -152,15 +152,36 @@ fn a_request_is_no_renewal_and_no_sign_of_death() {
 }
 
 #[test]
-fn seen_and_vanished_counts_for_the_rest_of_its_ttl() {
+fn seen_and_vanished_counts_for_a_whole_ttl_from_when_it_was_noticed() {
+    // The leader may have renewed at 103, and the renewal vanished with the record before anybody saw it.
     let mut b = Follower::seeing(100, record("a", 1, 7, 1), 1);
     assert!(b.load(104, None));
     assert!(!b.load(108, None));
-    assert_eq!(b.verdict(108), Verdict::Wait(at(110)));
+    assert_eq!(b.verdict(108), Verdict::Wait(at(114)));
     let seen = b.seen(108);
-    assert_eq!((seen.leader(), seen.epoch, seen.free_at), (None, Epoch::new(7), Some(at(110))));
+    assert_eq!((seen.leader(), seen.epoch, seen.free_at), (None, Epoch::new(7), Some(at(114))));
     assert_eq!(b.0.epoch(&on()), Epoch::new(7).unwrap());
-    assert_eq!(b.verdict(110), FREE);
+    assert_eq!(b.verdict(114), FREE);
+}
+
+#[test]
+fn a_read_that_was_overtaken_cannot_make_a_record_go_back_and_its_absence_is_not_certain() {
+    // The read began before the record was written, and its answer came after the record had been told of.
+    let mut b = Follower::new();
+    b.load(99, None);
+    let before = b.0.learnt(&on());
+    b.told(100, Some((record("a", 1, 7, 1), 5)));
+    assert_ne!(b.0.learnt(&on()), before);
+    assert!(!b.0.saw(at(101), &on(), Some((record("a", 1, 6, 1), 4)), Source::Overtaken));
+    assert_eq!(b.0.last(&on()).unwrap().1, 5);
+    assert!(b.0.saw(at(101), &on(), None, Source::Overtaken));
+    assert_eq!(b.verdict(102), Verdict::Wait(at(111)));
+    // It was there all the time, and was renewed, until now: the wait begins with the first certain absence.
+    b.load(108, None);
+    assert_eq!(b.verdict(112), Verdict::Wait(at(118)));
+    b.load(113, None);
+    assert_eq!(b.verdict(113), Verdict::Wait(at(118)), "and not with every one after it");
+    assert!(b.0.saw(at(113), &on(), Some((record("c", 3, 8, 1), 9)), Source::Overtaken), "newer is news");
 }
 
 #[test]
@@ -176,12 +197,12 @@ fn what_comes_after_a_vanished_record_does_not_shorten_its_wait() {
     b.load(101, None);
     // Somebody who had never seen it came and went; the first may still believe.
     b.load(102, Some((record("c", 3, 2, 1), 5)));
-    assert_eq!(b.verdict(102), Verdict::Wait(at(130)));
+    assert_eq!(b.verdict(102), Verdict::Wait(at(131)));
     b.load(103, Some((released(2, 2), 6)));
-    assert_eq!(b.verdict(103), Verdict::Wait(at(130)));
-    assert_eq!(b.seen(103).free_at, Some(at(130)));
-    assert_eq!(b.verdict(130), write(6));
-    assert_eq!(b.seen(130).free_at, None);
+    assert_eq!(b.verdict(103), Verdict::Wait(at(131)));
+    assert_eq!(b.seen(103).free_at, Some(at(131)));
+    assert_eq!(b.verdict(131), write(6));
+    assert_eq!(b.seen(131).free_at, None);
 }
 
 #[test]
@@ -190,10 +211,20 @@ fn of_two_vanished_records_the_one_that_lasts_longer_counts() {
     b.load(101, None);
     b.load(102, Some((record("c", 3, 2, 1), 5)));
     b.load(103, None);
-    assert_eq!(b.verdict(103), Verdict::Wait(at(130)));
+    assert_eq!(b.verdict(103), Verdict::Wait(at(131)));
     b.load(125, Some((record("d", 4, 3, 1), 7)));
     b.load(126, None);
-    assert_eq!(b.verdict(126), Verdict::Wait(at(135)));
+    assert_eq!(b.verdict(126), Verdict::Wait(at(136)));
+}
+
+#[test]
+fn a_vanished_record_of_ones_own_does_not_hide_that_of_another() {
+    let mut b = Follower::seeing(100, record("a", 1, 1, 1), 1);
+    b.load(101, None);
+    b.load(102, Some((Record { ttl: Some(3 * TTL), ..record("b", 2, 2, 1) }, 2)));
+    b.load(103, None);
+    assert_eq!(b.verdict(103), Verdict::Wait(at(111)));
+    assert_eq!(b.verdict(111), FREE);
 }
 
 #[test]
@@ -231,9 +262,18 @@ fn a_store_that_went_back_before_a_claim_does_not_free_it() {
     b.load(101, Some((record("a", 1, 2, 2), 2)));
     // Rolled back: the record says released, but the leader of epoch 2 had its answer and believes.
     b.load(103, Some((released(1, 1), 1)));
-    assert_eq!(b.verdict(103), Verdict::Wait(at(111)));
+    assert_eq!(b.verdict(103), Verdict::Wait(at(113)));
     assert_eq!(b.0.epoch(&on()), Epoch::new(2).unwrap());
-    assert_eq!(b.verdict(111), write(1));
+    assert_eq!(b.verdict(113), write(1));
+}
+
+#[test]
+fn a_store_that_went_back_to_ones_own_record_does_not_free_it() {
+    let mut b = Follower::seeing(100, record("b", 2, 1, 9), 1);
+    b.load(101, Some((record("a", 1, 2, 1), 2)));
+    b.load(103, Some((record("b", 2, 1, 9), 1)));
+    assert_eq!(b.verdict(103), Verdict::Wait(at(113)));
+    assert_eq!(b.verdict(113), write(1));
 }
 
 #[test]

@@ -80,6 +80,8 @@ pub struct Core {
     owed: Option<Grant>,
     /// The leadership that we have asked to make room for us.
     asked: Option<Epoch>,
+    /// Until then, look out for the room that we asked for.
+    asked_until: Boot,
     /// Why the machine stopped by itself.
     failure: Option<Error>,
 }
@@ -109,6 +111,7 @@ impl Core {
             spent: Epoch::ZERO,
             owed: None,
             asked: None,
+            asked_until: Boot::default(),
             failure: None,
         }
     }

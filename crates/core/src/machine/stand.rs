@@ -3,7 +3,8 @@
 use super::state::{Attempt, State, Step, Then};
 use super::{Call, Core, Output};
 use crate::{
-    Ask, Bid, Boot, Bug, Error, ErrorKind, Grant, Outcome, Parting, Proof, Reason, Request, Seen, What,
+    Ask, Bid, Boot, Bug, Error, ErrorKind, Grant, Outcome, Parting, Proof, Reason, Request, Seen, Timing,
+    What,
 };
 
 /// After a denial that names no time to wait for, and the shortest pause after any: a store that denies and
@@ -207,7 +208,7 @@ impl Core {
             return;
         }
         // Denied although it is kept for us: something else is in the way, until then.
-        let until = seen.free_at.unwrap_or_else(|| self.wake_for(&seen));
+        let until = seen.free_at.unwrap_or_else(|| self.wake_for(&seen)).min(self.look_out(&seen));
         let mut wake = until.max(self.now + DENIED_PAUSE);
         if self.has(Bug::DenialIsFailure) {
             let error = Error::new(ErrorKind::Unavailable, "store", "denied");
@@ -240,12 +241,24 @@ impl Core {
     /// When to try, given what was seen: at the end of what is in the way, or after the retry interval where
     /// only a change can tell.
     fn wake_for(&self, seen: &Seen) -> Boot {
-        match (seen.free_at, seen.proof) {
+        let wake = match (seen.free_at, seen.proof) {
             (Some(_), _) if seen.reserved_for.as_ref() == Some(&self.who.id) => self.now,
             (Some(free_at), _) => free_at,
             (None, Proof::Released | Proof::Absent | Proof::Dead) => self.now,
             (None, Proof::Record | Proof::Alive) => self.now + self.settings.timing().retry(),
-        }
+        };
+        wake.min(self.look_out(seen))
+    }
+
+    /// A leader that makes room keeps the record for us only for a moment. Where no change is announced, that
+    /// moment is met only by looking, and missing it would have the old leader back, and asked again, for ever.
+    fn look_out(&self, seen: &Seen) -> Boot {
+        let asked = self.asked.is_some() && self.asked == seen.epoch && self.now < self.asked_until;
+        if asked && seen.leader().is_some() { self.now + self.look_out_pause() } else { Boot::FOREVER }
+    }
+
+    fn look_out_pause(&self) -> std::time::Duration {
+        Timing::reservation(self.settings.timing().ttl()) / 2
     }
 
     /// The record changed while we do not lead.
@@ -343,7 +356,13 @@ impl Core {
 
     pub(super) fn request_answered(&mut self, outcome: Outcome<()>) {
         match outcome {
-            Outcome::Held(()) => {}
+            Outcome::Held(()) => {
+                self.asked_until = self.now + self.settings.timing().ttl();
+                let soon = self.now + self.look_out_pause();
+                if let State::Follower { wake } = &mut self.state {
+                    *wake = (*wake).min(soon);
+                }
+            }
             Outcome::Denied(seen) => {
                 self.note(&seen);
                 if self.overtaken_by(&seen) {

@@ -1,6 +1,6 @@
 //! What can be asked of a leader through the store, and what a follower asks.
 
-use super::script::{Kind, Script, e, held_by, id, ms, released};
+use super::script::{Kind, Script, boot, e, held_by, id, ms, released};
 use crate::{Ask, Holder, Input, Options, Outcome, Request, Seen, Signal};
 
 fn important(options: &mut Options) {
@@ -132,4 +132,20 @@ fn who_stays_away_does_not_ask() {
     let mut script = Script::acquiring(important);
     script.denied(Seen { cooldown: Some(ms(9_000)), ..led_with(1, 4) }).changed(led_with(1, 4));
     assert_eq!(script.calls(Kind::Request), 0);
+}
+
+/// Found by the simulator: on a store that announces nothing the asker slept through the moment for which the record
+/// was kept for it; the old leader came back, was asked again, and so on for ever.
+#[test]
+fn who_asked_looks_out_twice_within_the_moment_for_which_the_record_is_kept_and_not_for_ever() {
+    let mut script = Script::acquiring(important);
+    script.denied(Seen { free_at: Some(boot(60_000)), ..led_with(1, 4) });
+    assert_eq!(script.wakes(), Some(60_000), "before the request is written");
+    script.feed(Input::Requested(crate::Call(2), Outcome::Held(())));
+    let mut looks = 0;
+    while script.wakes().is_some_and(|at| at < 60_000) {
+        script.next().denied(Seen { free_at: Some(boot(60_000)), ..led_with(1, 4) });
+        looks += 1;
+    }
+    assert_eq!(looks, 30, "every half second, for a ttl");
 }

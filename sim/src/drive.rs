@@ -1,0 +1,288 @@
+//! What a driver of the core does, as the contract of [`Core`](bellwether_core::Core) asks: every call is made, none
+//! is dropped, every answer is given back however late, the work is stopped when told, time-outs are kept.
+
+use std::sync::Arc;
+
+use bellwether_backend::Backend;
+use bellwether_core::{
+    Boot, Candidate, Core, Epoch, Event as Told, Input, Outcome, Output, Signal, StateName, What,
+};
+
+use crate::invariants::conflict;
+use crate::invariants::exclusion::{self, Reign};
+use crate::node::Work;
+use crate::parcel::Purpose;
+use crate::port::lock;
+use crate::queue::Event;
+use crate::time::MILLI;
+use crate::world::{World, say};
+
+impl World {
+    /// Lets a process read its news and answers, act on them, and send what it wants to send.
+    pub(crate) fn step(&mut self, node: usize) {
+        if !self.nodes[node].runs() {
+            return;
+        }
+        self.nodes[node].machine.show(self.now);
+        // Answers and news are ready at once; which of them a driver takes first is a matter of luck.
+        let mut news_next = self.rng.one_in(2);
+        let mut idle = 0;
+        while idle < 2 && self.violation.is_none() {
+            let moved = if news_next { self.hear_news(node) } else { self.hear_answers(node) };
+            self.flush(node);
+            idle = if moved { 0 } else { idle + 1 };
+            news_next = !news_next;
+        }
+        self.settle(node);
+    }
+
+    fn hear_news(&mut self, node: usize) -> bool {
+        let mut moved = false;
+        while let Some(signal) = self.nodes[node].poll_signal() {
+            moved = true;
+            self.tell(node, Input::Signal(signal));
+        }
+        moved
+    }
+
+    fn hear_answers(&mut self, node: usize) -> bool {
+        let (mut moved, mut from) = (false, 0);
+        while let Some((answered, purpose)) = self.nodes[node].poll_task(&mut from) {
+            moved = true;
+            if let Some(input) = answered {
+                self.answered(node, input, purpose);
+            }
+        }
+        moved
+    }
+
+    /// An answer to a call: what it says about others is compared with what the core makes of it.
+    fn answered(&mut self, node: usize, input: Input, purpose: Purpose) {
+        let me = &mut self.nodes[node];
+        let Some(process) = &me.process else { return };
+        let led = process.core.leadership().map(|(epoch, _)| epoch);
+        let mut over = None;
+        match (&input, purpose) {
+            (Input::Claimed(_, Outcome::Held(grant)), _) => {
+                let boot = me.machine.boot(self.now);
+                let settle = process.core.settings().options().settle;
+                // What was granted over the head of a present leadership is given back when its work has ended.
+                let until = match me.work {
+                    Some(work) if work.epoch < grant.epoch => {
+                        work.until.max(boot) + std::time::Duration::from_secs(1)
+                    }
+                    _ if grant.after_crash => boot + settle + settle / 10,
+                    _ => boot,
+                };
+                me.grants.granted(grant.epoch, until);
+            }
+            (Input::Renewed(_, Outcome::Denied(seen)), Purpose::Renew(_, epoch))
+                if led == Some(epoch) && conflict::says_over(seen, &me.who, epoch) =>
+            {
+                over = led;
+            }
+            _ => {}
+        }
+        self.tell(node, input);
+        if let Some(led) = over {
+            self.judge_over(node, led);
+        }
+    }
+
+    fn judge_over(&mut self, node: usize, led: Epoch) {
+        let leads = self.nodes[node].process.as_ref().and_then(|process| process.core.leadership());
+        self.judge(conflict::check(led, leads.map(|(epoch, _)| epoch)));
+    }
+
+    /// Hands an input to the core and does what it wants done.
+    pub(crate) fn tell(&mut self, node: usize, input: Input) {
+        let boot = self.nodes[node].machine.show(self.now);
+        if !matches!(input, Input::Timeout) {
+            say!(self, "{node} hears {input:?}");
+        }
+        let Some(process) = &mut self.nodes[node].process else { return };
+        let led = process.core.leadership().map(|(epoch, _)| epoch);
+        let over = match (&input, led) {
+            (Input::Signal(Signal::Changed(seen)), Some(led)) => conflict::news_says_over(seen, led),
+            _ => false,
+        };
+        process.core.handle(boot, input);
+        while let Some(output) = self.nodes[node].process.as_mut().and_then(|p| p.core.poll_output()) {
+            self.output(node, output);
+        }
+        if let (true, Some(led)) = (over, led) {
+            self.judge_over(node, led);
+        }
+        let me = &self.nodes[node];
+        let Some(process) = &me.process else { return };
+        let believed = process.core.leadership().map(|(epoch, _)| epoch);
+        let verdict = exclusion::agree(believed, me.work.map(|work| work.epoch));
+        let grants = me.grants.check(boot);
+        self.judge(verdict);
+        self.judge(grants);
+    }
+
+    fn output(&mut self, node: usize, output: Output) {
+        match output {
+            Output::Believe { epoch, until } => self.believe(node, epoch, until),
+            Output::EndWork { epoch, by, .. } => self.end_work(node, epoch, by),
+            Output::Event(told) => self.told(node, &told),
+            call => {
+                if let Output::Release(_, grant, _) = &call {
+                    self.nodes[node].grants.given_back(grant.epoch);
+                }
+                say!(self, "{node} calls {call:?}");
+                let me = &mut self.nodes[node];
+                let unanswered = me.process.as_ref().map_or(0, |process| process.core.calls_unanswered());
+                let verdict = me.quiet.calls(self.now, unanswered);
+                me.begin(&self.election, call);
+                self.judge(verdict);
+            }
+        }
+    }
+
+    fn believe(&mut self, node: usize, epoch: Epoch, until: Boot) {
+        let me = &mut self.nodes[node];
+        let reign = Reign { who: me.who.incarnation, epoch };
+        let alternates = me.alternation.believes(epoch);
+        let begins = me.work.is_none_or(|work| work.epoch != epoch);
+        if begins {
+            me.work = Some(Work { epoch, since: self.now, until });
+            me.grants.led(epoch);
+        } else if let Some(work) = &mut me.work {
+            work.until = until;
+        }
+        self.judge(alternates);
+        self.trace.mix(epoch.get());
+        for other in self.others_leading(node) {
+            match exclusion::check(reign, other, &self.losses) {
+                Ok(excused) => self.tally.excused += u64::from(excused && begins),
+                Err(finding) => self.judge(Err(finding)),
+            }
+        }
+        if begins {
+            self.tally.elections += 1;
+            say!(self, "{node} LEADS under {epoch:?}");
+            let verdict = self.epochs.begins(reign, &self.losses);
+            self.judge(verdict);
+            let verdict = self.owners.owns(reign.who, epoch);
+            self.judge(verdict);
+            self.healing_led(node);
+        }
+    }
+
+    /// The work is told to stop: it takes its time, sometimes more than it has.
+    fn end_work(&mut self, node: usize, epoch: Epoch, by: Boot) {
+        let me = &mut self.nodes[node];
+        let verdict = me.alternation.ends(epoch);
+        if let Some(work) = &mut me.work
+            && work.epoch == epoch
+        {
+            work.until = work.until.min(by);
+        }
+        let killed = me.machine.when(by).max(self.now);
+        let left = killed - self.now;
+        let takes = match self.rng.below(16) {
+            0..=3 => 0,
+            4 => left + self.rng.below(20 * MILLI),
+            _ => self.rng.below(left + 1) / 2,
+        };
+        say!(self, "{node} STOPS work of {epoch:?}, over in {takes}ns of {left}ns");
+        self.queue.push(self.now + takes + 1, Event::WorkOver(node, epoch));
+        self.judge(verdict);
+    }
+
+    pub(crate) fn work_over(&mut self, node: usize, epoch: Epoch) {
+        let me = &mut self.nodes[node];
+        if me.process.is_none() || me.work.is_none_or(|work| work.epoch != epoch) {
+            return;
+        }
+        if me.frozen {
+            me.work_over = Some(epoch);
+            return;
+        }
+        self.forget_work(node);
+        self.nodes[node].alternation.ended(epoch);
+        self.tell(node, Input::WorkEnded(epoch));
+        self.step(node);
+    }
+
+    /// The work is gone, one way or the other.
+    pub(crate) fn forget_work(&mut self, node: usize) {
+        let me = &mut self.nodes[node];
+        if let Some(work) = me.work.take() {
+            let end = me.machine.when(work.until).clamp(work.since, self.now.max(work.since));
+            self.tally.led += u128::from(end - work.since);
+        }
+    }
+
+    fn told(&mut self, node: usize, told: &Told) {
+        say!(self, "{node} tells {:?}", told.what);
+        let verdict = self.nodes[node].alternation.told(&told.what);
+        self.judge(verdict);
+        if let What::Lost { reason, .. } | What::Suspended { reason, .. } = told.what {
+            self.healing_lost(node, reason);
+        }
+    }
+
+    /// After a process has done everything it wanted: its next time-out, and whether it takes part any more.
+    fn settle(&mut self, node: usize) {
+        let me = &self.nodes[node];
+        let Some(process) = &me.process else { return };
+        let due = process.core.poll_timeout();
+        if me.timer.1 != due {
+            let at = due.map(|due| me.machine.when(due).max(self.now));
+            let at = at.map_or(u64::MAX, |at| at.saturating_add(self.lateness()));
+            self.nodes[node].timer = (at, due);
+            if due.is_some() {
+                self.queue.push(at, Event::Timer(node));
+            }
+        }
+        let Some(process) = &self.nodes[node].process else { return };
+        if self.nodes[node].slot.is_none() || process.core.state() != StateName::Stopped {
+            return;
+        }
+        if process.core.is_quiet() && lock(&self.nodes[node].port).followed {
+            let lease = Arc::clone(&process.lease);
+            lease.follow(&self.election, false);
+            lease.retire(&self.election, &self.nodes[node].who);
+        }
+        if !self.nodes[node].start_planned {
+            self.nodes[node].start_planned = true;
+            let pause = match self.heal {
+                Some(_) => 10 * MILLI,
+                None => self.rng.below(2 * self.options.longest_ttl()),
+            };
+            self.queue.push(self.now + pause, Event::StartAgain(node));
+        }
+    }
+
+    pub(crate) fn timer(&mut self, node: usize) {
+        let me = &mut self.nodes[node];
+        // A time-out that was moved is another event; one of a process that stands still waits for it.
+        if !me.runs() || self.now < me.timer.0 {
+            return;
+        }
+        me.timer = (u64::MAX, None);
+        self.tell(node, Input::Timeout);
+        self.step(node);
+    }
+
+    /// Who was stopped takes part again as a new incarnation on the same connection, once nothing of the old one
+    /// is under way: that is what a program's `stop` and `start` do.
+    pub(crate) fn start_again(&mut self, node: usize) {
+        let me = &self.nodes[node];
+        let Some(process) = &me.process else { return };
+        if me.frozen || !process.core.is_quiet() {
+            let pause = if self.heal.is_some() { MILLI } else { 100 * MILLI };
+            self.queue.push(self.now + pause, Event::StartAgain(node));
+            return;
+        }
+        let settings = process.core.settings().clone();
+        let who = Candidate { id: me.who.id.clone(), incarnation: self.draw_incarnation() };
+        let core = Core::new(settings, who, self.rng.next_u64()).with(self.planted);
+        self.nodes[node].begin_anew(core);
+        say!(self, "{node} is now {:?}", self.nodes[node].who);
+        self.start(node);
+    }
+}

@@ -1,0 +1,161 @@
+//! What happens to processes and their machines.
+
+use bellwether_core::{Bug, Input};
+
+use super::Fault;
+use crate::node::Cut;
+use crate::queue::Event;
+use crate::time::{Nanos, SECOND};
+use crate::world::{World, say};
+
+impl World {
+    /// One fault, and the next one's instant.
+    pub(crate) fn next_fault(&mut self) {
+        if self.heal.is_some() {
+            return;
+        }
+        let next = self.now + 1 + self.rng.below(2 * self.options.fault_every);
+        self.queue.push(next, Event::Fault);
+        let faults = std::mem::take(&mut self.options.faults);
+        let fault = self.draw(&faults);
+        self.options.faults = faults;
+        if let Some(fault) = fault {
+            self.inflict(fault);
+        }
+    }
+
+    /// One of these, by weight.
+    pub(crate) fn draw(&mut self, of: &[(Fault, u64)]) -> Option<Fault> {
+        let mut left = self.rng.below(of.iter().map(|(_, weight)| weight).sum());
+        for (fault, weight) in of {
+            if left < *weight {
+                return Some(*fault);
+            }
+            left -= weight;
+        }
+        None
+    }
+
+    fn inflict(&mut self, fault: Fault) {
+        match fault {
+            Fault::Spike => self.slow_spell(),
+            Fault::Outage => self.store_outage(),
+            Fault::Rollback => self.roll_back(),
+            Fault::Delete => self.delete(),
+            _ => {
+                let Some(victim) = self.victim() else { return };
+                match fault {
+                    Fault::Pause | Fault::Suspend => self.freeze(victim, fault),
+                    Fault::Crash => self.crash(victim, true),
+                    Fault::Twin => self.twin(victim),
+                    Fault::Cut => self.cut(victim),
+                    Fault::WallJump => self.jump_wall(victim),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// The leader more often than not: that is where it hurts.
+    fn victim(&mut self) -> Option<usize> {
+        if let Some(leader) = self.leader()
+            && self.rng.below(10) < 6
+        {
+            return Some(leader);
+        }
+        let alive = self.alive();
+        let choice = self.rng.below(alive.len() as u64) as usize;
+        alive.get(choice).copied()
+    }
+
+    /// How long something lasts: mostly around a ttl, where it matters.
+    pub(crate) fn a_while(&mut self) -> Nanos {
+        let ttl = self.options.longest_ttl();
+        match self.rng.below(4) {
+            0 => self.rng.below(ttl / 2),
+            1 => ttl / 2 + self.rng.below(ttl),
+            2 => self.rng.below(3 * ttl),
+            _ => self.options.shortest_ttl() + self.rng.below(ttl / 2),
+        }
+    }
+
+    fn freeze(&mut self, node: usize, how: Fault) {
+        if !self.nodes[node].runs() {
+            return;
+        }
+        self.tally.count(how);
+        let span = self.a_while();
+        say!(self, "{node} {how} for {span}ns");
+        self.nodes[node].frozen = true;
+        if how == Fault::Suspend && self.has(Bug::ClockStopsInSuspend) {
+            let now = self.now;
+            self.nodes[node].machine.stand_still(now);
+        }
+        self.queue.push(self.now + span, Event::Resume(node));
+    }
+
+    pub(crate) fn resume(&mut self, node: usize) {
+        if !self.nodes[node].frozen {
+            return;
+        }
+        say!(self, "{node} runs again");
+        self.nodes[node].frozen = false;
+        let now = self.now;
+        self.nodes[node].machine.run_on(now);
+        self.nodes[node].timer = (u64::MAX, None);
+        // Timer, answers and the end of the work are all there at once; which is noticed first is a matter of luck.
+        if self.rng.one_in(2) {
+            self.tell(node, Input::Timeout);
+        }
+        if let Some(epoch) = self.nodes[node].work_over.take() {
+            self.work_over(node, epoch);
+        }
+        self.step(node);
+    }
+
+    pub(crate) fn crash(&mut self, node: usize, comes_back: bool) {
+        let Some(slot) = self.nodes[node].slot.filter(|_| self.nodes[node].process.is_some()) else { return };
+        self.tally.count(Fault::Crash);
+        say!(self, "{node} crashes");
+        self.forget_work(node);
+        self.nodes[node].process = None;
+        self.nodes[node].pending.clear();
+        crate::port::lock(&self.store.facts().dead).insert(self.nodes[node].who.incarnation);
+        if comes_back {
+            let pause = if self.rng.one_in(3) { self.rng.below(SECOND / 10) } else { self.a_while() };
+            self.queue.push(self.now + pause, Event::Restart(slot));
+        }
+    }
+
+    fn twin(&mut self, node: usize) {
+        let Some(slot) = self.nodes[node].slot.filter(|slot| self.alive_of(*slot) < 2) else { return };
+        self.tally.count(Fault::Twin);
+        self.freeze(node, Fault::Pause);
+        let soon = self.rng.below(self.options.shortest_ttl() / 4);
+        self.queue.push(self.now + soon, Event::Restart(slot));
+    }
+
+    fn cut(&mut self, node: usize) {
+        if self.nodes[node].cut.is_some() || !self.nodes[node].connected {
+            return;
+        }
+        self.tally.count(Fault::Cut);
+        let how = if self.rng.one_in(3) { Cut::Answers } else { Cut::Calls };
+        let span = self.a_while();
+        say!(self, "{node} is cut off ({how:?}) for {span}ns");
+        self.nodes[node].cut = Some(how);
+        if self.rng.one_in(2) {
+            crate::port::lock(&self.nodes[node].port).inbox.push_back(bellwether_backend::Change::Doubt);
+            self.step(node);
+        }
+        let connection = self.nodes[node].connection;
+        self.queue.push(self.now + span, Event::Reconnect(node, connection));
+    }
+
+    fn jump_wall(&mut self, node: usize) {
+        self.tally.count(Fault::WallJump);
+        let span = 2_000 * SECOND;
+        let by = self.rng.below(2 * span) as i64 - span as i64;
+        self.nodes[node].machine.jump_wall(by);
+    }
+}

@@ -1,0 +1,176 @@
+//! The healing phase: faults stop, everybody is back, and now somebody has to lead, and go on leading; then that
+//! one is killed, and somebody else has to.
+
+use bellwether_core::{Input, Reason};
+
+use crate::invariants::{Finding, recovery};
+use crate::options::Watch;
+use crate::queue::Event;
+use crate::time::{MILLI, Nanos};
+use crate::world::{World, say};
+
+/// How far the healing has come.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Heal {
+    /// Since then, somebody has to lead within the bound.
+    Recovering { since: Nanos, bound: Nanos },
+    /// Somebody leads. Cooldowns run out, and the highest priority gets its way.
+    Settling,
+    /// Nothing may change any more, but by priority.
+    Steady,
+    /// The leader was killed then.
+    Bereft { since: Nanos, bound: Nanos },
+}
+
+/// Beyond the bounds of the settings: waking up is not instant, and a claim that meets another is tried again.
+const SLACK: Nanos = 60 * MILLI;
+
+/// How often the healing phase may find a handover under way: candidates have four priorities between them.
+const HANDOVERS_MAX: u32 = 4;
+
+impl World {
+    pub(crate) fn begin_healing(&mut self) {
+        say!(self, "faults stop");
+        if self.options.ends_with_death
+            && let Some(leader) = self.leader()
+        {
+            self.crash(leader, true);
+        }
+        let bound = self.options.bound(|line| line.recovery) + SLACK;
+        self.heal = Some(Heal::Recovering { since: self.now, bound });
+        self.queue.push(self.now + bound + 1, Event::Progress);
+        self.spike = None;
+        self.outage = false;
+        self.hasten();
+        for node in self.alive() {
+            self.mend(node);
+        }
+        for slot in 0..self.options.plans.len() {
+            if self.alive_of(slot) == 0 {
+                self.restart(slot);
+            }
+        }
+        if let Some(leader) = self.leader() {
+            self.healing_led(leader);
+        } else if self.options.ends_with_death {
+            self.queue.push(self.now + 1, Event::Outsider);
+        }
+    }
+
+    /// What is on its way comes soon: a message that arrives an hour late is a fault that has not stopped.
+    fn hasten(&mut self) {
+        let (now, longest) = (self.now, self.options.latency.1);
+        let soon = now + longest;
+        self.queue.reschedule(|at, event| match event {
+            Event::Deliver(_)
+            | Event::Answer(..)
+            | Event::GiveUp(..)
+            | Event::News(..)
+            | Event::Resume(_)
+            | Event::Reconnect(..)
+            | Event::Restart(_)
+            | Event::StartAgain(_)
+            | Event::Recover(_) => at.min(soon),
+            _ => at,
+        });
+    }
+
+    fn mend(&mut self, node: usize) {
+        let connection = self.nodes[node].connection;
+        self.resume(node);
+        if self.nodes[node].cut.is_some() || !self.nodes[node].connected {
+            self.reconnect(node, connection);
+        }
+        self.nodes[node].sick = false;
+        self.tell(node, Input::Health(true));
+        self.step(node);
+    }
+
+    /// While nobody leads, the outsider goes on asking whoever the record names, dead or alive.
+    pub(crate) fn outsider_asks_again(&mut self) {
+        if matches!(self.heal, Some(Heal::Recovering { .. })) {
+            self.outsider_asks();
+            self.queue.push(self.now + self.options.shortest_ttl() / 3, Event::Outsider);
+        }
+    }
+
+    /// Somebody begins to lead.
+    pub(crate) fn healing_led(&mut self, node: usize) {
+        match self.heal {
+            Some(Heal::Recovering { since, bound }) => {
+                let took = self.now - since;
+                self.judge(recovery::check("the end of all faults", took, bound));
+                self.tally.recovery_max = self.tally.recovery_max.max(took);
+                let share = took * 1_000 / bound;
+                self.tally.recovery_share_max = self.tally.recovery_share_max.max(share);
+                say!(self, "healed: {node} leads {took}ns after the faults, of {bound}ns");
+                self.heal = Some(Heal::Settling);
+                self.queue.push(self.now + bound, Event::Progress);
+            }
+            Some(Heal::Bereft { since, bound }) => {
+                let took = self.now - since;
+                self.judge(recovery::check("the leader's death", took, bound));
+                self.tally.failover_share_max = self.tally.failover_share_max.max(took * 1_000 / bound);
+                self.done = true;
+            }
+            Some(Heal::Settling | Heal::Steady) | None => {}
+        }
+    }
+
+    /// Somebody lost the lead.
+    pub(crate) fn healing_lost(&mut self, node: usize, reason: Reason) {
+        if matches!(self.heal, Some(Heal::Steady)) && reason != Reason::Preempted {
+            let said = format!("{node} lost the lead for {reason:?} with no fault about");
+            self.judge(Err(Finding::new("recovery", said)));
+        }
+    }
+
+    pub(crate) fn healing_progress(&mut self) {
+        match self.heal {
+            Some(Heal::Recovering { since, bound }) => {
+                self.judge(recovery::check("the end of all faults", self.now - since, bound));
+            }
+            Some(Heal::Settling) => {
+                if self.leader().is_none() {
+                    self.await_handover();
+                    return;
+                }
+                self.heal = Some(Heal::Steady);
+                self.queue.push(self.now + self.options.longest_ttl(), Event::Progress);
+            }
+            Some(Heal::Steady) => {
+                let Some(leader) = self.leader() else {
+                    self.await_handover();
+                    return;
+                };
+                let bound = self.failover();
+                self.heal = Some(Heal::Bereft { since: self.now, bound });
+                self.crash(leader, false);
+                self.queue.push(self.now + bound + 1, Event::Progress);
+            }
+            Some(Heal::Bereft { since, bound }) => {
+                self.judge(recovery::check("the leader's death", self.now - since, bound));
+            }
+            None => {}
+        }
+    }
+
+    /// Nobody leads just now: the only reason can be a handover by priority, and that is over within a failover.
+    /// There are only so many priorities, so it does not go on for ever.
+    fn await_handover(&mut self) {
+        self.handovers += 1;
+        if self.handovers > HANDOVERS_MAX {
+            self.judge(Err(Finding::new("recovery", "nobody stays in the lead with no fault about")));
+            return;
+        }
+        let bound = self.failover();
+        self.heal = Some(Heal::Recovering { since: self.now, bound });
+        self.queue.push(self.now + bound + 1, Event::Progress);
+    }
+
+    fn failover(&self) -> Nanos {
+        let announced = self.options.watch != Watch::Off;
+        let bound = self.options.bound(|line| if announced { line.failover } else { line.unannounced });
+        bound + SLACK
+    }
+}

@@ -1,0 +1,63 @@
+//! Epochs strictly up, in the order of the true instants at which leaderships begin.
+//!
+//! The number is the fencing token: a resource that has seen a higher one refuses the lower. Excused is the same pair
+//! as in [`exclusion`](super::exclusion): a claim that was already granted when its record was destroyed may begin
+//! after one that could not know of it.
+
+use bellwether_core::Epoch;
+
+use super::exclusion::{Losses, Reign};
+use super::{Finding, Verdict};
+
+const NAME: &str = "epochs up";
+
+/// How many of the last leaderships a new one is compared with. Higher ones than those would have been found then.
+const KEPT: usize = 64;
+
+/// The leaderships that began.
+#[derive(Debug, Default)]
+pub struct Epochs {
+    begun: Vec<Reign>,
+}
+
+impl Epochs {
+    /// One begins.
+    pub fn begins(&mut self, reign: Reign, losses: &Losses) -> Verdict {
+        let above = |before: &&Reign| before.epoch >= reign.epoch && !losses.excuse(reign, **before);
+        if let Some(before) = self.begun.iter().rev().take(KEPT).find(above) {
+            let said = format!(
+                "{:?} of {:?} begins after {:?} of {:?}",
+                reign.epoch, reign.who, before.epoch, before.who
+            );
+            return Err(Finding::new(NAME, said));
+        }
+        self.begun.push(reign);
+        Ok(())
+    }
+
+    /// The highest that began.
+    pub fn highest(&self) -> Option<Epoch> {
+        self.begun.iter().map(|reign| reign.epoch).max()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bellwether_core::Incarnation;
+
+    fn reign(who: u128, epoch: u64) -> Reign {
+        Reign { who: Incarnation::from_bits(who), epoch: Epoch::new(epoch).unwrap() }
+    }
+
+    #[test]
+    fn a_repeated_and_a_smaller_number_are_found() {
+        let losses = Losses::default();
+        let mut epochs = Epochs::default();
+        assert_eq!(epochs.begins(reign(1, 4), &losses), Ok(()));
+        assert_eq!(epochs.begins(reign(1, 9), &losses), Ok(()));
+        assert!(epochs.begins(reign(2, 9), &losses).is_err());
+        assert!(epochs.begins(reign(2, 5), &losses).is_err());
+        assert_eq!(epochs.highest(), Epoch::new(9));
+    }
+}

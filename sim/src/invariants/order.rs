@@ -1,0 +1,28 @@
+//! Work ended before release: nothing that lets the next one in leaves a candidate whose work goes on.
+
+use bellwether_core::Epoch;
+
+use super::{Finding, Verdict};
+
+const NAME: &str = "work before release";
+
+/// Judges a release that leaves, given the leadership whose work has not ended, if there is one.
+pub fn check(released: Epoch, working: Option<Epoch>) -> Verdict {
+    if working == Some(released) {
+        return Err(Finding::new(NAME, format!("{released:?} is released while its work goes on")));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_release_with_the_work_going_on_is_found() {
+        let (one, two) = (Epoch::new(1).unwrap(), Epoch::new(2));
+        assert!(check(one, Some(one)).is_err());
+        assert_eq!(check(one, two), Ok(()));
+        assert_eq!(check(one, None), Ok(()));
+    }
+}

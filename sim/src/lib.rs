@@ -1,0 +1,42 @@
+//! A deterministic simulator: the real election and the real lease, in worlds where everything goes wrong.
+//!
+//! What runs here is [`Core`](bellwether_core::Core) and [`Lease`](bellwether_backend::Lease), unchanged, for several
+//! candidates in one election. What is simulated is everything around them: clocks ([`clock`]), the network and the
+//! store ([`port`], [`store`]), pauses, crashes and people ([`faults`]). One thread, one queue of events
+//! ([`queue`]), virtual time, and one number, the seed, from which everything follows ([`options`]).
+//!
+//! A run has two phases. For ten virtual minutes and more things go wrong, and nothing may ever break the
+//! [`invariants`]. Then faults stop, and a leader has to appear within the bound that the settings promise, stay,
+//! and be replaced within its bound when it is killed.
+//!
+//! A checker that never caught anything proves nothing: [`bugs`] puts known mistakes back in, one at a time.
+
+pub mod bugs;
+pub mod campaign;
+pub mod clock;
+mod drive;
+pub mod faults;
+mod heal;
+pub mod invariants;
+mod network;
+pub mod node;
+pub mod options;
+pub mod parcel;
+pub mod port;
+pub mod profile;
+pub mod queue;
+pub mod store;
+pub mod tally;
+pub mod time;
+pub mod trace;
+mod world;
+
+use bellwether_core::Planted;
+
+pub use options::Options;
+pub use world::Outcome;
+
+/// Runs the world of one seed.
+pub fn run(seed: u64, planted: Planted, verbose: bool) -> Outcome {
+    world::World::new(Options::of(seed), planted, verbose).run()
+}

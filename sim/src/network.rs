@@ -1,0 +1,292 @@
+//! Between the processes and the store: what is delayed, lost, doubled, refused and announced.
+
+use bellwether_backend::{Change, Record};
+use bellwether_core::ErrorKind;
+
+use crate::faults::Fault;
+use crate::invariants::{looking, order, stale};
+use crate::node::Cut;
+use crate::options::Watch;
+use crate::parcel::{Ask, Parcel, Purpose, Slot};
+use crate::port::{lock, trouble};
+use crate::queue::{Delivery, Event};
+use crate::store::{Commit, State};
+use crate::time::Nanos;
+use crate::world::{World, say};
+
+impl World {
+    /// Takes everything out of a process's outbox and sends it on its way.
+    pub(crate) fn flush(&mut self, node: usize) {
+        let parcels = std::mem::take(&mut lock(&self.nodes[node].port).outbox);
+        for parcel in parcels {
+            self.send(node, parcel);
+        }
+    }
+
+    fn send(&mut self, from: usize, parcel: Parcel) {
+        self.judge(looking::check(parcel.purpose, &parcel.ask));
+        self.judge_sent(from, &parcel);
+        let node = &mut self.nodes[from];
+        if node.pending.len() > 24 {
+            node.pending.retain(|slot| !slot.is_over());
+        }
+        node.pending.push(parcel.slot.clone());
+        if !node.connected {
+            self.fail_or_hang(from, parcel.slot);
+            return;
+        }
+        if node.cut == Some(Cut::Calls) {
+            self.hang(from, parcel.slot);
+            return;
+        }
+        let net = self.options.net;
+        if self.chance(net.call_lost) {
+            self.tally.count(Fault::CallLost);
+            self.hang(from, parcel.slot);
+            return;
+        }
+        if self.chance(net.error / 2) {
+            self.tally.count(Fault::Error);
+            self.fail_soon(from, parcel.slot);
+            return;
+        }
+        self.dispatch(from, parcel);
+    }
+
+    /// Sends it: once, or twice.
+    fn dispatch(&mut self, from: usize, parcel: Parcel) {
+        let net = self.options.net;
+        let first = self.now + self.latency();
+        let copy = |parcel: &Parcel| Parcel {
+            ask: parcel.ask.clone(),
+            slot: parcel.slot.clone(),
+            purpose: parcel.purpose,
+        };
+        let (connection, deletions) = (self.nodes[from].connection, self.store.deletions());
+        let delivery = |parcel, answered| {
+            Event::Deliver(Box::new(Delivery { from, connection, deletions, answered, parcel }))
+        };
+        if self.chance(net.self_conflict) {
+            self.tally.count(Fault::SelfConflict);
+            let second = first + self.latency();
+            self.queue.push(first, delivery(copy(&parcel), false));
+            self.queue.push(second, delivery(parcel, true));
+            return;
+        }
+        if self.chance(net.twice) {
+            self.tally.count(Fault::CallTwice);
+            let second = first + self.latency() + self.rng.below(self.options.longest_ttl());
+            self.queue.push(second, delivery(copy(&parcel), false));
+        }
+        self.queue.push(first, delivery(parcel, true));
+    }
+
+    /// What leaves a process is judged when it leaves.
+    fn judge_sent(&mut self, from: usize, parcel: &Parcel) {
+        let Ask::Write { record, .. } = &parcel.ask else { return };
+        match parcel.purpose {
+            Purpose::Release(_, epoch) => {
+                let working = self.nodes[from].work.map(|work| work.epoch);
+                self.judge(order::check(epoch, working));
+            }
+            Purpose::Claim(who) => {
+                if let Some(epoch) = record.epoch {
+                    self.losses.claims(who, epoch, &lock(&self.nodes[from].port).known);
+                }
+            }
+            Purpose::Renew(..) | Purpose::Request(_) | Purpose::Look => {}
+        }
+    }
+
+    /// A call reaches the store.
+    pub(crate) fn deliver(&mut self, delivery: Delivery) {
+        let Delivery { from, connection, deletions, answered, parcel } = delivery;
+        // A connection that broke took with it what was on its way.
+        if connection != self.nodes[from].connection {
+            return;
+        }
+        if self.outage {
+            if answered {
+                self.fail_or_hang(from, parcel.slot);
+            }
+            return;
+        }
+        // A create that left before a deletion is void after it: stores that can delete compare for that (a
+        // deleted key of NATS keeps its revision, a directory's numbers go on), else one that was judged by what
+        // stood there before would count for what came after.
+        if matches!(parcel.ask, Ask::Write { at: None, .. }) && deletions != self.store.deletions() {
+            if answered {
+                self.hang(from, parcel.slot);
+            }
+            return;
+        }
+        let (answer, commit) = self.store.apply(self.now, &parcel.ask);
+        if let Some(commit) = commit {
+            self.committed(parcel.purpose, &commit);
+        }
+        if !answered {
+            return;
+        }
+        let net = self.options.net;
+        if self.nodes[from].cut == Some(Cut::Answers) {
+            self.hang(from, parcel.slot);
+        } else if self.chance(net.answer_lost) {
+            self.tally.count(Fault::AnswerLost);
+            self.hang(from, parcel.slot);
+        } else if self.chance(net.error / 2) {
+            self.tally.count(Fault::Error);
+            self.fail_soon(from, parcel.slot);
+        } else {
+            let mut at = self.now + self.latency();
+            if self.chance(net.answer_late) {
+                self.tally.count(Fault::AnswerLate);
+                at += self.rng.below(2 * self.options.longest_ttl());
+            }
+            self.queue.push(at, Event::Answer(from, parcel.slot, Box::new(answer)));
+        }
+    }
+
+    fn committed(&mut self, purpose: Purpose, commit: &Commit) {
+        self.tally.commits += 1;
+        let (record, version) = &*commit.after;
+        self.trace.mix(*version);
+        self.trace.mix(record.epoch.map_or(0, |epoch| epoch.get()));
+        let before = commit.before.as_ref().map(|found| &found.0);
+        say!(self, "store: {purpose:?} took, version {version} beat {} {:?}", record.beat, record.epoch);
+        self.judge(stale::check(purpose, before, record));
+        if let (Purpose::Claim(who), Some(epoch)) = (purpose, record.epoch) {
+            let verdict = self.owners.owns(who, epoch);
+            self.judge(verdict);
+            if before.is_some_and(|before: &Record| before.holder.is_none()) {
+                self.tally.handovers += 1;
+            }
+        }
+        self.announce();
+    }
+
+    /// Tells everybody who follows the election what the record is now.
+    pub(crate) fn announce(&mut self) {
+        if self.options.watch == Watch::Off {
+            return;
+        }
+        let state = self.store.record().clone();
+        for node in self.alive() {
+            if !lock(&self.nodes[node].port).followed || self.nodes[node].cut.is_some() {
+                continue;
+            }
+            let net = self.options.net;
+            if self.chance(net.news_lost) {
+                self.tally.count(Fault::NewsLost);
+                continue;
+            }
+            let mut at = self.now + self.latency();
+            if self.chance(net.news_late) {
+                self.tally.count(Fault::NewsLate);
+                at += self.rng.below(self.options.longest_ttl());
+            }
+            self.send_news(node, at, &state);
+            if self.chance(net.news_again) {
+                self.tally.count(Fault::NewsAgain);
+                let again = at + self.rng.below(self.options.longest_ttl());
+                self.send_news(node, again, &state);
+            }
+        }
+    }
+
+    pub(crate) fn send_news(&mut self, node: usize, at: Nanos, state: &State) {
+        let change = match self.options.watch {
+            Watch::Record => Change::Now(self.election.clone(), state.as_deref().cloned()),
+            Watch::Look => Change::Look(self.election.clone()),
+            Watch::Off => return,
+        };
+        let connection = self.nodes[node].connection;
+        self.queue.push(at, Event::News(node, connection, Box::new(change)));
+    }
+
+    pub(crate) fn news(&mut self, node: usize, connection: u32, change: Change<u64>) {
+        let receiver = &self.nodes[node];
+        if receiver.process.is_none() || connection != receiver.connection || !receiver.connected {
+            return;
+        }
+        lock(&receiver.port).inbox.push_back(change);
+        self.step(node);
+    }
+
+    /// The connection breaks: everything under way over it is lost, and the process hears of it.
+    pub(crate) fn reset(&mut self, node: usize, back_after: Nanos) {
+        let broken = &mut self.nodes[node];
+        broken.connection += 1;
+        broken.connected = false;
+        for slot in broken.pending.drain(..) {
+            slot.break_off(trouble(ErrorKind::Unavailable, "the connection broke"));
+        }
+        lock(&broken.port).inbox.push_back(Change::Doubt);
+        let connection = broken.connection;
+        self.queue.push(self.now + back_after, Event::Reconnect(node, connection));
+        self.step(node);
+    }
+
+    /// A cut is over, or a broken connection is back. What broke is announced before any call can succeed.
+    pub(crate) fn reconnect(&mut self, node: usize, connection: u32) {
+        if self.nodes[node].connection != connection || self.nodes[node].process.is_none() {
+            return;
+        }
+        let silent = self.nodes[node].connected && self.rng.one_in(2);
+        self.nodes[node].cut = None;
+        if silent {
+            return;
+        }
+        say!(self, "{node} is connected again");
+        let back = &mut self.nodes[node];
+        back.connection += 1;
+        back.connected = true;
+        for slot in back.pending.drain(..) {
+            slot.break_off(trouble(ErrorKind::Unavailable, "the connection was renewed"));
+        }
+        lock(&back.port).inbox.push_back(Change::Restored);
+        self.step(node);
+        if self.rng.one_in(2) {
+            // A watch that begins anew starts with what is there, sometimes with something older first.
+            let (state, mut at) = (self.store.record().clone(), self.now + self.latency());
+            let ago = self.rng.below(12) as usize;
+            if let Some(older) = self.store.past(ago).filter(|_| self.heal.is_none()).cloned() {
+                self.tally.count(Fault::NewsAgain);
+                self.send_news(node, at, &older);
+                at += self.latency();
+            }
+            self.send_news(node, at, &state);
+        }
+    }
+
+    fn fail_or_hang(&mut self, node: usize, slot: Slot) {
+        if self.rng.one_in(2) { self.fail_soon(node, slot) } else { self.hang(node, slot) }
+    }
+
+    /// An error comes back.
+    fn fail_soon(&mut self, node: usize, slot: Slot) {
+        let at = self.now + self.latency();
+        self.queue.push(at, Event::GiveUp(node, slot));
+    }
+
+    /// Nothing comes back; the process's client gives up by itself.
+    fn hang(&mut self, node: usize, slot: Slot) {
+        let at = match self.heal {
+            Some(_) => self.now + self.latency(),
+            None => self.now + self.options.patience / 2 + self.rng.below(self.options.patience),
+        };
+        self.queue.push(at, Event::GiveUp(node, slot));
+    }
+
+    /// A record that was held is gone, though nobody claimed or released it.
+    pub(crate) fn content_lost(&mut self, before: State) {
+        let now = self.store.record().clone();
+        let held = |state: &State| {
+            state.as_ref().and_then(|found| found.0.epoch.filter(|_| found.0.holder.is_some()))
+        };
+        if let Some(epoch) = held(&before)
+            && held(&now) != Some(epoch)
+        {
+            self.losses.destroyed(epoch);
+        }
+    }
+}

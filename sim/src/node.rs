@@ -1,0 +1,233 @@
+//! One process: the real core and the real lease, its clock, its calls under way, its work.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use bellwether_backend::{Backend, Lease, Notices};
+use bellwether_core::{Boot, Candidate, Core, ElectionName, Epoch, Grant, Input, Output, Signal};
+
+use crate::clock::Machine;
+use crate::invariants::alternation::Alternation;
+use crate::invariants::exclusion::Reign;
+use crate::invariants::grants::Grants;
+use crate::invariants::quiet::Quiet;
+use crate::parcel::{Purpose, Slot};
+use crate::port::{SharedPort, SimRegister, lock};
+use crate::time::Nanos;
+
+/// What a call comes to; the outsider's come to nothing.
+type Answered = Option<Input>;
+
+/// A call of the lease under way.
+pub struct Task {
+    future: Pin<Box<dyn Future<Output = Answered> + Send>>,
+    purpose: Purpose,
+}
+
+/// How a process is cut off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// What it sends is lost.
+    Calls,
+    /// What it sends arrives; the answers are lost.
+    Answers,
+}
+
+/// Work that is protected by a leadership.
+#[derive(Clone, Copy, Debug)]
+pub struct Work {
+    /// The leadership.
+    pub epoch: Epoch,
+    /// When it began, in true time.
+    pub since: Nanos,
+    /// On the process's own clock: killed then.
+    pub until: Boot,
+}
+
+/// What runs.
+pub struct Process {
+    /// The state machine under test.
+    pub core: Core,
+    /// The lease under test.
+    pub lease: Arc<Lease<SimRegister>>,
+    /// Its calls under way, oldest first.
+    pub tasks: Vec<Task>,
+    signals: Notices,
+}
+
+/// One process, alive or dead, and the machine it runs on.
+pub struct Node {
+    /// Which candidate it is a start of; `None` for the outsider.
+    pub slot: Option<usize>,
+    /// Its id and incarnation.
+    pub who: Candidate,
+    /// Its clocks.
+    pub machine: Machine,
+    /// Its connection.
+    pub port: SharedPort,
+    /// What runs, until it crashes.
+    pub process: Option<Process>,
+    /// Stands still.
+    pub frozen: bool,
+    /// Cut off from the store.
+    pub cut: Option<Cut>,
+    /// The number of its connection.
+    pub connection: u32,
+    /// Whether that stands.
+    pub connected: bool,
+    /// Where it waits for answers.
+    pub pending: Vec<Slot>,
+    /// When its next time-out comes, and what that was computed from.
+    pub timer: (Nanos, Option<Boot>),
+    /// Its work.
+    pub work: Option<Work>,
+    /// Work that ended while it stood still.
+    pub work_over: Option<Epoch>,
+    /// A start is planned.
+    pub start_planned: bool,
+    /// Its health check fails.
+    pub sick: bool,
+    /// Judged by itself.
+    pub alternation: Alternation,
+    /// Judged by itself.
+    pub grants: Grants,
+    /// Judged by itself.
+    pub quiet: Quiet,
+}
+
+impl Node {
+    /// A process that has not done anything.
+    pub fn new(
+        slot: Option<usize>,
+        machine: Machine,
+        port: SharedPort,
+        core: Core,
+        lease: Lease<SimRegister>,
+    ) -> Node {
+        let who = core.who().clone();
+        let signals = lease.signals();
+        let process = Process { core, lease: Arc::new(lease), tasks: Vec::new(), signals };
+        Node {
+            slot,
+            who,
+            machine,
+            port,
+            process: Some(process),
+            frozen: false,
+            cut: None,
+            connection: 0,
+            connected: true,
+            pending: Vec::new(),
+            timer: (Nanos::MAX, None),
+            work: None,
+            work_over: None,
+            start_planned: false,
+            sick: false,
+            alternation: Alternation::default(),
+            grants: Grants::default(),
+            quiet: Quiet::default(),
+        }
+    }
+
+    /// Another incarnation takes the place of one that has stopped and has nothing under way.
+    pub fn begin_anew(&mut self, core: Core) {
+        self.who = core.who().clone();
+        self.timer = (Nanos::MAX, None);
+        self.start_planned = false;
+        (self.alternation, self.grants) = (Alternation::default(), Grants::default());
+        if let Some(process) = &mut self.process {
+            process.core = core;
+        }
+    }
+
+    /// Alive, and not standing still.
+    pub fn runs(&self) -> bool {
+        self.process.is_some() && !self.frozen
+    }
+
+    /// The leadership in force at that instant, by the work or by the core's own belief.
+    pub fn reign(&self, now: Nanos) -> Option<Reign> {
+        let process = self.process.as_ref()?;
+        let boot = self.machine.boot(now);
+        let working = self.work.filter(|work| boot < work.until).map(|work| work.epoch);
+        let believed = process.core.leadership().filter(|(_, deadline)| boot < *deadline);
+        let epoch = working.or(believed.map(|(epoch, _)| epoch))?;
+        Some(Reign { who: self.who.incarnation, epoch })
+    }
+
+    /// The next news, if there is any to read.
+    pub fn poll_signal(&mut self) -> Option<Signal> {
+        let process = self.process.as_mut()?;
+        lock(&self.port).purpose = Purpose::Look;
+        match process.signals.as_mut().poll_next(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Some(notice)) => Some(notice.signal),
+            Poll::Ready(None) | Poll::Pending => None,
+        }
+    }
+
+    /// The next answered call from position `from` on, or `None` when all wait.
+    pub fn poll_task(&mut self, from: &mut usize) -> Option<(Answered, Purpose)> {
+        let process = self.process.as_mut()?;
+        while let Some(task) = process.tasks.get_mut(*from) {
+            lock(&self.port).purpose = task.purpose;
+            match task.future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(answered) => {
+                    let purpose = task.purpose;
+                    drop(process.tasks.remove(*from));
+                    return Some((answered, purpose));
+                }
+                Poll::Pending => *from += 1,
+            }
+        }
+        None
+    }
+
+    /// Starts a call of the lease that the core wants. False if it is not a call.
+    pub fn begin(&mut self, on: &ElectionName, output: Output) -> Option<Output> {
+        let process = self.process.as_mut()?;
+        let (lease, on) = (Arc::clone(&process.lease), on.clone());
+        let me = self.who.incarnation;
+        let (purpose, future): (_, Pin<Box<dyn Future<Output = Answered> + Send>>) = match output {
+            Output::Claim(call, bid) => (
+                Purpose::Claim(me),
+                Box::pin(async move { Some(Input::Claimed(call, lease.claim(&on, &bid).await)) }),
+            ),
+            Output::Renew { call, grant, sent } => (
+                Purpose::Renew(me, grant.epoch),
+                Box::pin(async move {
+                    let held: [(ElectionName, Grant); 1] = [(on, grant)];
+                    let mut answers = lease.renew(sent, &held).await;
+                    answers.pop().map(|outcome| Input::Renewed(call, outcome))
+                }),
+            ),
+            Output::Release(call, grant, parting) => (
+                Purpose::Release(me, grant.epoch),
+                Box::pin(
+                    async move { Some(Input::Released(call, lease.release(&on, &grant, &parting).await)) },
+                ),
+            ),
+            Output::Look(call) => {
+                (Purpose::Look, Box::pin(async move { Some(Input::Looked(call, lease.observe(&on).await)) }))
+            }
+            Output::Request(call, request) => (
+                Purpose::Request(request.epoch),
+                Box::pin(async move { Some(Input::Requested(call, lease.request(&on, &request).await)) }),
+            ),
+            other => return Some(other),
+        };
+        process.tasks.push(Task { future, purpose });
+        None
+    }
+
+    /// Starts something that the outsider does.
+    pub fn begin_outside(
+        &mut self,
+        purpose: Purpose,
+        future: Pin<Box<dyn Future<Output = Answered> + Send>>,
+    ) {
+        if let Some(process) = &mut self.process {
+            process.tasks.push(Task { future, purpose });
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! A seed expands to these, and they are printed: what kind of world it is, who takes part, what goes wrong.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bellwether_core::{
+    AtMost, Breaker, DecorrelatedJitter, Exponential, Fixed, RetryStrategy, Rng, Settings, Timeline,
+    TimingOptions,
+};
+
+use crate::clock::PPM_TRUE;
+use crate::faults::Fault;
+use crate::profile::Profile;
+use crate::time::{MILLI, Nanos, SECOND, nanos};
+
+/// One candidate's settings.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// How it takes part.
+    pub settings: Settings,
+}
+
+/// How news of changes travels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watch {
+    /// With the record in it.
+    Record,
+    /// "Look": the process reads the record itself.
+    Look,
+    /// Not at all: candidates find out by trying.
+    Off,
+}
+
+/// Chances of what can happen to one message, in 1/10,000.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Net {
+    /// The call never arrives.
+    pub call_lost: u64,
+    /// The answer never arrives.
+    pub answer_lost: u64,
+    /// The call arrives twice.
+    pub twice: u64,
+    /// The call arrives twice and only the second answer is heard.
+    pub self_conflict: u64,
+    /// An error, before or after the store did what was asked.
+    pub error: u64,
+    /// The answer takes up to several ttls.
+    pub answer_late: u64,
+    /// A piece of news is lost.
+    pub news_lost: u64,
+    /// A piece of news comes again, later.
+    pub news_again: u64,
+    /// A piece of news takes up to a ttl.
+    pub news_late: u64,
+}
+
+/// A whole world.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where all this comes from.
+    pub seed: u64,
+    /// The bias.
+    pub profile: Profile,
+    /// Who takes part.
+    pub plans: Vec<Plan>,
+    /// Slowest and fastest clock, in millionths of true time: within what the margins tolerate.
+    pub ppm: (u64, u64),
+    /// How fast messages travel when all is well: one way, shortest and longest.
+    pub latency: (Nanos, Nanos),
+    /// What happens to messages.
+    pub net: Net,
+    /// How news travels.
+    pub watch: Watch,
+    /// Whether the store can prove a crash.
+    pub crash_proof: bool,
+    /// Mean time between faults.
+    pub fault_every: Nanos,
+    /// Mean time between the whims of users.
+    pub whim_every: Nanos,
+    /// Which faults, and how often relative to each other.
+    pub faults: Vec<(Fault, u64)>,
+    /// Which whims, and how often relative to each other.
+    pub whims: Vec<(Fault, u64)>,
+    /// How long a process's client waits for an answer before it calls it an error.
+    pub patience: Nanos,
+    /// Whether the leader dies at the very end of the faults, and an outsider keeps asking the dead.
+    pub ends_with_death: bool,
+    /// How long the faults last.
+    pub span: Nanos,
+}
+
+impl Options {
+    /// What this seed means.
+    pub fn of(seed: u64) -> Options {
+        let mut rng = Rng::new(seed ^ 0x5eed_0f0b_e11e_7e11);
+        let profile = Profile::of(seed);
+        let count = 2 + rng.below(4) as usize;
+        let base = draw_ttl(&mut rng, profile);
+        let differing = profile == Profile::DifferingTtls || rng.one_in(4);
+        let plans: Vec<Plan> = (0..count)
+            .map(|_| {
+                let ttl = if differing { draw_ttl(&mut rng, profile) } else { base };
+                Plan { settings: draw_settings(&mut rng, ttl, profile) }
+            })
+            .collect();
+        let shortest = plans.iter().map(|plan| plan.settings.timing().ttl()).min().unwrap_or(base);
+        let longest = plans.iter().map(|plan| plan.settings.timing().ttl()).max().unwrap_or(base);
+        let slow = nanos(shortest) / (60 + rng.below(400));
+        let faults = profile.faults(&mut rng);
+        Options {
+            seed,
+            profile,
+            ppm: draw_ppm(&plans),
+            latency: (slow / 20 + 10_000, slow + 20_000),
+            net: profile.net(&mut rng),
+            watch: profile.watch(&mut rng),
+            crash_proof: profile.allows_crash_proof() && rng.one_in(4),
+            fault_every: nanos(longest) / 4 + rng.below(2 * nanos(longest)),
+            whim_every: nanos(longest) / 2 + rng.below(4 * nanos(longest)),
+            faults,
+            whims: profile.whims(&mut rng),
+            patience: nanos(shortest) / 4 + rng.below(3 * nanos(longest)),
+            ends_with_death: rng.one_in(2),
+            span: 600 * SECOND + rng.below(60 * SECOND),
+            plans,
+        }
+    }
+
+    /// The longest ttl of a candidate.
+    pub fn longest_ttl(&self) -> Nanos {
+        self.plans.iter().map(|plan| nanos(plan.settings.timing().ttl())).max().unwrap_or(SECOND)
+    }
+
+    /// The shortest ttl of a candidate.
+    pub fn shortest_ttl(&self) -> Nanos {
+        self.plans.iter().map(|plan| nanos(plan.settings.timing().ttl())).min().unwrap_or(SECOND)
+    }
+
+    /// A bound that every candidate's settings keep, in true time: on the slowest clock it takes longest.
+    ///
+    /// A record carries its holder's ttl, and any candidate may have to wait for any other's: the longest ttl
+    /// counts for all of them.
+    pub fn bound(&self, of: impl Fn(&Timeline) -> Duration) -> Nanos {
+        let longest = Duration::from_nanos(self.longest_ttl());
+        let slowest = self.plans.iter().map(|plan| {
+            let line = Timeline::new(&plan.settings);
+            nanos(of(&line)) + 2 * nanos(longest - plan.settings.timing().ttl())
+        });
+        let slowest = slowest.max().unwrap_or(SECOND);
+        (u128::from(slowest) * u128::from(PPM_TRUE) / u128::from(self.ppm.0)) as u64
+    }
+}
+
+fn draw_ttl(rng: &mut Rng, profile: Profile) -> Duration {
+    if profile == Profile::Deaf {
+        return rng.between(Duration::from_millis(500), Duration::from_secs(2));
+    }
+    // Short ones go through more lives in the same time, long ones are what people run.
+    match rng.below(3) {
+        0 => rng.between(Duration::from_secs(1), Duration::from_secs(3)),
+        1 => rng.between(Duration::from_secs(2), Duration::from_secs(8)),
+        _ => rng.between(Duration::from_secs(5), Duration::from_secs(20)),
+    }
+}
+
+fn draw_settings(rng: &mut Rng, ttl: Duration, profile: Profile) -> Settings {
+    let some = |rng: &mut Rng, one_in: u64| rng.one_in(one_in);
+    let margin = if some(rng, 3) { Some(rng.between(ttl / 12, ttl / 6)) } else { None };
+    let work_grace = if some(rng, 3) { ttl / 20 } else { Duration::ZERO };
+    let renew = if some(rng, 4) { Some(rng.between(ttl / 6, ttl / 3)) } else { None };
+    let retry = if some(rng, 4) { Some(rng.between(ttl / 10, ttl / 3)) } else { None };
+    let timing = TimingOptions { ttl, renew, retry, margin, call_timeout: None, work_grace };
+    let renew = renew.unwrap_or(ttl / 3);
+    let strategy: Arc<dyn RetryStrategy> = match rng.below(5) {
+        0 => Arc::new(Fixed(ttl / 5)),
+        1 => Arc::new(DecorrelatedJitter { base: ttl / 20, max: ttl / 2 }),
+        2 if profile.allows_giving_up() => {
+            Arc::new(AtMost { attempts: 6, then: Exponential { max: ttl / 2, ..Exponential::default() } })
+        }
+        _ => Arc::new(Exponential::default()),
+    };
+    let graceful = profile.wants_grace() || some(rng, 4);
+    let priority = if some(rng, 3) { rng.below(4) as i32 } else { 0 };
+    let options = bellwether_core::Options {
+        timing,
+        failed_renewals: if some(rng, 5) { Some(2 + rng.below(3) as u32) } else { None },
+        disconnect_grace: if some(rng, 5) { Some(renew * 2) } else { None },
+        reconnect_grace: graceful.then(|| rng.between(ttl / 4, ttl * 2)),
+        auto_reacquire: !some(rng, 12),
+        cooldown: if some(rng, 4) { Some(rng.between(ttl / 2, ttl * 2)) } else { None },
+        priority,
+        preempt: priority > 0 && some(rng, 2),
+        health_failures: if some(rng, 4) { Some(1 + rng.below(3) as u32) } else { None },
+        validation: if some(rng, 5) { Some(rng.between(renew, ttl)) } else { None },
+        strategy,
+        breaker: if some(rng, 5) {
+            Some(Breaker { failures: 3 + rng.below(8) as u32, open_for: rng.between(ttl / 2, ttl * 3) })
+        } else {
+            None
+        },
+        settle: Duration::from_millis(rng.below(30)).min(ttl / 4),
+        ..bellwether_core::Options::default()
+    };
+    Settings::new(options).expect("what is drawn here is safe together")
+}
+
+/// Clocks may differ in speed by what the smallest margin pays for, and here they nearly do.
+fn draw_ppm(plans: &[Plan]) -> (u64, u64) {
+    let tolerated = plans.iter().map(|plan| Timeline::new(&plan.settings).clock_rate);
+    let tolerated = tolerated.fold(f64::MAX, f64::min);
+    let half = (tolerated * 1e6 * 0.98 / (2.0 + tolerated)) as u64;
+    (PPM_TRUE - half, PPM_TRUE + half)
+}
+
+impl fmt::Display for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "seed {}, profile {:?}", self.seed, self.profile)?;
+        for (index, plan) in self.plans.iter().enumerate() {
+            let timing = plan.settings.timing();
+            let o = plan.settings.options();
+            writeln!(
+                f,
+                "  candidate {index}: ttl {:?} renew {:?} retry {:?} margin {:?} call {:?} grace of work {:?}",
+                timing.ttl(),
+                timing.renew(),
+                timing.retry(),
+                timing.margin(),
+                timing.call_timeout(),
+                timing.work_grace()
+            )?;
+            writeln!(
+                f,
+                "    failed renewals {:?} disconnect {:?} reconnect {:?} reacquire {} cooldown {:?} priority {}{} \
+                 health {:?} validation {:?} settle {:?} breaker {:?} {:?}",
+                o.failed_renewals,
+                o.disconnect_grace,
+                o.reconnect_grace,
+                o.auto_reacquire,
+                o.cooldown,
+                o.priority,
+                if o.preempt { " preempts" } else { "" },
+                o.health_failures,
+                o.validation,
+                o.settle,
+                o.breaker,
+                o.strategy
+            )?;
+        }
+        writeln!(
+            f,
+            "  clocks {} to {} ppm, messages {}µs to {}µs, watch {:?}, crash proof {}, patience {}ms",
+            self.ppm.0,
+            self.ppm.1,
+            self.latency.0 / 1_000,
+            self.latency.1 / 1_000,
+            self.watch,
+            self.crash_proof,
+            self.patience / MILLI
+        )?;
+        writeln!(f, "  of 10,000 messages: {:?}", self.net)?;
+        writeln!(f, "  a fault every {}ms of {:?}", self.fault_every / MILLI, self.faults)?;
+        writeln!(f, "  a whim every {}ms of {:?}", self.whim_every / MILLI, self.whims)?;
+        write!(
+            f,
+            "  {}s of faults, {} at their end",
+            self.span / SECOND,
+            if self.ends_with_death { "the leader dies" } else { "nobody dies" }
+        )
+    }
+}

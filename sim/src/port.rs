@@ -1,0 +1,249 @@
+//! The store as one process sees it: a [`Register`] whose calls are answered by the world.
+//!
+//! A call puts a [`Parcel`] into the outbox and waits on its [`Slot`]; the world decides when, whether and how
+//! often the parcel arrives, and when the slot is filled. News comes the same way, through the inbox.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+use std::time::Duration;
+
+use bellwether_backend::{
+    Capabilities, Change, Changes, Found, FoundNote, Fut, Note, Notes, Record, Register, Renewal, Write,
+};
+use bellwether_core::{ElectionName, Epoch, Error, ErrorKind, Incarnation};
+use futures_util::stream;
+
+use crate::parcel::{Answer, Ask, Parcel, Purpose, Slot};
+
+/// Both directions of one process's connection.
+#[derive(Debug)]
+pub struct Port {
+    /// Calls that the process has made and the world has not yet taken.
+    pub outbox: Vec<Parcel>,
+    /// News that the process has not yet read.
+    pub inbox: VecDeque<Change<u64>>,
+    /// On behalf of what the process is running just now.
+    pub purpose: Purpose,
+    /// Whether news is wanted.
+    pub followed: bool,
+    /// The leaderships that this process knows of: the one whose held record it read last, and those whose record
+    /// it saw vanish or fall back. One that it saw succeeded, as far as it could tell, is not among them.
+    pub known: BTreeSet<Epoch>,
+    /// The version that was read last, and the epoch in it if it was held.
+    latest: Option<(u64, Option<Epoch>)>,
+    /// Counts what was read and told.
+    learnt: u64,
+}
+
+impl Port {
+    /// `certain` is a read that nothing overtook; news and other reads may be old.
+    fn saw(&mut self, found: Option<(&Record, u64)>, certain: bool) {
+        self.learnt += 1;
+        let Some((record, version)) = found else {
+            // Absence that is not certain has no place in the order of things: who only heard of it does not know.
+            match self.latest.take() {
+                Some((_, Some(epoch))) if !certain => drop(self.known.remove(&epoch)),
+                _ => {}
+            }
+            return;
+        };
+        let held = record.epoch.filter(|_| record.holder.is_some());
+        match self.latest {
+            Some((before, _)) if !certain && version < before => return,
+            Some((before, Some(epoch))) if version > before && held != Some(epoch) => {
+                self.known.remove(&epoch);
+            }
+            _ => {}
+        }
+        self.latest = Some((version, held));
+        self.known.extend(held);
+    }
+}
+
+/// A shared [`Port`].
+pub type SharedPort = Arc<Mutex<Port>>;
+
+/// A port to which nothing has happened.
+pub fn new_port() -> SharedPort {
+    Arc::new(Mutex::new(Port {
+        outbox: Vec::new(),
+        inbox: VecDeque::new(),
+        purpose: Purpose::Look,
+        followed: false,
+        known: BTreeSet::new(),
+        latest: None,
+        learnt: 0,
+    }))
+}
+
+/// What a process may know of the store without a round trip.
+#[derive(Debug, Default)]
+pub struct Facts {
+    /// How many writes the store has taken, ever; never goes back.
+    pub sequence: AtomicU64,
+    /// Incarnations whose death can be proven, where the store has such proof.
+    pub dead: Mutex<BTreeSet<Incarnation>>,
+}
+
+/// The register that the lease under test is put on.
+#[derive(Debug)]
+pub struct SimRegister {
+    port: SharedPort,
+    facts: Arc<Facts>,
+    crash_proof: bool,
+}
+
+impl SimRegister {
+    /// The register behind this port.
+    pub fn new(port: SharedPort, facts: Arc<Facts>, crash_proof: bool) -> SimRegister {
+        SimRegister { port, facts, crash_proof }
+    }
+
+    fn send(&self, ask: Ask) -> Slot {
+        let slot = Slot::new(ask.clone());
+        let mut port = lock(&self.port);
+        let purpose = port.purpose;
+        port.outbox.push(Parcel { ask, slot: slot.clone(), purpose });
+        slot
+    }
+
+    async fn call(&self, ask: Ask) -> Answer {
+        let slot = self.send(ask);
+        std::future::poll_fn(move |context| slot.take(context.waker())).await
+    }
+}
+
+/// An error that trying again can mend.
+pub fn trouble(kind: ErrorKind, what: &'static str) -> Error {
+    Error::new(kind, "sim", what)
+}
+
+fn confused() -> Error {
+    Error::new(ErrorKind::Bug, "sim", "an answer of another kind than the question")
+}
+
+impl Register for SimRegister {
+    type Version = u64;
+
+    fn name(&self) -> &'static str {
+        "sim"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            renewal: Renewal::PerElection,
+            crash_proof: self.crash_proof,
+            notifies: true,
+            epoch_visible: true,
+            ttl_visible: true,
+            requests: true,
+            history: false,
+            cooldown: true,
+            lists: false,
+            ttl_unit: Duration::from_nanos(1),
+        }
+    }
+
+    fn load<'a>(&'a self, _: &'a ElectionName) -> Fut<'a, Result<Found<u64>, Error>> {
+        Box::pin(async move {
+            let learnt = lock(&self.port).learnt;
+            let Answer::Loaded(result) = self.call(Ask::Load).await else { return Err(confused()) };
+            if let Ok(found) = &result {
+                let found = found.as_ref().map(|(record, version)| (record, *version));
+                let mut port = lock(&self.port);
+                let certain = port.learnt == learnt;
+                port.saw(found, certain);
+            }
+            result
+        })
+    }
+
+    fn write<'a>(&'a self, _: &'a ElectionName, at: Option<&'a u64>, new: &'a Record) -> Fut<'a, Write<u64>> {
+        let ask = Ask::Write { at: at.copied(), record: Box::new(new.clone()) };
+        Box::pin(async move {
+            let Answer::Written(write) = self.call(ask).await else { return Write::Refused(confused()) };
+            if let Write::Done(version) = &write {
+                lock(&self.port).saw(Some((new, *version)), false);
+            }
+            write
+        })
+    }
+
+    fn follow(&self, _: &ElectionName, interested: bool) {
+        let mut port = lock(&self.port);
+        port.followed = interested;
+        // Whoever stops following forgets what it saw, and is a newcomer when it comes back.
+        port.known.clear();
+        port.latest = None;
+    }
+
+    fn changes(&self) -> Changes<u64> {
+        let port = Arc::clone(&self.port);
+        Box::pin(stream::poll_fn(move |_| {
+            let mut port = lock(&port);
+            let Some(change) = port.inbox.pop_front() else { return Poll::Pending };
+            if let Change::Now(_, found) = &change {
+                port.saw(found.as_ref().map(|(record, version)| (record, *version)), false);
+            }
+            Poll::Ready(Some(change))
+        }))
+    }
+
+    /// Read together with the sending of the write that uses it. A store that is asked for the number in a
+    /// round trip of its own could hear of a deletion in between and would have to compare for that as well.
+    fn epoch<'a>(
+        &'a self,
+        _: &'a ElectionName,
+        _: Option<(&'a Record, &'a u64)>,
+        least: Epoch,
+    ) -> Fut<'a, Result<Epoch, Error>> {
+        let used = Epoch::new(self.facts.sequence.load(Ordering::Relaxed) + 1).unwrap_or(Epoch::MAX);
+        Box::pin(std::future::ready(Ok(least.max(used))))
+    }
+
+    fn is_dead(&self, _: &ElectionName, record: &Record) -> bool {
+        let holder = record.holder.as_ref().and_then(|holder| holder.incarnation);
+        self.crash_proof && holder.is_some_and(|incarnation| lock(&self.facts.dead).contains(&incarnation))
+    }
+
+    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
+    fn notes(&self) -> Option<&dyn Notes> {
+        Some(self)
+    }
+}
+
+impl Notes for SimRegister {
+    fn read<'a>(&'a self, _: &'a ElectionName, note: &'a Note) -> Fut<'a, Result<FoundNote, Error>> {
+        Box::pin(async move {
+            match self.call(Ask::ReadNote(note.clone())).await {
+                Answer::NoteRead(result) => result,
+                _ => Err(confused()),
+            }
+        })
+    }
+
+    fn write<'a>(
+        &'a self,
+        _: &'a ElectionName,
+        note: &'a Note,
+        at: Option<u64>,
+        bytes: &'a [u8],
+    ) -> Fut<'a, Write<u64>> {
+        Box::pin(async move {
+            match self.call(Ask::WriteNote(note.clone(), at, bytes.to_vec())).await {
+                Answer::Written(write) => write,
+                _ => Write::Refused(confused()),
+            }
+        })
+    }
+}
+
+/// Locks what only one thread ever uses; the lock is there because the traits ask for `Send`.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,111 @@
+//! The store itself: one record, compare-and-set, a sequence that never goes back, and a past to fall back into.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bellwether_backend::{Note, Record, Write};
+
+use crate::parcel::{Answer, Ask};
+use crate::port::Facts;
+use crate::time::Nanos;
+
+/// How many earlier states a rollback can choose from.
+const PAST_MAX: usize = 48;
+
+/// A record with its version, shared with everybody who is told of it.
+pub type State = Option<Arc<(Record, u64)>>;
+
+/// What the candidates compete for.
+#[derive(Debug, Default)]
+pub struct Store {
+    record: State,
+    notes: BTreeMap<Note, (Vec<u8>, u64)>,
+    past: VecDeque<(Nanos, State)>,
+    facts: Arc<Facts>,
+    /// How often the record was deleted: a create that left before a deletion does not count after it.
+    deletions: u32,
+}
+
+/// A write that the store took.
+#[derive(Debug)]
+pub struct Commit {
+    /// What was there before.
+    pub before: State,
+    /// What is there now.
+    pub after: Arc<(Record, u64)>,
+}
+
+impl Store {
+    /// The record as it is.
+    pub fn record(&self) -> &State {
+        &self.record
+    }
+
+    /// The state so many writes ago, if that is remembered.
+    pub fn past(&self, writes: usize) -> Option<&State> {
+        self.past.iter().rev().nth(writes).map(|(_, state)| state)
+    }
+
+    /// What can be known without asking.
+    pub fn facts(&self) -> Arc<Facts> {
+        Arc::clone(&self.facts)
+    }
+
+    /// How often the record was deleted.
+    pub fn deletions(&self) -> u32 {
+        self.deletions
+    }
+
+    /// Does what is asked.
+    pub fn apply(&mut self, now: Nanos, ask: &Ask) -> (Answer, Option<Commit>) {
+        match ask {
+            Ask::Load => (Answer::Loaded(Ok(self.record.as_deref().cloned())), None),
+            Ask::Write { at, record } => {
+                if self.record.as_ref().map(|found| found.1) != *at {
+                    return (Answer::Written(Write::Conflict), None);
+                }
+                let version = self.next();
+                let after = Arc::new(((**record).clone(), version));
+                let before = self.record.replace(Arc::clone(&after));
+                self.past.push_back((now, before.clone()));
+                if self.past.len() > PAST_MAX {
+                    self.past.pop_front();
+                }
+                (Answer::Written(Write::Done(version)), Some(Commit { before, after }))
+            }
+            Ask::ReadNote(note) => (Answer::NoteRead(Ok(self.notes.get(note).cloned())), None),
+            Ask::WriteNote(note, at, bytes) => {
+                if self.notes.get(note).map(|(_, version)| *version) != *at {
+                    return (Answer::Written(Write::Conflict), None);
+                }
+                let version = self.next();
+                self.notes.insert(note.clone(), (bytes.clone(), version));
+                (Answer::Written(Write::Done(version)), None)
+            }
+        }
+    }
+
+    /// Forgets the record. What was there.
+    pub fn delete(&mut self) -> State {
+        self.deletions += 1;
+        self.record.take()
+    }
+
+    /// Goes back by so many writes, as far as they are remembered. What was there.
+    pub fn roll_back(&mut self, writes: usize) -> State {
+        let mut older = None;
+        for _ in 0..writes {
+            let Some((_, state)) = self.past.pop_back() else { break };
+            older = Some(state);
+        }
+        match older {
+            Some(state) => std::mem::replace(&mut self.record, state),
+            None => self.record.clone(),
+        }
+    }
+
+    fn next(&mut self) -> u64 {
+        self.facts.sequence.fetch_add(1, Ordering::Relaxed) + 1
+    }
+}

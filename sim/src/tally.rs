@@ -1,0 +1,59 @@
+//! Figures of a run, and of many runs together.
+
+use crate::faults::Fault;
+use crate::time::Nanos;
+
+/// What happened how often.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// Virtual time, in nanoseconds.
+    pub virtual_time: u128,
+    /// Events.
+    pub events: u64,
+    /// Writes that the store took.
+    pub commits: u64,
+    /// Leaderships that began.
+    pub elections: u64,
+    /// Of these, the ones that followed a release.
+    pub handovers: u64,
+    /// Overlaps that the loss of a record excuses: see the invariant `exclusive`.
+    pub excused: u64,
+    /// True time during which somebody led, while faults were about.
+    pub led: u128,
+    /// Longest time from the end of faults to a leader.
+    pub recovery_max: Nanos,
+    /// The same as a share of the bound, in thousandths; the worst.
+    pub recovery_share_max: u64,
+    /// The time after the leader's death, as a share of its bound, in thousandths; the worst.
+    pub failover_share_max: u64,
+    faults: [u64; Fault::ALL.len()],
+}
+
+impl Tally {
+    /// One more of these.
+    pub fn count(&mut self, fault: Fault) {
+        self.faults[fault as usize] += 1;
+    }
+
+    /// How many of each kind.
+    pub fn faults(&self) -> impl Iterator<Item = (Fault, u64)> {
+        Fault::ALL.into_iter().zip(self.faults)
+    }
+
+    /// Adds the figures of another run.
+    pub fn add(&mut self, other: &Tally) {
+        self.virtual_time += other.virtual_time;
+        self.events += other.events;
+        self.commits += other.commits;
+        self.elections += other.elections;
+        self.handovers += other.handovers;
+        self.excused += other.excused;
+        self.led += other.led;
+        self.recovery_max = self.recovery_max.max(other.recovery_max);
+        self.recovery_share_max = self.recovery_share_max.max(other.recovery_share_max);
+        self.failover_share_max = self.failover_share_max.max(other.failover_share_max);
+        for (sum, more) in self.faults.iter_mut().zip(other.faults) {
+            *sum += more;
+        }
+    }
+}

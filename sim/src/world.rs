@@ -1,0 +1,289 @@
+//! The world: who is in it, what is going to happen, and the loop that makes it happen.
+//!
+//! One thread, one queue, one source of randomness: the same seed gives the same world to the last bit.
+
+use std::sync::Arc;
+
+use bellwether_backend::{Backend, Lease};
+use bellwether_core::{
+    Bug, Candidate, CandidateId, Core, ElectionName, Incarnation, Input, Planted, Rng, StateName,
+};
+
+use crate::clock::Machine;
+use crate::heal::Heal;
+use crate::invariants::epochs::Epochs;
+use crate::invariants::exclusion::{Losses, Reign};
+use crate::invariants::owners::Owners;
+use crate::invariants::{Finding, Verdict, Violation};
+use crate::node::Node;
+use crate::options::Options;
+use crate::port::{SimRegister, new_port};
+use crate::queue::{Event, Queue};
+use crate::store::Store;
+use crate::tally::Tally;
+use crate::time::{MILLI, Nanos, SECOND};
+use crate::trace::Trace;
+
+/// The outsider's place among the nodes: a process like any other that takes part in nothing.
+pub(crate) const OUTSIDER: usize = 0;
+
+/// Everything.
+pub(crate) struct World {
+    pub(crate) options: Options,
+    pub(crate) planted: Planted,
+    pub(crate) election: ElectionName,
+    pub(crate) now: Nanos,
+    pub(crate) rng: Rng,
+    pub(crate) queue: Queue,
+    pub(crate) store: Store,
+    pub(crate) nodes: Vec<Node>,
+    /// The longest extra delay while a slow spell lasts.
+    pub(crate) spike: Option<Nanos>,
+    /// The store answers nobody.
+    pub(crate) outage: bool,
+    pub(crate) heal: Option<Heal>,
+    /// How often the healing phase found a handover under way.
+    pub(crate) handovers: u32,
+    pub(crate) losses: Losses,
+    pub(crate) epochs: Epochs,
+    pub(crate) owners: Owners,
+    pub(crate) tally: Tally,
+    pub(crate) trace: Trace,
+    pub(crate) violation: Option<Violation>,
+    pub(crate) done: bool,
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Figures.
+    pub tally: Tally,
+    /// The first thing that was wrong.
+    pub violation: Option<Violation>,
+    /// Everything that happened, as a number.
+    pub hash: u64,
+    /// Everything that happened, as text, if it was wanted.
+    pub story: Vec<String>,
+}
+
+/// Tells the story, if somebody listens.
+macro_rules! say {
+    ($world:expr, $($arg:tt)*) => {
+        if $world.trace.is_verbose() {
+            let line = format!("{:>14.6} {}", $world.now as f64 / 1e9, format_args!($($arg)*));
+            $world.trace.line(line);
+        }
+    };
+}
+pub(crate) use say;
+
+impl World {
+    pub(crate) fn new(options: Options, planted: Planted, verbose: bool) -> World {
+        let mut rng = Rng::new(options.seed);
+        // The first numbers of neighbouring seeds are kin; a few steps on they are strangers.
+        for _ in 0..4 {
+            rng.next_u64();
+        }
+        let mut world = World {
+            planted,
+            election: ElectionName::new("sim").expect("a good name"),
+            now: SECOND,
+            rng,
+            queue: Queue::default(),
+            store: Store::default(),
+            nodes: Vec::new(),
+            spike: None,
+            outage: false,
+            heal: None,
+            handovers: 0,
+            losses: Losses::default(),
+            epochs: Epochs::default(),
+            owners: Owners::default(),
+            tally: Tally::default(),
+            trace: Trace::new(verbose),
+            violation: None,
+            done: false,
+            options,
+        };
+        world.add(None);
+        for slot in 0..world.options.plans.len() {
+            let at = world.now + world.rng.below(2 * SECOND);
+            world.queue.push(at, Event::Restart(slot));
+        }
+        let (fault, whim) = (world.options.fault_every, world.options.whim_every);
+        world.queue.push(world.now + fault, Event::Fault);
+        world.queue.push(world.now + whim, Event::Whim);
+        world.queue.push(world.now + world.options.span, Event::Heal);
+        world
+    }
+
+    pub(crate) fn run(mut self) -> Outcome {
+        while self.violation.is_none() && !self.done {
+            let Some((at, event)) = self.queue.pop() else {
+                self.judge(Err(Finding::new("recovery", "the world stands still")));
+                break;
+            };
+            self.now = self.now.max(at);
+            self.tally.events += 1;
+            self.trace.mix(self.now);
+            self.happen(event);
+        }
+        self.tally.virtual_time = u128::from(self.now);
+        Outcome {
+            tally: self.tally,
+            violation: self.violation,
+            hash: self.trace.hash(),
+            story: self.trace.into_lines(),
+        }
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::Deliver(delivery) => self.deliver(*delivery),
+            Event::Answer(node, slot, answer) => {
+                slot.fill(*answer);
+                self.step(node);
+            }
+            Event::GiveUp(node, slot) => {
+                slot.fail(crate::port::trouble(bellwether_core::ErrorKind::TimedOut, "no answer"));
+                self.step(node);
+            }
+            Event::News(node, connection, change) => self.news(node, connection, *change),
+            Event::Timer(node) => self.timer(node),
+            Event::Resume(node) => self.resume(node),
+            Event::WorkOver(node, epoch) => self.work_over(node, epoch),
+            Event::Reconnect(node, connection) => self.reconnect(node, connection),
+            Event::Restart(slot) => self.restart(slot),
+            Event::StartAgain(node) => self.start_again(node),
+            Event::Recover(node) => self.recover(node),
+            Event::Fault => self.next_fault(),
+            Event::Whim => self.next_whim(),
+            Event::Outsider => self.outsider_asks_again(),
+            Event::Calm => self.spike = None,
+            Event::StoreBack => self.outage = false,
+            Event::Heal => self.begin_healing(),
+            Event::Progress => self.healing_progress(),
+        }
+    }
+
+    /// Takes a verdict down. The first that is not fine ends the run.
+    pub(crate) fn judge(&mut self, verdict: Verdict) {
+        if let Err(finding) = verdict
+            && self.violation.is_none()
+        {
+            say!(self, "VIOLATION {}: {}", finding.invariant, finding.said);
+            self.violation = Some(Violation { finding, at: self.now });
+        }
+    }
+
+    pub(crate) fn has(&self, bug: Bug) -> bool {
+        self.planted.has(bug)
+    }
+
+    /// A node that leads just now, if there is one.
+    pub(crate) fn leader(&self) -> Option<usize> {
+        (0..self.nodes.len()).find(|&node| self.nodes[node].reign(self.now).is_some())
+    }
+
+    /// Every other node that leads just now.
+    pub(crate) fn others_leading(&self, but: usize) -> Vec<Reign> {
+        let others = self.nodes.iter().enumerate().filter(|(node, _)| *node != but);
+        others.filter_map(|(_, node)| node.reign(self.now)).collect()
+    }
+
+    /// The processes that are alive and take part.
+    pub(crate) fn alive(&self) -> Vec<usize> {
+        let taking_part = |node: &usize| {
+            let node = &self.nodes[*node];
+            node.slot.is_some() && node.process.is_some()
+        };
+        (0..self.nodes.len()).filter(taking_part).collect()
+    }
+
+    /// The processes of one candidate that are alive.
+    pub(crate) fn alive_of(&self, slot: usize) -> usize {
+        self.alive().into_iter().filter(|node| self.nodes[*node].slot == Some(slot)).count()
+    }
+
+    /// A candidate is started: a new incarnation of an old id.
+    pub(crate) fn restart(&mut self, slot: usize) {
+        if self.alive_of(slot) >= 2 {
+            return;
+        }
+        let node = self.add(Some(slot));
+        say!(self, "{} starts as {:?}", node, self.nodes[node].who);
+        self.start(node);
+    }
+
+    pub(crate) fn start(&mut self, node: usize) {
+        let Some(process) = &self.nodes[node].process else { return };
+        if process.core.state() != StateName::Stopped {
+            return;
+        }
+        let lease = Arc::clone(&process.lease);
+        if !crate::port::lock(&self.nodes[node].port).followed {
+            lease.follow(&self.election, true);
+        }
+        self.tell(node, Input::Start);
+        self.tell(node, Input::Health(!self.nodes[node].sick));
+        self.step(node);
+    }
+
+    fn add(&mut self, slot: Option<usize>) -> usize {
+        let settings = match slot {
+            Some(slot) => self.options.plans[slot].settings.clone(),
+            None => bellwether_core::Settings::default(),
+        };
+        let name = slot.map_or("outsider".to_owned(), |slot| format!("candidate-{slot}"));
+        let incarnation = self.draw_incarnation();
+        let who = Candidate { id: CandidateId::new(name).expect("a good name"), incarnation };
+        let machine = self.draw_machine();
+        let port = new_port();
+        let register = SimRegister::new(Arc::clone(&port), self.store.facts(), self.options.crash_proof);
+        let lease = Lease::with(register, machine.face(), self.planted);
+        let core = Core::new(settings, who, self.rng.next_u64()).with(self.planted);
+        self.nodes.push(Node::new(slot, machine, port, core, lease));
+        self.nodes.len() - 1
+    }
+
+    pub(crate) fn draw_incarnation(&mut self) -> Incarnation {
+        Incarnation::from_bits(u128::from(self.rng.next_u64()) << 64 | u128::from(self.rng.next_u64()))
+    }
+
+    /// A clock at one end of what is tolerated, half of the time: that is where margins are tested.
+    fn draw_machine(&mut self) -> Machine {
+        let (slowest, fastest) = self.options.ppm;
+        let ppm = match self.rng.below(4) {
+            0 => slowest,
+            1 => fastest,
+            _ => slowest + self.rng.below(fastest - slowest + 1),
+        };
+        let hour = 3_600 * SECOND;
+        let wall = self.rng.below(2 * hour) as i64 - hour as i64;
+        Machine::new(self.rng.below(1_000 * hour), ppm, 1_800_000_000 * SECOND as i64 + wall)
+    }
+
+    /// How long a message takes, one way.
+    pub(crate) fn latency(&mut self) -> Nanos {
+        let (shortest, longest) = self.options.latency;
+        let usual = shortest + self.rng.below(longest - shortest);
+        match self.spike {
+            Some(most) if self.rng.one_in(2) => usual + self.rng.below(most),
+            _ => usual,
+        }
+    }
+
+    /// True so many times in ten thousand, while faults are about.
+    pub(crate) fn chance(&mut self, of_10_000: u64) -> bool {
+        self.heal.is_none() && of_10_000 > 0 && self.rng.below(10_000) < of_10_000
+    }
+
+    /// How late a process is woken: mostly hardly, now and then by a busy machine.
+    pub(crate) fn lateness(&mut self) -> Nanos {
+        if self.heal.is_none() && self.rng.one_in(20) {
+            self.rng.below(20 * MILLI)
+        } else {
+            1_000 + self.rng.below(MILLI / 5)
+        }
+    }
+}
