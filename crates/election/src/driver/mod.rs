@@ -103,13 +103,15 @@ impl Driver {
         let mut open = true;
         let mut hearing = true;
         while open || !self.entries.is_empty() || !self.calls.is_empty() {
-            let next = self.timers.first().map_or(Boot::FOREVER, |(at, _)| *at);
+            // Whatever else is waiting, what is due is done first.
+            let mut next = self.timers.first().map_or(Boot::FOREVER, |(at, _)| *at);
+            if next <= boot_now() {
+                self.tick();
+                next = self.timers.first().map_or(Boot::FOREVER, |(at, _)| *at);
+            }
             tokio::select! {
-                command = self.commands.recv(), if open => match command {
-                    Some(command) => self.command(command),
-                    None => open = false,
-                },
-                Some(answer) = self.calls.next() => self.answered(answer),
+                biased;
+                // News before answers: that the store was away must be known before what it answered is judged.
                 notice = AssertUnwindSafe(self.notices.next()).catch_unwind(), if hearing => match notice {
                     Ok(Some(notice)) => self.notice(notice),
                     Ok(None) => hearing = false,
@@ -119,6 +121,11 @@ impl Driver {
                         hearing = false;
                     }
                 },
+                command = self.commands.recv(), if open => match command {
+                    Some(command) => self.command(command),
+                    None => open = false,
+                },
+                Some(answer) = self.calls.next() => self.answered(answer),
                 () = timer.until(next) => self.tick(),
             }
         }
