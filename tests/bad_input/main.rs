@@ -131,7 +131,8 @@ fn a_directory_that_is_removed_costs_the_lead_and_not_the_epochs() {
     let place = directory.path().join("elections");
     let mut candidate = Candidate::on_file(&place, "job", "a", &["--ttl", "1s"]);
     let first = candidate.expect("acquired");
-    std::fs::remove_dir_all(&place).expect("removed");
+    // The leader may be writing there at this very moment.
+    while std::fs::remove_dir_all(&place).is_err_and(|error| error.kind() != std::io::ErrorKind::NotFound) {}
     let lost = candidate.expect("lost");
     assert_eq!(lost.text("reason"), Some("conflict"), "{lost:?}");
     let second = candidate.expect("acquired");

@@ -41,6 +41,11 @@ pub use bellwether_election::{
 #[cfg(feature = "file")]
 pub use bellwether_file as file;
 
+/// The README's program is compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
 /// A store in this process's memory, for trying out.
 pub fn memory() -> Store {
     Store::from(MemoryStore::default().connect(Arc::new(SystemClock)))

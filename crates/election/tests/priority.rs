@@ -54,7 +54,9 @@ async fn the_lower_steps_down_before_the_higher_leads() {
     assert!(puppet.log.place("low stopped") < puppet.log.place("called release"));
     assert!(puppet.log.place("called release") < puppet.log.place("high leads"));
     // The lower one follows, and leads again when there is room.
-    assert_eq!(low.leader().unwrap().as_str(), "high");
+    let knows =
+        |status: &bellwether_election::Status| status.leader.as_ref().is_some_and(|id| id.as_str() == "high");
+    soon(low.wait_until(knows)).await.unwrap();
     soon(high.stop()).await.unwrap();
     soon(low.wait_for_leadership()).await.unwrap();
 }

@@ -1,26 +1,4 @@
-//! One candidate in one election, as a state machine.
-//!
-//! ```text
-//!            Start                    granted                 Stop, StepDown, health, request
-//!  Stopped ────────▶ Follower ◀────▶ Acquiring ────▶ Leader ────────────────────────▶ Releasing
-//!     ▲                 ▲   denied,                    │ │                                │
-//!     │                 │   error      deadline, conflict│ session gone, deadline         │
-//!     │                 ├──────────────────────────────┘ ▼ (with a grace)                 │
-//!     │                 ├──────────────────────── Reconnecting                            │
-//!     └─────────────────┴─────────────────────────────────────────────────────────────────┘
-//! ```
-//!
-//! The methods of [`Core`] are of four kinds:
-//! - *making*: [`Core::new`];
-//! - *input*: [`Core::handle`];
-//! - *output*, to be drained after each input: [`Core::poll_output`], [`Core::poll_timeout`];
-//! - *looking*, which changes nothing: all others.
-//!
-//! What the caller owes:
-//! - every call that comes out as an [`Output`] is made, is never dropped, and is answered under its [`Call`]
-//!   however late; that it took too long is noticed here;
-//! - after [`Output::EndWork`] the work is stopped and [`Input::WorkEnded`] follows;
-//! - `now` comes from one clock that counts suspend and does not go back.
+//! The machine: [`Core`], with a file for each thing that a candidate does.
 
 mod io;
 mod lead;
@@ -47,7 +25,29 @@ use crate::{
 /// more of them, nor may they pile up here.
 pub const CALLS_MAX: usize = 16;
 
-/// One candidate in one election. See the [module](self) for the contract.
+/// One candidate in one election, as a state machine.
+///
+/// ```text
+///            Start                    granted                 Stop, StepDown, health, request
+///  Stopped ────────▶ Follower ◀────▶ Acquiring ────▶ Leader ────────────────────────▶ Releasing
+///     ▲                 ▲   denied,                    │ │                                │
+///     │                 │   error      deadline, conflict│ session gone, deadline         │
+///     │                 ├──────────────────────────────┘ ▼ (with a grace)                 │
+///     │                 ├──────────────────────── Reconnecting                            │
+///     └─────────────────┴─────────────────────────────────────────────────────────────────┘
+/// ```
+///
+/// The methods of [`Core`] are of four kinds:
+/// - *making*: [`Core::new`];
+/// - *input*: [`Core::handle`];
+/// - *output*, to be drained after each input: [`Core::poll_output`], [`Core::poll_timeout`];
+/// - *looking*, which changes nothing: all others.
+///
+/// What the caller owes:
+/// - every call that comes out as an [`Output`] is made, is never dropped, and is answered under its [`Call`]
+///   however late; that it took too long is noticed here;
+/// - after [`Output::EndWork`] the work is stopped and [`Input::WorkEnded`] follows;
+/// - `now` comes from one clock that counts suspend and does not go back.
 #[derive(Debug)]
 pub struct Core {
     settings: Settings,
