@@ -10,7 +10,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bellwether_backend::{
-    Capabilities, Change, Changes, Found, FoundNote, Fut, Note, Notes, Record, Register, Renewal, Write,
+    Capabilities, Change, Changes, Found, FoundNote, Fut, Life, Note, Notes, Record, Register, Renewal, Write,
 };
 use bellwether_core::{ElectionName, Epoch, Error, ErrorKind, Incarnation};
 use futures_util::stream;
@@ -203,9 +203,10 @@ impl Register for SimRegister {
         Box::pin(std::future::ready(Ok(least.max(used))))
     }
 
-    fn is_dead(&self, _: &ElectionName, record: &Record) -> bool {
+    fn life(&self, _: &ElectionName, record: &Record) -> Life {
         let holder = record.holder.as_ref().and_then(|holder| holder.incarnation);
-        self.crash_proof && holder.is_some_and(|incarnation| lock(&self.facts.dead).contains(&incarnation))
+        let dead = holder.is_some_and(|incarnation| lock(&self.facts.dead).contains(&incarnation));
+        if self.crash_proof && dead { Life::Dead } else { Life::Unknown }
     }
 
     fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>> {

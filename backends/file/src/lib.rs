@@ -48,7 +48,7 @@ mod sweep;
 mod url;
 mod value;
 
-pub use liveness::{Alive, is_dead, sweep_dead};
+pub use liveness::{Alive, is_dead, life, sweep_dead};
 pub use local::{boot_id, is_local};
 pub use names::file_name;
 pub use notify::{Notice, Notices, Watches, death_shows, notices, polled_notices};

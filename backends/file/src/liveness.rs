@@ -28,6 +28,7 @@
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+use bellwether_backend::Life;
 use bellwether_core::{Error, ErrorKind, Incarnation};
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
@@ -99,19 +100,32 @@ impl Drop for Alive {
     }
 }
 
-/// Whether the death of `incarnation` is proven. False means "not proven", for whatever reason.
+/// What the lock of `incarnation` tells; unknown, for whatever reason, where it tells nothing.
+pub fn life(
+    dir: &Path,
+    incarnation: Incarnation,
+    recorded_boot_id: Option<&str>,
+    our_boot_id: Option<&str>,
+) -> Life {
+    let same_boot = recorded_boot_id.is_some_and(|id| !id.is_empty()) && recorded_boot_id == our_boot_id;
+    if !same_boot {
+        return Life::Unknown;
+    }
+    let Ok(directory) = Directory::open(dir) else { return Life::Unknown };
+    if !matches!(directory_is_local(&directory), Ok(true)) {
+        return Life::Unknown;
+    }
+    life_of(&directory, &file_name(incarnation))
+}
+
+/// Whether that incarnation is proven to be dead: see [`life`].
 pub fn is_dead(
     dir: &Path,
     incarnation: Incarnation,
     recorded_boot_id: Option<&str>,
     our_boot_id: Option<&str>,
 ) -> bool {
-    let same_boot = recorded_boot_id.is_some_and(|id| !id.is_empty()) && recorded_boot_id == our_boot_id;
-    if !same_boot {
-        return false;
-    }
-    let Ok(directory) = Directory::open(dir) else { return false };
-    matches!(directory_is_local(&directory), Ok(true)) && is_free(&directory, &file_name(incarnation))
+    life(dir, incarnation, recorded_boot_id, our_boot_id) == Life::Dead
 }
 
 /// Removes the signs of life of the dead, but not of `named`, whom the record names: its death is still to be proven.
@@ -125,7 +139,7 @@ pub fn sweep_dead(dir: &Path, named: Option<Incarnation>) {
     for name in directory.names().unwrap_or_default() {
         if let Some(incarnation) = incarnation_of(&name)
             && Some(incarnation) != named
-            && is_free(&directory, &name)
+            && life_of(&directory, &name) == Life::Dead
         {
             let _ = directory.remove(&name);
         }
@@ -141,9 +155,15 @@ fn file_name(incarnation: Incarnation) -> String {
     format!("{incarnation}{SUFFIX}")
 }
 
-fn is_free(directory: &Directory, name: &str) -> bool {
-    let Ok(fd) = directory.open_to_look(name) else { return false };
+fn life_of(directory: &Directory, name: &str) -> Life {
+    let Ok(fd) = directory.open_to_look(name) else { return Life::Unknown };
     // A pipe or a directory in the file's place could be locked by anyone.
-    let regular = rustix::fs::fstat(&fd).is_ok_and(|stat| is_regular(&stat));
-    regular && rustix::fs::flock(&fd, FlockOperation::NonBlockingLockShared).is_ok()
+    if !rustix::fs::fstat(&fd).is_ok_and(|stat| is_regular(&stat)) {
+        return Life::Unknown;
+    }
+    match rustix::fs::flock(&fd, FlockOperation::NonBlockingLockShared) {
+        Ok(()) => Life::Dead,
+        Err(Errno::WOULDBLOCK) => Life::Alive,
+        Err(_) => Life::Unknown,
+    }
 }

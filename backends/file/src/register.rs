@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bellwether_backend::{
-    Capabilities, Changes, Found, FoundNote, Fut, Lease, Note, Notes, Record, Register, Renewal, Write,
+    Capabilities, Changes, Found, FoundNote, Fut, Lease, Life, Note, Notes, Record, Register, Renewal, Write,
 };
 use bellwether_core::{Candidate, Clock, ElectionName, Epoch, Error, ErrorKind};
 
@@ -23,7 +23,7 @@ use crate::cell::{Cell, look};
 use crate::directory::Directory;
 use crate::errors::{BACKEND, meaning};
 use crate::following::Following;
-use crate::liveness::is_dead;
+use crate::liveness::life;
 use crate::local::{boot_id, is_local};
 use crate::names::file_name;
 use crate::numbered::Numbered;
@@ -204,12 +204,12 @@ impl Register for FileRegister {
         )
     }
 
-    fn is_dead(&self, on: &ElectionName, record: &Record) -> bool {
+    fn life(&self, on: &ElectionName, record: &Record) -> Life {
         let Some(incarnation) = record.holder.as_ref().and_then(|holder| holder.incarnation) else {
-            return false;
+            return Life::Unknown;
         };
         let dir = self.store.root.join(file_name(on.as_str()));
-        is_dead(&dir, incarnation, record.boot_id.as_deref(), self.store.boot_id.as_deref())
+        life(&dir, incarnation, record.boot_id.as_deref(), self.store.boot_id.as_deref())
     }
 
     fn retire(&self, on: &ElectionName, who: &Candidate) {

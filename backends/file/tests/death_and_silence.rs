@@ -135,7 +135,7 @@ async fn a_guards_duplicate_holds_the_proof_back() {
     let mut leader = child("a_guards_duplicate_holds_the_proof_back", scratch.path(), LONG);
     leader.kill();
     let heir = Actor::new(scratch.path(), "heir", LONG);
-    assert_eq!(heir.denied().await.proof, Proof::Record);
+    assert_eq!(heir.denied().await.proof, Proof::Alive);
     let mut news = heir.news();
     news.until(|seen| seen.proof == Proof::Dead).await;
     assert!(heir.lead().await.after_crash);
@@ -160,7 +160,7 @@ async fn a_request_written_by_another_does_not_touch_the_holders_sign_of_life() 
     let after = names(&scratch.path().join("reports"));
     assert_eq!(after.len(), before.len() + 1, "one more record and nothing else: {after:?}");
     let heir = Actor::new(scratch.path(), "heir", LONG);
-    assert_eq!(heir.denied().await.proof, Proof::Record, "the asker's end proves nothing");
+    assert_eq!(heir.denied().await.proof, Proof::Alive, "the asker's end proves nothing");
     leader.kill();
     assert!(heir.lead().await.after_crash, "and the record it wrote still tells the holder's boot");
 }

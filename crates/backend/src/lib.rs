@@ -32,4 +32,4 @@ pub use mailbox::Mailbox;
 pub use memory::{Memory, MemoryStore};
 pub use observations::{Observations, Source, Verdict};
 pub use record::{Record, Reservation};
-pub use register::{Change, Changes, Found, FoundNote, Note, Notes, Register, Write};
+pub use register::{Change, Changes, Found, FoundNote, Life, Note, Notes, Register, Write};

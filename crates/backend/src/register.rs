@@ -49,10 +49,10 @@ pub trait Register: Send + Sync + 'static {
         least: Epoch,
     ) -> Fut<'a, Result<Epoch, Error>>;
 
-    /// Whether the holder of this record is proven to be dead, and its work with it. Quick; does not wait.
-    fn is_dead(&self, on: &ElectionName, record: &Record) -> bool {
+    /// What can be told about the holder's life beyond the record itself. Quick; does not wait.
+    fn life(&self, on: &ElectionName, record: &Record) -> Life {
         let _ = (on, record);
-        false
+        Life::Unknown
     }
 
     /// This candidate takes part no more: let go of what proved that it lived.
@@ -74,6 +74,17 @@ pub trait Register: Send + Sync + 'static {
         let _ = (on, who);
         Vec::new()
     }
+}
+
+/// What can be told about the life of a record's holder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    /// Nothing.
+    Unknown,
+    /// The process is there; it may be stopped.
+    Alive,
+    /// The process is proven to be dead, and its work with it.
+    Dead,
 }
 
 /// What a register holds for an election: the record and its version, or nothing.

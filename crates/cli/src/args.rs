@@ -94,6 +94,9 @@ pub(crate) enum Command {
     Completions(Completions),
     /// Print the manual page.
     Man,
+    /// Print a table of the documents.
+    #[command(hide = true)]
+    Tables(Tables),
     /// Show what the timing settings mean: when work stops, when somebody else takes over, what is tolerated.
     Explain(Explain),
 }
@@ -186,6 +189,20 @@ pub(crate) struct Completions {
     /// The shell.
     #[arg(value_name = "SHELL")]
     pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Tables {
+    pub(crate) table: Table,
+}
+
+/// The tables that are printed from the code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Table {
+    ExitCodes,
+    Reasons,
+    ErrorKinds,
+    RunFlags,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -31,6 +31,34 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
+    /// Every code, for tables.
+    pub(crate) const ALL: [Exit; 9] = [
+        Exit::Clean,
+        Exit::None,
+        Exit::Usage,
+        Exit::Unavailable,
+        Exit::Bug,
+        Exit::NotLed,
+        Exit::Lost,
+        Exit::Permission,
+        Exit::Misconfigured,
+    ];
+
+    /// What it means.
+    pub(crate) fn meaning(self) -> &'static str {
+        match self {
+            Exit::Clean => "all is well",
+            Exit::None => "`status`: nobody holds the election",
+            Exit::Usage => "bad usage or settings",
+            Exit::Unavailable => "the backend is out of reach, or cannot do what was asked, and we gave up",
+            Exit::Bug => "a bug in Bellwether",
+            Exit::NotLed | Exit::NotLedAs(_) => "did not get to lead (another code with `-E`)",
+            Exit::Lost => "the leadership was lost (with `--once`)",
+            Exit::Permission => "permission denied",
+            Exit::Misconfigured => "the store is not set up for elections",
+        }
+    }
+
     /// The number.
     pub(crate) fn code(self) -> u8 {
         match self {

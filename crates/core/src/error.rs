@@ -46,6 +46,21 @@ impl ErrorKind {
         matches!(self, ErrorKind::Unavailable | ErrorKind::TimedOut | ErrorKind::Exhausted)
     }
 
+    /// What it means, in a few words.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            ErrorKind::Unavailable => "the store did not answer, or said to come back later",
+            ErrorKind::TimedOut => "the answer did not come in time; it may still come",
+            ErrorKind::Exhausted => "the store is full or over a limit",
+            ErrorKind::PermissionDenied => "the store answers, and does not let us",
+            ErrorKind::Misconfigured => "the store is there and is not set up for elections",
+            ErrorKind::Unsupported => "what was asked for cannot be done here by anyone",
+            ErrorKind::InvalidInput => "what was given makes no sense",
+            ErrorKind::GaveUp => "the retry strategy said to stop trying",
+            ErrorKind::Bug => "a mistake in Bellwether or in code it was handed",
+        }
+    }
+
     /// The word used in events, logs and metrics.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -84,6 +84,22 @@ impl Reason {
     }
 }
 
+impl Reason {
+    /// What it means, in a few words.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Reason::Deadline => "no renewal was confirmed in time",
+            Reason::Conflict => "the store has another holder, a later epoch, or no record",
+            Reason::Connection => "the session ended, or renewals failed as often as the settings allow",
+            Reason::Health => "the health check failed as often as the settings allow",
+            Reason::Validation => "the record, read back, is not ours",
+            Reason::Preempted => "a candidate of a higher priority asked for it",
+            Reason::Admin => "somebody asked the leader to step down, through the store",
+            Reason::Refused => "the store refused for good",
+        }
+    }
+}
+
 /// Something happened to this candidate.
 #[derive(Clone, Debug)]
 pub struct Event {

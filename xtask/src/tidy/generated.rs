@@ -25,7 +25,17 @@ struct Generator {
 }
 
 /// Every producer. One is added together with the first marker that names it.
-const GENERATORS: &[Generator] = &[];
+const GENERATORS: &[Generator] = &[
+    Generator { name: "exit-codes", args: &table("exit-codes") },
+    Generator { name: "reasons", args: &table("reasons") },
+    Generator { name: "error-kinds", args: &table("error-kinds") },
+    Generator { name: "run-flags", args: &table("run-flags") },
+];
+
+/// The command prints the tables of what it does.
+const fn table(name: &'static str) -> [&'static str; 9] {
+    ["run", "--quiet", "--package", "bellwether-cli", "--bin", "bellwether", "--", "tables", name]
+}
 
 pub(super) fn check(project: &Project, write: bool) -> Findings {
     let mut findings = Findings::default();

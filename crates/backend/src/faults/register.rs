@@ -6,7 +6,7 @@ use bellwether_core::{Candidate, ElectionName, Epoch, Error};
 
 use super::{Faults, Op};
 use crate::{
-    Capabilities, Changes, Found, FoundNote, Fut, Note, Notes, Record, Register, Write, faults::Fault,
+    Capabilities, Changes, Found, FoundNote, Fut, Life, Note, Notes, Record, Register, Write, faults::Fault,
 };
 
 /// A [`Register`] whose calls meet what its [`Faults`] say. News comes through untouched.
@@ -82,8 +82,8 @@ impl<R: Register> Register for FaultyRegister<R> {
         self.inner.epoch(on, replaced, least)
     }
 
-    fn is_dead(&self, on: &ElectionName, record: &Record) -> bool {
-        self.inner.is_dead(on, record)
+    fn life(&self, on: &ElectionName, record: &Record) -> Life {
+        self.inner.life(on, record)
     }
 
     fn retire(&self, on: &ElectionName, who: &Candidate) {

@@ -3,7 +3,7 @@
 use bellwether_core::{Bid, Bug, ElectionName, Epoch, Error, ErrorKind, Grant, Holder, Outcome, Seen, Wall};
 
 use super::{Claims, Shared, failed};
-use crate::{Note, Record, Register, Verdict, Write};
+use crate::{Life, Note, Record, Register, Verdict, Write};
 
 impl<R: Register> Shared<R> {
     pub(super) async fn claim(&self, on: &ElectionName, bid: &Bid) -> Outcome<Grant> {
@@ -19,7 +19,7 @@ impl<R: Register> Shared<R> {
         if self.is_overtaken(on, bid) {
             return Outcome::Denied(self.seen(on));
         }
-        let dead = self.is_dead(on);
+        let dead = self.life(on) == Life::Dead;
         let now = self.clock.boot();
         let (verdict, replaced) = {
             let memory = self.memory();

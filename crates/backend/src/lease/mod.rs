@@ -16,13 +16,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bellwether_core::{
-    Bid, Boot, Candidate, Clock, ElectionName, Error, Grant, Incarnation, Outcome, Parting, Planted, Request,
-    Seen,
+    Bid, Boot, Candidate, Clock, ElectionName, Error, Grant, Incarnation, Outcome, Parting, Planted, Proof,
+    Request, Seen,
 };
 use tokio::sync::mpsc;
 
 use crate::{
-    Backend, Capabilities, Fut, Note, Notice, Notices, Observations, Past, Record, Register, Source, history,
+    Backend, Capabilities, Fut, Life, Note, Notice, Notices, Observations, Past, Record, Register, Source,
+    history,
 };
 
 /// How often a write that lost against something harmless is tried again within one call.
@@ -141,16 +142,20 @@ impl<R: Register> Shared<R> {
         Ok(())
     }
 
-    fn is_dead(&self, on: &ElectionName) -> bool {
+    fn life(&self, on: &ElectionName) -> Life {
         let record = self.memory().observations.last(on).map(|(record, _)| record.clone());
-        record.is_some_and(|record| record.is_held() && self.register.is_dead(on, &record))
+        record.filter(Record::is_held).map_or(Life::Unknown, |record| self.register.life(on, &record))
     }
 
     fn seen(&self, on: &ElectionName) -> Seen {
-        let dead = self.is_dead(on);
+        let life = self.life(on);
         let now = self.clock.boot();
         let memory = self.memory();
-        memory.observations.seen(now, on, memory.own_ttl, dead)
+        let mut seen = memory.observations.seen(now, on, memory.own_ttl, life == Life::Dead);
+        if life == Life::Alive && seen.proof == Proof::Record {
+            seen.proof = Proof::Alive;
+        }
+        seen
     }
 
     /// A write of ours was acknowledged: remember what we hold, and that we saw it.

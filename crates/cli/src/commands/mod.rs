@@ -8,6 +8,7 @@ mod run;
 mod signals;
 mod status;
 mod step_down;
+mod tables;
 mod watch;
 
 use crate::args::{Args, Command};
@@ -25,6 +26,7 @@ pub(crate) async fn run(args: Args) -> Result<Exit, Failure> {
         Command::History(history) => history::history(global, history).await,
         Command::Completions(completions) => Ok(manual::completions(completions)),
         Command::Man => manual::man(),
+        Command::Tables(tables) => Ok(tables::tables(tables)),
         Command::Explain(explain) => explain::explain(global, explain),
     }
 }

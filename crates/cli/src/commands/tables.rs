@@ -1,0 +1,63 @@
+//! Tables for the documents, printed from what the code does, so that they cannot drift.
+
+use bellwether::ErrorKind;
+use bellwether::core::Reason;
+use clap::CommandFactory;
+
+use crate::args::{Args, Table, Tables};
+use crate::exit::Exit;
+use crate::output;
+
+/// Prints one table as Markdown.
+pub(crate) fn tables(tables: &Tables) -> Exit {
+    let lines = match tables.table {
+        Table::ExitCodes => exit_codes(),
+        Table::Reasons => reasons(),
+        Table::ErrorKinds => error_kinds(),
+        Table::RunFlags => run_flags(),
+    };
+    let _ = lines.iter().all(|line| output::line(line));
+    Exit::Clean
+}
+
+fn exit_codes() -> Vec<String> {
+    let row = |exit: &Exit| format!("| {} | {} |", exit.code(), exit.meaning());
+    heading(&["code", "meaning"]).into_iter().chain(Exit::ALL.iter().map(row)).collect()
+}
+
+fn reasons() -> Vec<String> {
+    let row = |reason: &Reason| format!("| `{}` | {} |", reason.as_str(), reason.meaning());
+    heading(&["reason", "meaning"]).into_iter().chain(Reason::ALL.iter().map(row)).collect()
+}
+
+fn error_kinds() -> Vec<String> {
+    let row = |kind: &ErrorKind| {
+        let again = if kind.is_retryable() { "yes" } else { "no" };
+        format!("| `{}` | {} | {again} |", kind.as_str(), kind.meaning())
+    };
+    heading(&["kind", "meaning", "tried again"]).into_iter().chain(ErrorKind::ALL.iter().map(row)).collect()
+}
+
+fn run_flags() -> Vec<String> {
+    let command = Args::command();
+    let run = command.find_subcommand("run").expect("there is a `run`");
+    let row = |argument: &clap::Arg| {
+        let name = match (argument.get_short(), argument.get_long()) {
+            (Some(short), Some(long)) => format!("-{short}, --{long}"),
+            (Some(short), None) => format!("-{short}"),
+            (None, long) => format!("--{}", long?),
+        };
+        let default = argument.get_default_values().first().and_then(|value| value.to_str()).unwrap_or("");
+        let default = if default == "false" { "" } else { default };
+        let help = argument.get_help().map(ToString::to_string).unwrap_or_default().replace('|', "\\|");
+        Some(format!("| `{name}` | {default} | {help} |"))
+    };
+    heading(&["flag", "default", "meaning"])
+        .into_iter()
+        .chain(run.get_arguments().filter(|argument| !argument.is_positional()).filter_map(row))
+        .collect()
+}
+
+fn heading(columns: &[&str]) -> [String; 2] {
+    [format!("| {} |", columns.join(" | ")), format!("|{}", "---|".repeat(columns.len()))]
+}

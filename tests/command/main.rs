@@ -1,0 +1,196 @@
+//! The command as scripts use it: exit codes, output, signals.
+
+use std::path::Path;
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use bellwether_tests::{Candidate, bellwether, run_to_end};
+use rustix::process::Signal;
+use serde_json::Value;
+
+fn on(directory: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(bellwether());
+    command.arg("--backend").arg(format!("file:{}", directory.display())).args(arguments);
+    run_to_end(command)
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+fn temporary() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a temporary directory")
+}
+
+fn leader(directory: &Path, id: &str, more: &[&str]) -> Candidate {
+    let mut candidate = Candidate::on_file(directory, "job", id, more);
+    candidate.expect("acquired");
+    candidate
+}
+
+#[test]
+fn acquire_prints_the_epoch_and_lets_go() {
+    let directory = temporary();
+    let first = on(directory.path(), &["acquire", "job", "-o", "json"]);
+    assert_eq!(first.status.code(), Some(0));
+    let second = on(directory.path(), &["acquire", "job", "-o", "json"]);
+    assert!(json(&second)["epoch"].as_u64() > json(&first)["epoch"].as_u64());
+    let plain = on(directory.path(), &["acquire", "job"]);
+    assert!(String::from_utf8_lossy(&plain.stdout).trim().parse::<u64>().is_ok(), "{plain:?}");
+    assert_eq!(on(directory.path(), &["status", "job"]).status.code(), Some(1), "let go");
+}
+
+#[test]
+fn who_does_not_wait_gives_up_at_once_when_somebody_lives() {
+    let directory = temporary();
+    let _leader = leader(directory.path(), "a", &["--ttl", "30s"]);
+    assert_eq!(on(directory.path(), &["acquire", "job", "--ttl", "30s"]).status.code(), Some(75));
+    assert_eq!(on(directory.path(), &["run", "job", "-n", "--ttl", "30s"]).status.code(), Some(75));
+    assert_eq!(on(directory.path(), &["run", "job", "-n", "-E", "9", "--ttl", "30s"]).status.code(), Some(9));
+    assert_eq!(on(directory.path(), &["run", "job", "--wait", "200ms"]).status.code(), Some(75));
+}
+
+#[test]
+fn who_does_not_wait_takes_over_from_the_dead() {
+    let directory = temporary();
+    let mut leader = leader(directory.path(), "a", &["--ttl", "30s"]);
+    leader.kill();
+    assert_eq!(on(directory.path(), &["acquire", "job", "--ttl", "30s"]).status.code(), Some(0));
+}
+
+#[test]
+fn status_tells_what_the_record_says_and_whether_it_is_held() {
+    let directory = temporary();
+    let nobody = on(directory.path(), &["status", "job", "-o", "json"]);
+    assert_eq!(nobody.status.code(), Some(1));
+    assert!(json(&nobody)["holder"].is_null() && json(&nobody)["epoch"].is_null());
+    let _leader = leader(directory.path(), "a", &["--ttl", "2s", "--priority", "4"]);
+    let held = on(directory.path(), &["status", "job", "-o", "json"]);
+    assert_eq!(held.status.code(), Some(0));
+    let record = json(&held);
+    assert_eq!((record["holder"].as_str(), record["ttl_ms"].as_u64()), (Some("a"), Some(2_000)));
+    assert_eq!((record["epoch"].as_u64(), record["priority"].as_i64()), (Some(1), Some(4)));
+    let all = json(&on(directory.path(), &["status", "-o", "json"]));
+    assert_eq!(all[0]["election"].as_str(), Some("job"));
+    let confirmed = json(&on(directory.path(), &["status", "job", "--confirm", "-o", "json"]));
+    assert_eq!(confirmed["proof"].as_str(), Some("alive"));
+}
+
+#[test]
+fn step_down_hands_over_and_tells_the_gap() {
+    let directory = temporary();
+    let mut first = leader(directory.path(), "a", &["--ttl", "10s"]);
+    let mut second = Candidate::on_file(directory.path(), "job", "b", &["--ttl", "10s"]);
+    let mut third = Candidate::on_file(directory.path(), "job", "c", &["--ttl", "10s"]);
+    second.joined();
+    third.joined();
+    let asked = on(directory.path(), &["step-down", "job", "--to", "c", "-o", "json"]);
+    assert_eq!(asked.status.code(), Some(0), "{asked:?}");
+    let answer = json(&asked);
+    assert_eq!((answer["from"].as_str(), answer["to"].as_str()), (Some("a"), Some("c")));
+    assert_eq!(first.expect("lost").text("reason"), Some("admin"));
+    third.expect("acquired");
+    let past = json(&on(directory.path(), &["history", "job", "-o", "json"]));
+    assert_eq!(past[0]["id"].as_str(), Some("a"), "{past}");
+    let nobody = on(directory.path(), &["step-down", "other"]);
+    assert_eq!(nobody.status.code(), Some(75), "{nobody:?}");
+}
+
+#[test]
+fn once_leaves_when_the_leadership_ends() {
+    let directory = temporary();
+    let mut candidate = leader(directory.path(), "a", &["--ttl", "2s", "--once"]);
+    let asked = on(directory.path(), &["step-down", "job"]);
+    assert_eq!(asked.status.code(), Some(0), "{asked:?}");
+    let ended = candidate.ended();
+    assert_eq!(ended.code, Some(76), "{}", ended.stderr);
+}
+
+#[test]
+fn each_of_the_four_signals_leaves_with_a_release() {
+    for signal in [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM] {
+        let directory = temporary();
+        let mut candidate = leader(directory.path(), "a", &["--ttl", "30s"]);
+        candidate.signal(signal);
+        candidate.expect("released");
+        assert_eq!(candidate.ended().code, Some(0), "{signal:?}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_does_not_touch_the_leadership() {
+    let directory = temporary();
+    let mut command = Command::new(bellwether());
+    command.arg("--backend").arg(format!("file:{}", directory.path().display()));
+    command.args(["--id", "a", "run", "job", "--ttl", "1s", "--events"]);
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    let mut child = command.stdout(writer).stderr(std::process::Stdio::null()).spawn().expect("it starts");
+    drop(command);
+    drop(reader);
+    let mut seen = None;
+    for _ in 0..200 {
+        seen = json(&on(directory.path(), &["status", "job", "-o", "json"]))["renewed"]
+            .as_str()
+            .map(str::to_owned);
+        if seen.is_some() {
+            break;
+        }
+    }
+    std::thread::sleep(Duration::from_secs(2));
+    let later = json(&on(directory.path(), &["status", "job", "-o", "json"]));
+    assert_eq!(later["holder"].as_str(), Some("a"));
+    assert!(later["renewed"].as_str().map(str::to_owned) > seen, "still renewing");
+    child.kill().expect("our own child");
+    child.wait().expect("our own child");
+}
+
+#[test]
+fn watch_prints_changes_and_explain_the_bounds() {
+    let directory = temporary();
+    let mut watch = Command::new(bellwether());
+    watch.arg("--backend").arg(format!("file:{}", directory.path().display()));
+    let mut watching = watch
+        .args(["watch", "job", "-o", "json"])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(watching.stdout.take().expect("a pipe")));
+    let mut next =
+        || -> Value { serde_json::from_str(&lines.next().expect("a line").expect("text")).expect("JSON") };
+    assert!(next()["holder"].is_null());
+    let mut leader = leader(directory.path(), "a", &["--ttl", "10s"]);
+    while next()["holder"].as_str() != Some("a") {}
+    leader.signal(Signal::TERM);
+    while !next()["holder"].is_null() {}
+    watching.kill().expect("our own child");
+    watching.wait().expect("our own child");
+    let explained = json(&run_to_end({
+        let mut command = Command::new(bellwether());
+        command.args(["explain", "--ttl", "10s", "-o", "json"]);
+        command
+    }));
+    let ms = |field: &str| explained[field].as_f64().expect("a number");
+    assert!(ms("renew_ms") < ms("stop_ms") && ms("stop_ms") <= ms("deadline_ms"));
+    assert!(ms("deadline_ms") < ms("takeover_ms") && ms("takeover_ms") < ms("failover_ms"));
+}
+
+#[test]
+fn settings_come_from_flags_then_environment_then_file() {
+    let directory = temporary();
+    let file = directory.path().join("settings.toml");
+    std::fs::write(&file, "ttl = \"9s\"\nid = \"from-file\"\n[explain]\nrenew = \"2s\"\n").expect("a file");
+    let explained = |more: &[&str]| {
+        let mut command = Command::new(bellwether());
+        command.arg("--config").arg(&file).args(["explain", "-o", "json"]).args(more);
+        json(&run_to_end(command))
+    };
+    let (plain, flagged) = (explained(&[]), explained(&["--ttl", "12s"]));
+    assert_eq!((plain["ttl_ms"].as_f64(), plain["renew_ms"].as_f64()), (Some(9_000.0), Some(2_000.0)));
+    assert_eq!(flagged["ttl_ms"].as_f64(), Some(12_000.0));
+    std::fs::write(&file, "tll = \"9s\"\n").expect("a file");
+    let mut command = Command::new(bellwether());
+    command.arg("--config").arg(&file).arg("explain");
+    let refused = run_to_end(command);
+    assert_eq!(refused.status.code(), Some(64));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("tll"), "{refused:?}");
+}
