@@ -156,10 +156,11 @@ impl Entry {
             && ending.leadership.epoch() == epoch
         {
             ending.by = ending.by.min(by);
+            ending.leadership.end(why.map_or(Over::Released, Over::Lost), by);
             return None;
         }
         let leadership = self.leadership.take().filter(|leadership| leadership.epoch() == epoch)?;
-        let idle = leadership.end(why.map_or(Over::Released, Over::Lost));
+        let idle = leadership.end(why.map_or(Over::Released, Over::Lost), by);
         self.ending = Some(Ending { leadership, by, hook_running: false });
         if idle { self.work_gone(epoch) } else { None }
     }
