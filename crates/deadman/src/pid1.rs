@@ -67,13 +67,13 @@ mod linux {
 
     /// In the child: a group of its own, so that what is typed reaches it once and not again by way of process 1.
     fn take_terminal() {
-        use rustix::process::{getpgrp, getpid, setpgid};
-        let before = getpgrp();
+        use rustix::process::{getpid, setpgid};
+        let before = crate::process::group();
         if setpgid(None, None).is_err() {
             return;
         }
         let terminal = io::stdin();
-        if rustix::termios::tcgetpgrp(&terminal).is_ok_and(|front| front == before) {
+        if rustix::termios::tcgetpgrp(&terminal).is_ok_and(|front| Some(front) == before) {
             // SIGTTOU is still blocked, so a group in the background may do this. Without it, typing reaches nobody,
             // which is how it was without a terminal.
             let _ = rustix::termios::tcsetpgrp(&terminal, getpid());

@@ -3,7 +3,7 @@
 //! Everything here is for a process with one thread, which [`fork`] checks: a forked child has only the thread that
 //! forked, and a lock that another thread held would stay locked in it for ever.
 //!
-//! Leaves to the caller what the processes do. `exec` is the standard library's, which also empties the signal mask.
+//! Leaves to the caller what the processes do.
 
 use std::io;
 
@@ -15,8 +15,8 @@ pub(crate) mod linux;
 pub(crate) mod signals;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub use linux::{
-    adopt_orphans, close_on_exec_from, die_with_parent, fork, own_proc, set_name, signal_everybody,
-    thread_count,
+    adopt_orphans, close_on_exec_from, die_with_parent, exec, fork, group, own_proc, set_name,
+    signal_everybody, thread_count,
 };
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub use signals::{Signals, block_all_signals, reset_signals};

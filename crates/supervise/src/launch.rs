@@ -4,9 +4,7 @@ use crate::channel;
 use bellwether_deadman::process::{self, Pid};
 use std::ffi::OsString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 
 /// What is said over the reporting channel: first that it has been made, which carries its number, then nothing if it
 /// became COMMAND, else why not.
@@ -53,16 +51,10 @@ impl Launch<'_> {
         // If nobody listens any more, the guard is gone and this process about to be.
         let _ = channel::send(self.report.as_fd(), MADE, &[]);
         process::reset_signals();
-        let error = match process::close_on_exec_from(3) {
-            Ok(()) => {
-                let [name, arguments @ ..] = self.program.argv.as_slice() else { return ORPHANED };
-                Command::new(&self.program.path)
-                    .arg0(name)
-                    .args(arguments)
-                    .envs(self.env.iter().map(|(name, value)| (name, value)))
-                    .stdin(Stdio::from(self.stdin))
-                    .exec()
-            }
+        let prepared = process::close_on_exec_from(3)
+            .and_then(|()| rustix::stdio::dup2_stdin(&self.stdin).map_err(std::io::Error::from));
+        let error = match prepared {
+            Ok(()) => process::exec(&self.program.path, &self.program.argv, self.env),
             Err(error) => error,
         };
         let errno = error.raw_os_error().unwrap_or(rustix::io::Errno::IO.raw_os_error());

@@ -32,7 +32,7 @@
 //! let program = find_command("work".as_ref(), Some("/usr/bin:/bin".as_ref()))?; // before standing
 //! let supervisor = Supervisor::new(Spec::new(program, ["work", "--fast"]))?;
 //! let leadership = election.wait_for_leadership().await?;
-//! let child = supervisor.start(&leadership, Vec::new()).await?;
+//! let mut child = supervisor.start(&leadership, Vec::new()).await?;
 //! let ended = child.wait().await;
 //! # Ok(())
 //! # }
@@ -73,6 +73,7 @@ pub use spec::{PROOFS_MAX, Spec};
 pub use supervisor::{Child, Supervisor};
 
 /// The argument that makes a start of this program a guard.
+#[cfg(target_os = "linux")]
 const ROLE: &str = "__guard";
 
 /// In a guard, does a guard's work and never returns. Else, does nothing.

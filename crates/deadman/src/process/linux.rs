@@ -3,11 +3,14 @@
 use super::{Namespace, Pid, Signal};
 use rustix::mount::{MountFlags, MountPropagationFlags};
 use rustix::thread::LinkNameSpaceType;
-use std::ffi::CStr;
+use std::convert::Infallible;
+use std::ffi::{CStr, CString, OsString, c_char};
 use std::fs::{self, File};
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::{io, process};
+use std::path::Path;
+use std::{io, process, ptr};
 
 /// What a forked child ends with when its code panicked.
 const PANICKED: i32 = 70;
@@ -66,6 +69,48 @@ pub(crate) fn fork_here() -> io::Result<Option<Pid>> {
         ..0 => Err(io::Error::last_os_error()),
         pid => Ok(Pid::from_raw(pid)),
     }
+}
+
+/// Becomes another program: this file, with these arguments, and with this environment besides the one there is.
+///
+/// Never by way of a shell, which is what the C library's other ways do with a file that is no program. Every signal
+/// that this process ignores or blocks stays so: see [`reset_signals`](super::reset_signals).
+///
+/// Returns only if it could not.
+pub fn exec(program: &Path, argv: &[OsString], env: &[(String, String)]) -> io::Error {
+    match exec_or(program, argv, env) {
+        Err(error) => error,
+        Ok(never) => match never {},
+    }
+}
+
+fn exec_or(program: &Path, argv: &[OsString], env: &[(String, String)]) -> io::Result<Infallible> {
+    let threads = thread_count()?;
+    if threads != 1 {
+        return Err(io::Error::other("only a process with one thread can change its environment safely"));
+    }
+    let program = CString::new(program.as_os_str().as_bytes())?;
+    let argv: Vec<CString> = argv.iter().map(|arg| CString::new(arg.as_bytes())).collect::<Result<_, _>>()?;
+    let argv: Vec<*const c_char> = argv.iter().map(|arg| arg.as_ptr()).chain([ptr::null()]).collect();
+    for (name, value) in env {
+        // SAFETY: there is one thread, this one, so nobody reads the environment meanwhile.
+        unsafe { std::env::set_var(name, value) };
+    }
+    // SAFETY: a string and two lists of strings that end in null, all of which live through the call; the environment is
+    // the C library's own, and nobody changes it meanwhile.
+    unsafe { libc::execve(program.as_ptr(), argv.as_ptr(), environ.cast()) };
+    Err(io::Error::last_os_error())
+}
+
+unsafe extern "C" {
+    /// The C library's list of variables.
+    static environ: *const *const c_char;
+}
+
+/// This process's group; `None` if it was made outside this PID namespace, where it has no number.
+pub fn group() -> Option<Pid> {
+    // SAFETY: takes no pointers and cannot fail.
+    Pid::from_raw(unsafe { libc::getpgrp() })
 }
 
 /// How many threads this process has.

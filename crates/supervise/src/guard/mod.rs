@@ -61,7 +61,7 @@ struct Station {
     /// To put in the place of descriptors that a forked process must not keep.
     nothing: OwnedFd,
     /// The supervisor's process group, which has the terminal between commands.
-    supervisors_group: Pid,
+    supervisors_group: Option<Pid>,
 }
 
 struct Guard {
@@ -75,7 +75,7 @@ impl Guard {
     fn new(program: Program) -> io::Result<Guard> {
         process::block_all_signals();
         process::set_name(c"bellw-guard");
-        let supervisors_group = rustix::process::getpgrp();
+        let supervisors_group = process::group();
         // Out of the supervisor's group: what is typed, and what is sent to that group, is not for the guard. The
         // session stays, for the sake of the terminal.
         rustix::process::setpgid(None, None)?;

@@ -15,7 +15,8 @@ impl Terminal {
     /// Lent only if the supervisor's group has it and nobody else in that group is likely to need it: in a pipeline,
     /// where the output goes to another program (`| less`), that one may want the keyboard. COMMAND then stays in the
     /// background, and what is typed reaches it through the supervisor.
-    pub(super) fn lend(stdin: &OwnedFd, owner: Pid) -> Option<Terminal> {
+    pub(super) fn lend(stdin: &OwnedFd, owner: Option<Pid>) -> Option<Terminal> {
+        let owner = owner?;
         let in_front = tcgetpgrp(stdin).is_ok_and(|group| group == owner);
         (in_front && isatty(io::stdout())).then_some(())?;
         Some(Terminal { terminal: stdin.try_clone().ok()?, owner })

@@ -19,8 +19,19 @@ fn main() {
         Some("host") => host::run(&args),
         Some("witness") => witness::run(&args),
         Some("first") => become_program(&args),
+        Some("descriptors") => say(&format!("descriptors {:?}", descriptors())),
         other => panic!("no such role: {other:?}"),
     }
+}
+
+#[cfg(target_os = "linux")]
+/// Those that are open; the one that lists them no longer is.
+fn descriptors() -> Vec<std::ffi::OsString> {
+    let entries = std::fs::read_dir("/proc/self/fd").unwrap();
+    // Names, since an entry keeps its directory open.
+    let names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
+    let dir = std::path::Path::new("/proc/self/fd");
+    names.into_iter().filter(|name| std::fs::read_link(dir.join(name)).is_ok()).collect()
 }
 
 #[cfg(target_os = "linux")]
