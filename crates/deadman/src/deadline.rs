@@ -121,3 +121,7 @@ impl Timer {
         match *self {}
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+#[path = "deadline_tests.rs"]
+mod tests;

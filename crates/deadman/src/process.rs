@@ -49,3 +49,6 @@ pub fn exit_code(status: i32) -> u8 {
 fn unsupported<T>(sentence: &'static str) -> io::Result<T> {
     Err(io::Error::new(io::ErrorKind::Unsupported, sentence))
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests;

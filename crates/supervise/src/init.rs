@@ -19,6 +19,7 @@ use bellwether_core::Boot;
 use bellwether_deadman::KernelDeadline;
 use bellwether_deadman::process::{self, Namespace, Pid, Signal, Signals};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{WaitId, WaitIdOptions, waitid};
 use std::io;
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -196,11 +197,24 @@ impl Serving {
                 ended = Some(status);
             }
         });
+        self.wake_command();
         if ended.is_some() {
             self.command = None;
             self.answer(Answer::Ended(ended));
         }
         childless
+    }
+
+    /// Ctrl-Z on a command in the foreground stops it alone, and no shell gets the terminal back: its parent, which is us,
+    /// goes on. A leader is not to be suspended from the keyboard, so its group goes on too.
+    fn wake_command(&self) {
+        let Some(command) = self.command else { return };
+        let stopped = waitid(WaitId::Pid(command), WaitIdOptions::STOPPED | WaitIdOptions::NOHANG);
+        if let Ok(Some(stopped)) = stopped
+            && stopped.stopping_signal() == Some(Signal::TSTP.as_raw())
+        {
+            let _ = rustix::process::kill_process_group(command, Signal::CONT);
+        }
     }
 
     /// The next word, if there is one; a break when there will be none any more.
@@ -238,9 +252,7 @@ impl Serving {
     fn signal_tree(&self, signal: Signal) {
         match self.containment {
             Containment::Namespace => process::signal_everybody(signal),
-            Containment::Sweep => {
-                tree::signal_descendants(signal);
-            }
+            Containment::Sweep => tree::signal_descendants(signal),
         }
     }
 

@@ -14,7 +14,7 @@ pub(crate) const MESSAGE_MAX_BYTES: usize = 16 * 1024;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Order {
     /// Runs the command; with it come the descriptors of its standard input and of the proofs.
-    Start { epoch: u64, env: Vec<(String, String)>, deadline: u64, grace: u64 },
+    Start { epoch: u64, env: Vec<(String, String)>, deadline: u64, grace: u64, namespace: bool },
     /// The leadership was renewed.
     Extend { epoch: u64, deadline: u64 },
     /// Passes a signal on to the command.
@@ -72,7 +72,8 @@ mod tests {
         let longest = "\u{10ffff}".repeat(63);
         let env =
             ["BELLWETHER_ELECTION", "BELLWETHER_ID"].map(|name| (name.to_owned(), longest.clone())).to_vec();
-        let order = Order::Start { epoch: (1 << 53) - 1, env, deadline: u64::MAX, grace: u64::MAX };
+        let order =
+            Order::Start { epoch: (1 << 53) - 1, env, deadline: u64::MAX, grace: u64::MAX, namespace: true };
         assert_eq!(decode(&encode(&order)), Some(order));
         assert_eq!(decode::<Order>(b"{}"), None);
     }

@@ -14,6 +14,7 @@ pub struct Spec {
     pub(crate) argv: Vec<OsString>,
     pub(crate) grace: Duration,
     pub(crate) without_env: Vec<OsString>,
+    pub(crate) namespace: bool,
 }
 
 impl Spec {
@@ -25,6 +26,7 @@ impl Spec {
             argv: argv.into_iter().map(Into::into).collect(),
             grace: Duration::ZERO,
             without_env: Vec::new(),
+            namespace: true,
         }
     }
 
@@ -32,6 +34,13 @@ impl Spec {
     /// there is only the kill.
     pub fn grace(mut self, grace: Duration) -> Spec {
         self.grace = grace;
+        self
+    }
+
+    /// Makes no PID namespace even where it may: for a command that has to know its own number, or others', as the rest of
+    /// the system does (a pid file), or whose mounts are for everybody.
+    pub fn without_namespace(mut self) -> Spec {
+        self.namespace = false;
         self
     }
 

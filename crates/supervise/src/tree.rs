@@ -17,18 +17,19 @@ use std::path::{Path, PathBuf};
 /// The most processes that one pass looks at; what is beyond waits for the next pass.
 const PASS_MAX: usize = 100_000;
 
-/// Sends a signal to every descendant of this process that one pass finds, and says how many there were.
-pub(crate) fn signal_descendants(signal: Signal) -> usize {
-    signal_descendants_if(signal, |_| true)
+/// Sends a signal to every descendant of this process that one pass finds.
+pub(crate) fn signal_descendants(signal: Signal) {
+    signal_descendants_if(signal, |_| true);
 }
 
-/// Likewise, but only to those that `chosen` picks by their directory in `/proc`, and all descendants of theirs.
-pub(crate) fn signal_descendants_if(signal: Signal, chosen: impl Fn(&Path) -> bool) -> usize {
-    let Some(numbering) = Numbering::new() else { return 0 };
+/// Likewise, but only to those that `chosen` picks by their directory in `/proc`, and all descendants of theirs. Returns
+/// whom it reached.
+pub(crate) fn signal_descendants_if(signal: Signal, chosen: impl Fn(&Path) -> bool) -> Vec<Pid> {
+    let Some(numbering) = Numbering::new() else { return Vec::new() };
     let own = numbering.own;
     let mut found = BTreeSet::new();
     let mut waiting: Vec<(i32, bool)> = vec![(own, false)];
-    let mut signalled = 0;
+    let mut reached = Vec::new();
     while let Some((parent, inherited)) = waiting.pop() {
         for shown in children(parent) {
             if found.len() >= PASS_MAX || !found.insert(shown) {
@@ -36,12 +37,12 @@ pub(crate) fn signal_descendants_if(signal: Signal, chosen: impl Fn(&Path) -> bo
             }
             let picked = inherited || chosen(&directory(shown));
             waiting.push((shown, picked));
-            if picked && numbering.signal(shown, &[parent, own], signal) {
-                signalled += 1;
+            if picked {
+                reached.extend(numbering.signal(shown, &[parent, own], signal));
             }
         }
     }
-    signalled
+    reached
 }
 
 /// Reaps every child that has ended, telling `each` about it. True when no child is left.
@@ -81,16 +82,16 @@ impl Numbering {
         Some(Numbering { own, column })
     }
 
-    /// Signals the process if it is still a child of one of these.
-    fn signal(&self, shown: i32, parents: &[i32], signal: Signal) -> bool {
+    /// Signals the process, if it is still a child of one of these.
+    fn signal(&self, shown: i32, parents: &[i32], signal: Signal) -> Option<Pid> {
         let number = match self.column {
-            None => Some(shown),
-            Some(column) => numbers(shown).and_then(|numbers| numbers.get(column).copied()),
+            None => shown,
+            Some(column) => *numbers(shown)?.get(column)?,
         };
-        let Some(pid) = number.and_then(Pid::from_raw) else { return false };
-        let Ok(held) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else { return false };
-        parent(shown).is_some_and(|parent| parents.contains(&parent))
-            && rustix::process::pidfd_send_signal(&held, signal).is_ok()
+        let pid = Pid::from_raw(number)?;
+        let held = rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok()?;
+        let ours = parent(shown).is_some_and(|parent| parents.contains(&parent));
+        (ours && rustix::process::pidfd_send_signal(&held, signal).is_ok()).then_some(pid)
     }
 }
 

@@ -144,6 +144,33 @@ fn the_guard_alone_is_stopped() {
 }
 
 #[test]
+fn a_guard_that_was_stopped_before_it_was_needed_is_replaced() {
+    let stage = Stage::new();
+    let mut host = stage.host(&["ttl=600", "grace=50", "rounds=2", "pause"], &["exit"]);
+    let idle: i32 = host.expect("idle").parse().unwrap();
+    kill(idle, Signal::STOP);
+    host.tell("go on");
+    // Not for want of renewals, which go on meanwhile: what was left when the command was ordered is over.
+    let failed = host.expect("failed");
+    assert!(failed.contains("guard"), "{failed}");
+    assert!(host.expect("ended").starts_with("Code(0) ByItself"));
+    host.expect("released");
+    stage.expect_empty();
+}
+
+#[test]
+fn a_command_that_makes_daemons_all_the_time_does_not_get_away() {
+    each_user(|user| {
+        let stage = Stage::new();
+        let script = "echo witness; while :; do (setsid sleep 60 &) ; done";
+        let mut host = stage.host_of(&with(user, &["grace=50"]), &["/bin/sh", "-c", script]);
+        let cast = host.running();
+        kill(cast.host, Signal::KILL);
+        stage.expect_empty();
+    });
+}
+
+#[test]
 fn init_is_killed() {
     each_user(|user| {
         let stage = Stage::new();

@@ -85,6 +85,30 @@ fn an_ordinary_user_gets_the_sweep() {
 }
 
 #[test]
+fn on_a_terminal_the_command_is_in_the_foreground_and_gives_it_back() {
+    let stage = Stage::new();
+    let command = stage.path("command.sh");
+    let numbers = "$(cut -d' ' -f5,8 /proc/$$/stat)";
+    let script = format!("read line; echo command {numbers} $line; kill -TSTP $$; echo awake");
+    std::fs::write(&command, script).unwrap();
+    let shell = stage.path("shell.sh");
+    let script = format!("{} host mute -- /bin/sh {command}\necho shell {numbers}\n", stage::PROBE);
+    std::fs::write(&shell, script).unwrap();
+    // A shell with job control, on a terminal of its own.
+    let mut host =
+        stage.spawn(Command::new("script").args(["-qec", &format!("bash -m {shell}"), "/dev/null"]));
+    host.expect("started");
+    host.tell("typed");
+    let seen = host.expect("command");
+    let seen: Vec<_> = seen.split_whitespace().collect();
+    assert_eq!(seen[0], seen[1], "its group is that in the foreground");
+    assert_eq!(seen[2], "typed");
+    host.expect("awake");
+    host.expect("released");
+    host.expect("shell");
+}
+
+#[test]
 fn commands_that_cannot_begin_say_why() {
     let stage = Stage::new();
     let script = stage.path("script");

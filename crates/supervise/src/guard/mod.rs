@@ -134,7 +134,7 @@ impl Guard {
     fn obey(&mut self, packet: Packet) {
         let Some(order) = message::decode::<Order>(&packet.bytes) else { return };
         match (order, &mut self.run) {
-            (Order::Start { epoch, env, deadline, grace }, None) => {
+            (Order::Start { epoch, env, deadline, grace, namespace }, None) => {
                 let mut descriptors = packet.descriptors.into_iter();
                 let Some(stdin) = descriptors.next() else { return };
                 let start = Start {
@@ -142,6 +142,7 @@ impl Guard {
                     env,
                     deadline: Boot::from_nanos(deadline),
                     grace: Duration::from_nanos(grace),
+                    namespace,
                     stdin,
                     proofs: descriptors.collect(),
                 };

@@ -29,6 +29,8 @@ pub(super) struct Start {
     pub(super) env: Vec<(String, String)>,
     pub(super) deadline: Boot,
     pub(super) grace: Duration,
+    /// Whether a PID namespace is wanted.
+    pub(super) namespace: bool,
     pub(super) stdin: OwnedFd,
     pub(super) proofs: Vec<OwnedFd>,
 }
@@ -99,7 +101,7 @@ impl Run {
     }
 
     fn make(station: &mut Station, mut start: Start) -> Result<Run, (u64, io::Error)> {
-        let epoch = start.epoch;
+        let (epoch, wanted) = (start.epoch, start.namespace);
         let terminal = Terminal::lend(&start.stdin, station.supervisors_group);
         let (report, mut their_report) = channel::pair().map_err(|error| (epoch, error))?;
         let made = rustix::net::sockopt::set_socket_passcred(&report, true)
@@ -108,7 +110,9 @@ impl Run {
                 let mut contain = |containment| {
                     contain(containment, station, &mut start, terminal.as_ref(), &mut their_report)
                 };
-                contain(Containment::Namespace).or_else(|_not_permitted| contain(Containment::Sweep))
+                let first =
+                    if wanted { contain(Containment::Namespace) } else { Err(io::ErrorKind::Other.into()) };
+                first.or_else(|_not_permitted| contain(Containment::Sweep))
             });
         let init = made.map_err(|error| (epoch, error))?;
         Ok(Run {

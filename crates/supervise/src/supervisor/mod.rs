@@ -14,6 +14,7 @@ use crate::{PROOFS_MAX, Spec, StartError};
 use bellwether_election::{Leadership, Standing};
 use link::Link;
 use std::io;
+use std::mem::ManuallyDrop;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use tokio::sync::{Mutex, mpsc, oneshot};
@@ -66,10 +67,13 @@ impl Supervisor {
         let (started, is_started) = oneshot::channel();
         let (ended, is_ended) = oneshot::channel();
         let task = task::Task::new(link, Arc::clone(&self.spec), leadership, standing, deadline, receiver);
+        // Let go only where the tree is known to be gone. Should the task be given up half-way, nothing is released, and
+        // the leadership runs out.
+        let hold = ManuallyDrop::new(hold);
         tokio::spawn(async move {
             let outcome = task.run(proofs, started).await;
             // The tree is gone: now the release may be written, and then the caller may know.
-            drop(hold);
+            drop(ManuallyDrop::into_inner(hold));
             let _ = ended.send(outcome);
         });
         match is_started.await {

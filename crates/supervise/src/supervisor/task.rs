@@ -8,6 +8,7 @@ use bellwether_deadman::process::{Pid, Signal};
 use bellwether_deadman::{BootTimer, Watched, boot_now};
 use bellwether_election::{Leadership, Over, Standing, Standings};
 use rustix::process::{WaitOptions, pidfd_send_signal, waitpid};
+use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -36,12 +37,16 @@ pub(super) struct Task {
     standing: Standings,
     /// The last that the guard was told.
     deadline: Boot,
+    /// Until it runs, the command has what was left of the leadership when it was ordered; renewals do not count.
+    start_by: Option<Boot>,
     wishes: mpsc::UnboundedReceiver<Wish>,
     /// The handle is gone, and no wish will come any more.
     dropped: bool,
     /// Why the tree is being stopped, once it is.
     stopping: Option<Why>,
     init: Option<Init>,
+    /// Nothing of the command is left.
+    done: bool,
 }
 
 /// The process that the tree hangs on.
@@ -75,7 +80,9 @@ impl Task {
             standing,
             deadline,
             wishes,
+            start_by: Some(deadline),
             dropped: false,
+            done: false,
             stopping: None,
             init: None,
         }
@@ -83,6 +90,12 @@ impl Task {
 
     /// Sees the command through. When this returns, nothing of it is left.
     pub(super) async fn run(mut self, proofs: Vec<OwnedFd>, started: Started) -> Ended {
+        let ended = self.watch(proofs, started).await;
+        self.done = true;
+        ended
+    }
+
+    async fn watch(&mut self, proofs: Vec<OwnedFd>, started: Started) -> Ended {
         let mut started = Some(started);
         if let Err(error) = self.order_start(&proofs) {
             return self.guard_died(started, error).await;
@@ -92,6 +105,7 @@ impl Task {
         let mut timer = BootTimer::new().ok();
         loop {
             let link = self.link.as_ref().expect("linked until the guard has died");
+            let limit = self.start_by.unwrap_or(self.deadline).min(self.deadline);
             tokio::select! {
                 report = link.receive() => match report {
                     Some((report, descriptor)) => {
@@ -111,7 +125,7 @@ impl Task {
                     self.grant(wish.unwrap_or(Wish::Kill));
                 }
                 // The guard had until well before this. If it is still there, it has been stopped without a deadline.
-                () = until(timer.as_mut(), self.deadline) => self.kill_guard(),
+                () = until(timer.as_mut(), limit) => self.kill_guard(),
             }
         }
     }
@@ -122,6 +136,7 @@ impl Task {
             env: self.env.clone(),
             deadline: self.deadline.as_nanos(),
             grace: self.spec.grace.as_nanos().try_into().unwrap_or(u64::MAX),
+            namespace: self.spec.namespace,
         };
         let stdin = io::stdin();
         let descriptors: Vec<_> =
@@ -146,6 +161,7 @@ impl Task {
             }
             Report::Started { epoch, pid } if epoch == self.epoch => {
                 let containment = self.init.as_ref().map_or(Containment::Sweep, |init| init.containment);
+                self.start_by = None;
                 // If nobody waits any more, the handle is gone, and its channel with it: that kills the command.
                 let _ = started.take().map(|started| started.send(Ok((pid.cast_unsigned(), containment))));
                 None
@@ -229,7 +245,7 @@ impl Task {
 
     fn kill_guard(&mut self) {
         // Only once: the timer that leads here has gone off for good.
-        self.deadline = Boot::FOREVER;
+        (self.deadline, self.start_by) = (Boot::FOREVER, None);
         self.stopping.get_or_insert(Why::Overdue);
         if let Some(link) = self.link.as_mut() {
             link.kill();
@@ -262,11 +278,29 @@ impl Task {
     /// Init ends when it has swept, unless it was killed too. What it left is ours now, next to children that have
     /// nothing to do with it; the environment that it was started with tells which is which.
     async fn sweep(&self) {
+        let mut killed = BTreeSet::new();
         for _ in 0..SWEEPS_MAX {
-            if tree::signal_descendants_if(Signal::KILL, |process| tree::has_env(process, &self.env)) == 0 {
+            let found =
+                tree::signal_descendants_if(Signal::KILL, |process| tree::has_env(process, &self.env));
+            let none = found.is_empty();
+            killed.extend(found.into_iter().map(|pid| pid.as_raw_pid()));
+            killed.retain(|pid| {
+                // Reaped or not ours: either way there is nothing to wait for once this says so.
+                matches!(waitpid(Pid::from_raw(*pid), WaitOptions::NOHANG), Ok(None))
+            });
+            if none && killed.is_empty() {
                 return;
             }
             tokio::time::sleep(SWEEP_EVERY).await;
+        }
+    }
+}
+
+/// Given up half-way (a panic, a runtime that shuts down): the end of the channel is the guard's sign to kill the tree.
+impl Drop for Task {
+    fn drop(&mut self) {
+        if !self.done {
+            *self.link = None;
         }
     }
 }

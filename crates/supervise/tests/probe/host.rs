@@ -19,6 +19,9 @@ struct Plan {
     proof: Option<String>,
     rounds: usize,
     without: Option<String>,
+    sweep: bool,
+    mute: bool,
+    pause: bool,
     command: Vec<String>,
 }
 
@@ -35,6 +38,9 @@ fn read(args: &[String]) -> Plan {
         proof: None,
         rounds: 1,
         without: None,
+        sweep: false,
+        mute: false,
+        pause: false,
         command: Vec::new(),
     };
     let mut args = args.iter();
@@ -46,6 +52,9 @@ fn read(args: &[String]) -> Plan {
             "proof" => plan.proof = Some(value.to_owned()),
             "rounds" => plan.rounds = value.parse().unwrap(),
             "without" => plan.without = Some(value.to_owned()),
+            "pause" => plan.pause = true,
+            "mute" => plan.mute = true,
+            "sweep" => plan.sweep = true,
             "user" => become_user(value.parse().unwrap()),
             "--" => break,
             other => panic!("no such option: {other}"),
@@ -77,14 +86,21 @@ async fn lead(plan: Plan) {
     if let Some(name) = &plan.without {
         spec = spec.without_env(name);
     }
+    if plan.sweep {
+        spec = spec.without_namespace();
+    }
     let supervisor = Supervisor::new(spec).unwrap();
-    let mut wishes = listen();
+    let mut wishes = listen(plan.mute);
     let proof = plan.proof.as_ref().map(|path| {
         let file = File::create(path).unwrap();
         rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive)
             .expect("the proof is free");
         file
     });
+    if plan.pause {
+        say(&format!("idle {}", supervisor.guard_pid().unwrap_or(0)));
+        wishes.recv().await;
+    }
     for _ in 0..plan.rounds {
         let leadership = election.wait_for_leadership().await.unwrap();
         say(&format!("guard {}", supervisor.guard_pid().unwrap_or(0)));
@@ -94,7 +110,7 @@ async fn lead(plan: Plan) {
             Ok(child) => child,
             Err(error) => {
                 say(&format!("failed {error}"));
-                break;
+                continue;
             }
         };
         let now = boot_now();
@@ -131,11 +147,13 @@ async fn attend(
 }
 
 /// Lines of the standard input; nothing more comes when it ends.
-fn listen() -> mpsc::UnboundedReceiver<String> {
+fn listen(not: bool) -> mpsc::UnboundedReceiver<String> {
     let (sender, receiver) = mpsc::unbounded_channel();
     std::thread::spawn(move || {
-        for line in std::io::stdin().lock().lines().map_while(Result::ok) {
-            let _ = sender.send(line);
+        if !not {
+            for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+                let _ = sender.send(line);
+            }
         }
         // Kept, so that the receiver does not end.
         loop {
