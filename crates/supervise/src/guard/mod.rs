@@ -21,7 +21,7 @@ use crate::channel::{self, Packet};
 use crate::launch::Program;
 use crate::message::{self, Order, Report, VERSION};
 use bellwether_core::Boot;
-use bellwether_deadman::process::{self, Pid};
+use bellwether_deadman::process::{self, Pid, Signal, Signals};
 use bellwether_deadman::{KernelDeadline, boot_now};
 use run::{Run, Start};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -67,6 +67,8 @@ struct Station {
 struct Guard {
     station: Station,
     timer: Timer,
+    /// Wakes us when a child has ended.
+    children: Signals,
     supervisor_gone: bool,
     run: Option<Run>,
 }
@@ -85,7 +87,8 @@ impl Guard {
         rustix::stdio::dup2_stdin(&nothing)?;
         let kernel = KernelDeadline::new()?;
         let station = Station { socket, program, kernel, nothing, supervisors_group };
-        Ok(Guard { station, timer: Timer::new()?, supervisor_gone: false, run: None })
+        let children = Signals::new([Signal::CHILD.as_raw()])?;
+        Ok(Guard { station, timer: Timer::new()?, children, supervisor_gone: false, run: None })
     }
 
     fn live(mut self) -> i32 {
@@ -105,7 +108,8 @@ impl Guard {
 
     fn wait(&mut self) {
         self.timer.set(self.run.as_ref().and_then(|run| run.due(boot_now())));
-        let mut fds = vec![PollFd::new(&self.timer, PollFlags::IN)];
+        let mut fds =
+            vec![PollFd::new(&self.timer, PollFlags::IN), PollFd::new(&self.children, PollFlags::IN)];
         if !self.supervisor_gone {
             fds.push(PollFd::new(&self.station.socket, PollFlags::IN));
         }
@@ -113,6 +117,7 @@ impl Guard {
         fds.extend(watched.iter().map(|fd| PollFd::new(fd, PollFlags::IN)));
         // It can only fail for want of memory, and then what is due is looked at all the same.
         let _ = poll(&mut fds, None);
+        while self.children.next().is_some() {}
     }
 
     fn hear(&mut self) {

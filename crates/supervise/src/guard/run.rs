@@ -14,6 +14,7 @@ use bellwether_deadman::process::{self, Namespace, Pid, Signal};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::DupFlags;
 use rustix::process::{PidfdFlags, WaitOptions, pidfd_open, pidfd_send_signal};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -67,7 +68,12 @@ struct Contained {
     pid: Pid,
     pidfd: OwnedFd,
     control: OwnedFd,
+    /// It has ended, or is about to: nothing more comes from it.
+    silent: bool,
     containment: Containment,
+    /// Its mounts. The kernel takes milliseconds to take a mount namespace apart, and does it in the last process that
+    /// leaves; while this is held, nobody's end waits for it.
+    _mounts: Option<File>,
 }
 
 impl Run {
@@ -141,12 +147,12 @@ impl Run {
 
     /// What to wake up for.
     pub(super) fn watched(&self) -> Vec<BorrowedFd<'_>> {
-        // An init that has ended, and its channel, would wake us for ever; passes over its orphans come by the clock.
+        // An init that has ended, and its channel, would wake us for ever; every end of an orphan does, and the clock.
         if (self.stage, self.init.containment) == (Stage::Killing, Containment::Sweep) {
             return Vec::new();
         }
         let report = self.report.as_ref().map(AsFd::as_fd);
-        let control = self.status.is_none().then_some(self.init.control.as_fd());
+        let control = (!self.init.silent).then_some(self.init.control.as_fd());
         [Some(self.init.pidfd.as_fd()), control, report].into_iter().flatten().collect()
     }
 
@@ -301,11 +307,20 @@ impl Run {
     }
 
     fn hear_init(&mut self) {
-        while let Ok(Some(packet)) = channel::receive(self.init.control.as_fd()) {
-            if let Some(Answer::Ended(status)) = Answer::decode(&packet.bytes) {
-                self.status = status;
-                if status.is_none() {
-                    self.failure = Some(None);
+        loop {
+            match channel::receive(self.init.control.as_fd()) {
+                Ok(Some(packet)) => {
+                    if let Some(Answer::Ended(status)) = Answer::decode(&packet.bytes) {
+                        self.status = status;
+                        if status.is_none() {
+                            self.failure = Some(None);
+                        }
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Ok(None) | Err(_) => {
+                    self.init.silent = true;
+                    return;
                 }
             }
         }
@@ -359,9 +374,12 @@ fn contain(
         init.live()
     })?;
     let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
-    let contained = Contained { pid, pidfd, control, containment };
+    let mut contained = Contained { pid, pidfd, control, silent: false, containment, _mounts: None };
     match contained.first_answer() {
-        Some(Answer::Ready) => Ok(contained),
+        Some(Answer::Ready) => {
+            contained._mounts = File::open(format!("/proc/{}/ns/mnt", pid.as_raw_pid())).ok();
+            Ok(contained)
+        }
         _ => {
             let _ = pidfd_send_signal(&contained.pidfd, Signal::KILL);
             let _ = rustix::process::waitpid(Some(pid), WaitOptions::empty());
