@@ -123,5 +123,4 @@ impl Timer {
 }
 
 #[cfg(all(test, target_os = "linux"))]
-#[path = "deadline_tests.rs"]
 mod tests;

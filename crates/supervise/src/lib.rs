@@ -38,6 +38,9 @@
 //! # }
 //! ```
 //!
+//! Beyond its reach: descendants that gained more rights than this process has (a setuid program), work that others do for
+//! the command (a container engine), and processes in uninterruptible sleep.
+//!
 //! It assumes that descriptors 0 to 2 are open, which Rust sees to. It leaves to the caller: which signals to pass on,
 //! what to do when COMMAND has ended, and saying aloud which containment holds.
 //!

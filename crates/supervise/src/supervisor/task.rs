@@ -19,6 +19,9 @@ use tokio::sync::{OwnedMutexGuard, mpsc, oneshot};
 const SWEEP_EVERY: Duration = Duration::from_millis(2);
 const SWEEPS_MAX: usize = 2_500;
 
+/// How long a tree gets that nobody can be asked about: a hundred times what it takes to die.
+const BLIND_WAIT: Duration = Duration::from_millis(250);
+
 /// What the holder of the handle wants.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Wish {
@@ -162,6 +165,7 @@ impl Task {
             Report::Started { epoch, pid } if epoch == self.epoch => {
                 let containment = self.init.as_ref().map_or(Containment::Sweep, |init| init.containment);
                 self.start_by = None;
+                tracing::debug!(epoch, pid, %containment, "command started");
                 // If nobody waits any more, the handle is gone, and its channel with it: that kills the command.
                 let _ = started.take().map(|started| started.send(Ok((pid.cast_unsigned(), containment))));
                 None
@@ -257,17 +261,26 @@ impl Task {
         // Also if it only raves: the end of the channel is its sign to leave.
         self.kill_guard();
         *self.link = None;
-        if let Some(init) = self.init.take() {
-            if init.containment == Containment::Namespace {
-                let _ = pidfd_send_signal(&init.ended, Signal::KILL);
-            }
-            let _ = init.ended.readable().await;
-            // Orphaned, it has become our child.
-            let _ = init.pid.map(|pid| waitpid(Some(pid), WaitOptions::NOHANG));
-            if init.containment == Containment::Sweep {
-                self.sweep().await;
-            }
+        tracing::warn!(epoch = self.epoch, %error, "the guard is gone, and the command with it");
+        let Some(init) = self.init.take() else {
+            // Dead before it had said what the tree hangs on, or we could not take it in: whatever it made is dying.
+            tokio::time::sleep(BLIND_WAIT).await;
+            self.sweep().await;
+            return self.without_guard(started, error);
+        };
+        if init.containment == Containment::Namespace {
+            let _ = pidfd_send_signal(&init.ended, Signal::KILL);
         }
+        let _ = init.ended.readable().await;
+        // Orphaned, it has become our child.
+        let _ = init.pid.map(|pid| waitpid(Some(pid), WaitOptions::NOHANG));
+        if init.containment == Containment::Sweep {
+            self.sweep().await;
+        }
+        self.without_guard(started, error)
+    }
+
+    fn without_guard(&self, started: Option<Started>, error: io::Error) -> Ended {
         if let Some(started) = started {
             let _ = started.send(Err(StartError::Guard(error)));
         }

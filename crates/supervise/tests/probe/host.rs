@@ -116,7 +116,7 @@ async fn lead(plan: Plan) {
         let now = boot_now();
         say(&format!("took {} {}", now.since(began).as_micros(), now.since(ordered).as_micros()));
         say(&format!("started {} {:?}", child.pid(), child.containment()));
-        let ended = attend(&mut child, &mut wishes, &election).await;
+        let Some(ended) = attend(&mut child, &mut wishes, &election).await else { continue };
         say(&format!("ended {:?} {:?} left={}", ended.exit, ended.why, leadership.remaining().as_millis()));
     }
     election.stop().await.unwrap();
@@ -127,14 +127,15 @@ async fn attend(
     child: &mut Child,
     wishes: &mut mpsc::UnboundedReceiver<String>,
     election: &Election,
-) -> bellwether_supervise::Ended {
+) -> Option<bellwether_supervise::Ended> {
     loop {
         tokio::select! {
-            ended = child.wait() => return ended,
+            ended = child.wait() => return Some(ended),
             Some(wish) = wishes.recv() => match wish.as_str() {
                 "term" => child.stop(Signal::TERM),
                 "int" => child.stop(Signal::INT),
                 "kill" => child.kill(),
+                "drop" => return None,
                 "hup" => child.signal(Signal::HUP),
                 "step down" => {
                     let election = election.clone();

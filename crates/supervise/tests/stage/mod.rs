@@ -12,8 +12,9 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use bellwether_deadman::{boot_now, random_bits};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FlockOperation;
-use rustix::process::{Pid, Signal};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
 /// Long enough for a busy machine; it passes only when a test is about to fail.
 pub(crate) const LONG: Duration = Duration::from_secs(20);
@@ -211,9 +212,24 @@ pub(crate) fn kill(pid: i32, signal: Signal) {
     let _ = rustix::process::kill_process(Pid::from_raw(pid).unwrap(), signal);
 }
 
+/// Waits for the end of a process that is not our child.
+pub(crate) fn wait_for_end_of(pid: i32) {
+    let Ok(process) = pidfd_open(Pid::from_raw(pid).unwrap(), PidfdFlags::empty()) else { return };
+    let limit = Timespec { tv_sec: LONG.as_secs() as i64, tv_nsec: 0 };
+    let ended = poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&limit)).unwrap();
+    assert_eq!(ended, 1, "{pid} lives on");
+}
+
 pub(crate) fn parent(pid: i32) -> i32 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     stat.rsplit_once(')').unwrap().1.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+/// Whether whoever runs the tests may make PID namespaces.
+pub(crate) fn may_make_namespaces() -> bool {
+    let tried =
+        Command::new("unshare").args(["--pid", "--mount", "--fork", "true"]).stderr(Stdio::null()).status();
+    tried.is_ok_and(|status| status.success())
 }
 
 pub(crate) fn is_root() -> bool {
