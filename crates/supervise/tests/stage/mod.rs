@@ -132,8 +132,14 @@ impl Drop for Stage {
 /// Blocks until the lock is free, and returns that instant.
 pub(crate) fn wait_for_lock(path: &str) -> bellwether_core::Boot {
     let file = File::options().create(true).append(true).open(path).unwrap();
-    rustix::fs::flock(&file, FlockOperation::LockExclusive).unwrap();
-    boot_now()
+    let (sender, freed) = channel();
+    std::thread::spawn(move || {
+        rustix::fs::flock(&file, FlockOperation::LockExclusive).unwrap();
+        let now = boot_now();
+        drop(file);
+        let _ = sender.send(now);
+    });
+    freed.recv_timeout(LONG).unwrap_or_else(|_| panic!("{path} is still locked"))
 }
 
 /// A running host.
