@@ -9,17 +9,34 @@
 //!   a leader that slept through its own deadline has to hear of it on waking.
 //! - [`boot_id`] tells whether something was written before or after the last restart.
 //! - [`random_bits`] makes incarnations that never repeat.
+//! - [`KernelDeadline`] is a SIGKILL to this very process at an instant, which the kernel sends even when the process is
+//!   stopped.
+//! - [`process`] makes and ties processes together: fork into a PID namespace, parent-death signal, orphans, signals.
+//! - [`leave_pid1`] moves the program out of the place where half of this does not work.
+//! - [`Watched`] waits for a descriptor in a task.
 //!
 //! Linux has all of it. [`COUNTS_SUSPEND`] is false where the clock stands still in suspend: there a machine
-//! that sleeps past a deadline believes in its leadership for as long again as it slept.
+//! that sleeps past a deadline believes in its leadership for as long again as it slept. [`PROTECTIONS`] says which of
+//! the others are there; a function without its protection answers [`Unsupported`](std::io::ErrorKind::Unsupported).
 
 #[cfg(not(unix))]
 compile_error!("bellwether-deadman needs a Unix system: it reads clocks and timers from the kernel");
 
 mod clock;
+mod deadline;
 mod identity;
+mod pid1;
+pub mod process;
+mod protections;
 mod timer;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod watched;
 
 pub use clock::{COUNTS_SUSPEND, SystemClock, boot_now};
+pub use deadline::KernelDeadline;
 pub use identity::{boot_id, random_bits};
+pub use pid1::leave_pid1;
+pub use protections::{PROTECTIONS, Protections};
 pub use timer::BootTimer;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub use watched::Watched;

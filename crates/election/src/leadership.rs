@@ -47,6 +47,20 @@ impl fmt::Display for Over {
 
 impl std::error::Error for Over {}
 
+/// Where a leadership stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It holds until then, unless renewed.
+    Until(Boot),
+    /// It is over.
+    Over {
+        /// How it ended.
+        how: Over,
+        /// Its work must be gone by then: the deadline that was left, or at once when what protected the work is gone.
+        by: Boot,
+    },
+}
+
 struct Term {
     key: Key,
     election: ElectionName,
@@ -54,7 +68,7 @@ struct Term {
     epoch: Epoch,
     /// Boot-time nanoseconds; 0 once over.
     deadline: AtomicU64,
-    over: watch::Sender<Option<Over>>,
+    standing: watch::Sender<Standing>,
     work: Mutex<Work>,
     driver: mpsc::WeakUnboundedSender<Command>,
 }
@@ -80,7 +94,7 @@ impl Leadership {
             candidate,
             epoch,
             deadline: AtomicU64::new(until.as_nanos()),
-            over: watch::Sender::new(None),
+            standing: watch::Sender::new(Standing::Until(until)),
             work: Mutex::new(Work::default()),
             driver,
         }))
@@ -119,26 +133,42 @@ impl Leadership {
 
     /// Waits until it is over, at the latest until its deadline.
     pub async fn lost(&self) -> Over {
-        let mut over = self.0.over.subscribe();
+        let mut standing = self.standing();
         let mut timer = BootTimer::new().ok();
         loop {
-            if let Some(over) = *over.borrow_and_update() {
-                return over;
-            }
-            let deadline = self.deadline();
-            if deadline == ENDED {
-                // It was ended this instant, and why is about to be said: guessing would call a release an expiry.
-                let _ = over.changed().await;
-                continue;
-            }
+            let deadline = match standing.now() {
+                Standing::Over { how, .. } => return how,
+                Standing::Until(deadline) => deadline,
+            };
             if boot_now() >= deadline {
                 return Over::Expired;
             }
             tokio::select! {
-                _ = over.changed() => {}
+                () = standing.changed() => {}
                 () = until(timer.as_mut(), deadline) => {}
             }
         }
+    }
+
+    /// Follows every renewal and the end, for whatever enforces the deadline from outside this process.
+    pub fn standing(&self) -> Standings {
+        Standings(self.0.standing.subscribe())
+    }
+
+    /// Holds the release back for work that is not a future: it is written only when the guard has been dropped.
+    ///
+    /// Nothing stops that work when the leadership is over; whoever holds the guard sees to it, by the instant that
+    /// [`standing`](Self::standing) then gives. A guard dropped by a panic ends the leadership.
+    ///
+    /// # Errors
+    /// How the leadership ended, if it is over: then there must be no work.
+    pub fn hold(&self) -> Result<WorkGuard, Over> {
+        let mut work = self.work();
+        if let Some(over) = work.over {
+            return Err(over);
+        }
+        work.running += 1;
+        Ok(WorkGuard(self.clone()))
     }
 
     /// Runs work for as long as this leadership lasts, and drops it the moment it is over.
@@ -150,7 +180,7 @@ impl Leadership {
     /// # Errors
     /// How the leadership ended, if it ended before the work did.
     pub async fn run<F: Future>(&self, work: F) -> Result<F::Output, Over> {
-        let _guard = self.begin()?;
+        let _guard = self.hold()?;
         // Made after the guard, so dropped before it, also when unwinding.
         self.during(work).await
     }
@@ -177,31 +207,27 @@ impl Leadership {
         .await
     }
 
-    fn begin(&self) -> Result<Guard<'_>, Over> {
-        let mut work = self.work();
-        if let Some(over) = work.over {
-            return Err(over);
-        }
-        work.running += 1;
-        Ok(Guard(self))
-    }
-
     pub(crate) fn extend(&self, until: Boot) {
         self.0.deadline.store(until.as_nanos(), Ordering::Release);
+        self.0.standing.send_replace(Standing::Until(until));
     }
 
-    /// It is over. True when no work is running.
-    pub(crate) fn end(&self, how: Over) -> bool {
+    /// It is over, and the work must be gone by then. True when no work is running. Said twice, the first way it
+    /// ended and the earlier instant count.
+    pub(crate) fn end(&self, how: Over, by: Boot) -> bool {
         self.0.deadline.store(ENDED.as_nanos(), Ordering::Release);
         let idle = {
             let mut work = self.work();
             work.over.get_or_insert(how);
             work.running == 0
         };
-        self.0.over.send_if_modified(|over| {
-            let first = over.is_none();
-            over.get_or_insert(how);
-            first
+        self.0.standing.send_if_modified(|standing| {
+            let before = *standing;
+            *standing = match before {
+                Standing::Until(_) => Standing::Over { how, by },
+                Standing::Over { how, by: earlier } => Standing::Over { how, by: by.min(earlier) },
+            };
+            *standing != before
         });
         idle
     }
@@ -231,10 +257,10 @@ impl fmt::Debug for Leadership {
     }
 }
 
-/// Counts a piece of running work.
-struct Guard<'a>(&'a Leadership);
+/// A piece of running work: the release of its leadership waits until it is dropped.
+pub struct WorkGuard(Leadership);
 
-impl Drop for Guard<'_> {
+impl Drop for WorkGuard {
     fn drop(&mut self) {
         let last = {
             let mut work = self.0.work();
@@ -246,6 +272,34 @@ impl Drop for Guard<'_> {
         }
         if std::thread::panicking() {
             self.0.tell(Command::Panicked(self.0.0.key, self.0.epoch()));
+        }
+    }
+}
+
+impl fmt::Debug for WorkGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "WorkGuard of {:?}", self.0)
+    }
+}
+
+/// Where a leadership stands, and each change of it.
+///
+/// It keeps nothing alive: not the leadership, not the candidate. A change that is overtaken by another is not seen.
+#[derive(Clone, Debug)]
+pub struct Standings(watch::Receiver<Standing>);
+
+impl Standings {
+    /// Where it stands now.
+    pub fn now(&mut self) -> Standing {
+        *self.0.borrow_and_update()
+    }
+
+    /// Waits for a change since [`now`](Self::now) was last asked; for ever when none can come any more.
+    ///
+    /// That the deadline passes is no change: compare it with the clock.
+    pub async fn changed(&mut self) {
+        if self.0.changed().await.is_err() {
+            std::future::pending().await
         }
     }
 }

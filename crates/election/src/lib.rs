@@ -39,7 +39,7 @@ pub use election::Election;
 pub use error::Error;
 pub use event::Event;
 pub use hooks::{HookError, Hooks};
-pub use leadership::{Leadership, Over};
+pub use leadership::{Leadership, Over, Standing, Standings, WorkGuard};
 pub use status::{LeaseView, Role, Status};
 pub use store::Store;
 pub use subscription::{EVENTS_WAITING_MAX, Events};

@@ -40,9 +40,10 @@ pub(super) const BUILD: &str = "build";
 const PACKAGES: &[(&str, &str, &str)] = &[
     ("core", "bellwether-core", "the election as pure logic"),
     ("backend", "bellwether-backend", "what a backend must do, and the one in memory"),
-    ("deadman", "bellwether-deadman", "the boot-time clock and its timer"),
+    ("deadman", "bellwether-deadman", "the boot-time clock and its timer, the kernel's deadline, processes"),
     ("file", "bellwether-file", "elections in a directory"),
     ("election", "bellwether-election", "the election running"),
+    ("supervise", "bellwether-supervise", "a command that lives as long as a leadership"),
     ("bellwether", "bellwether", "the crate that users add"),
     ("cli", "bellwether-cli", "the command"),
     ("sim", sim::PACKAGE, "the simulator's own tests"),

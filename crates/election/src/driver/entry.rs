@@ -159,10 +159,11 @@ impl Entry {
             && ending.leadership.epoch() == epoch
         {
             ending.by = ending.by.min(by);
+            ending.leadership.end(why.map_or(Over::Released, Over::Lost), by);
             return None;
         }
         let leadership = self.leadership.take().filter(|leadership| leadership.epoch() == epoch)?;
-        let idle = leadership.end(why.map_or(Over::Released, Over::Lost));
+        let idle = leadership.end(why.map_or(Over::Released, Over::Lost), by);
         self.ending = Some(Ending { leadership, by, hook: None });
         if idle { self.work_gone(epoch) } else { None }
     }
@@ -345,7 +346,7 @@ impl Entry {
     /// The driver is going away, with its runtime or by a mistake of ours.
     pub(super) fn orphaned(&mut self) {
         if let Some(leadership) = self.leadership.take() {
-            leadership.end(Over::Lost(Reason::Connection));
+            leadership.end(Over::Lost(Reason::Connection), boot_now());
         }
         self.shared.orphaned();
     }

@@ -1,0 +1,123 @@
+//! Process 1 is no place to work in.
+//!
+//! The first process of a container ignores the kernel's deadline, ignores signals that it has no handler for, and has
+//! to reap every orphan. So there the program forks itself: the child is the real one, and process 1 does only what
+//! process 1 must.
+//!
+//! ```text
+//! process 1 ── signals ──▶ the program ── its children …
+//!     ▲                        │
+//!     └──── reaps all, ends with its exit code; the kernel then kills what is left in the container
+//! ```
+
+use std::io;
+
+/// In process 1, forks and returns in the child; process 1 itself never returns. Elsewhere, does nothing.
+///
+/// Process 1 passes on every signal that can be passed on, reaps orphans, and ends with the code of the program (128 and
+/// the signal's number, if one ended it). It waits up to a quarter of a second for what the program left behind, such
+/// as a guard that still has to put things in order.
+///
+/// Call it first thing in `main`, before there is a second thread.
+///
+/// # Errors
+/// When there is no room for another process, or a second thread already.
+pub fn leave_pid1() -> io::Result<()> {
+    if std::process::id() != 1 {
+        return Ok(());
+    }
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    return linux::leave();
+    // Elsewhere, process 1 belongs to the system and is never this program.
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    return Ok(());
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod linux {
+    use crate::boot_now;
+    use crate::process::linux::fork_here;
+    use crate::process::signals;
+    use crate::process::{Pid, Signal, exit_code};
+    use rustix::io::Errno;
+    use rustix::process::{WaitOptions, kill_process};
+    use std::io;
+    use std::os::fd::{AsFd, AsRawFd};
+    use std::time::Duration;
+
+    /// How long the leftovers of a program that has ended may take.
+    const LINGER: Duration = Duration::from_millis(250);
+
+    /// Raised by the process's own doing, so not to be passed on: they must strike process 1 itself.
+    const OWN: [i32; 7] =
+        [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGABRT, libc::SIGSYS];
+
+    pub(super) fn leave() -> io::Result<()> {
+        let read = || (1..=libc::SIGRTMAX()).filter(|number| !OWN.contains(number));
+        let before = signals::block(read());
+        let arriving = signals::Signals::new(read())?;
+        let Some(program) = fork_here()? else {
+            take_terminal();
+            signals::set_mask(&before);
+            return Ok(());
+        };
+        // The code of a process has eight bits, whatever the type.
+        std::process::exit(i32::from(attend(program, &arriving)));
+    }
+
+    /// In the child: a group of its own, so that what is typed reaches it once and not again by way of process 1.
+    fn take_terminal() {
+        use rustix::process::{getpid, setpgid};
+        let before = crate::process::group();
+        if setpgid(None, None).is_err() {
+            return;
+        }
+        let terminal = io::stdin();
+        if rustix::termios::tcgetpgrp(&terminal).is_ok_and(|front| Some(front) == before) {
+            // SIGTTOU is still blocked, so a group in the background may do this. Without it, typing reaches nobody,
+            // which is how it was without a terminal.
+            let _ = rustix::termios::tcsetpgrp(&terminal, getpid());
+        }
+    }
+
+    /// Process 1's whole life.
+    fn attend(program: Pid, arriving: &signals::Signals) -> u8 {
+        let mut code = None;
+        let mut until = None;
+        loop {
+            while let Some(number) = arriving.next() {
+                if number != libc::SIGCHLD
+                    && let Some(signal) = Signal::from_named_raw(number)
+                {
+                    // Its end is noticed below.
+                    let _ = kill_process(program, signal);
+                }
+            }
+            let childless = loop {
+                match rustix::process::wait(WaitOptions::NOHANG) {
+                    Ok(Some((pid, status))) if pid == program => {
+                        code = Some(exit_code(status.as_raw()));
+                        until = Some(boot_now() + LINGER);
+                    }
+                    Ok(Some(_)) | Err(Errno::INTR) => {}
+                    Ok(None) => break false,
+                    Err(_) => break true,
+                }
+            };
+            let over = until.is_some_and(|until| boot_now() >= until);
+            if let Some(code) = code
+                && (childless || over)
+            {
+                return code;
+            }
+            wait_for_signal(arriving, until.map(|until| until.since(boot_now())));
+        }
+    }
+
+    fn wait_for_signal(arriving: &signals::Signals, limit: Option<Duration>) {
+        let millis = limit.map_or(-1, |limit| limit.as_millis() as libc::c_int + 1);
+        let mut fd = libc::pollfd { fd: arriving.as_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one pollfd, valid and exclusive for the call.
+        unsafe { libc::poll(&raw mut fd, 1, millis) };
+    }
+}

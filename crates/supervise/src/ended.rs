@@ -1,0 +1,110 @@
+//! How it went.
+
+use crate::NotRunnable;
+use bellwether_election::Over;
+use std::{fmt, io};
+
+/// What keeps the tree of a command together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Containment {
+    /// A PID namespace: nothing gets out, and the kernel kills all of it at once.
+    Namespace,
+    /// Not permitted to make one: descendants are found through `/proc` and killed until there is none.
+    Sweep,
+}
+
+impl fmt::Display for Containment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Containment::Namespace => "PID namespace",
+            Containment::Sweep => "process group and sweep (no right to make a PID namespace)",
+        })
+    }
+}
+
+/// How a command ended; its tree is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// What the command itself ended with.
+    pub exit: Exit,
+    /// What brought it about.
+    pub why: Why,
+}
+
+/// What a process ended with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Its own exit code.
+    Code(u8),
+    /// The signal of this number.
+    Signal(u8),
+}
+
+impl Exit {
+    /// One number for both, as shells have it: 128 and the signal's.
+    pub fn code(self) -> u8 {
+        match self {
+            Exit::Code(code) => code,
+            Exit::Signal(number) => 128u8.saturating_add(number),
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(crate) const KILLED: Exit = Exit::Signal(9);
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Exit::Code(code) => write!(f, "exit code {code}"),
+            Exit::Signal(number) => write!(f, "signal {number}"),
+        }
+    }
+}
+
+/// What ended a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// It did so by itself, while the leadership held: nobody had told it to stop.
+    ByItself,
+    /// It was asked to, through [`Child`](crate::Child).
+    Asked,
+    /// Its leadership was over.
+    Over(Over),
+    /// No renewal reached the guard in time, so it stopped the command, whatever this process believed: the leadership must
+    /// be let go if it still stands.
+    Overdue,
+    /// The guard was killed, and the tree with it.
+    GuardDied,
+}
+
+/// Why a command was not started. Nothing runs.
+#[derive(Debug)]
+pub enum StartError {
+    /// The leadership was over before it could be.
+    Over(Over),
+    /// The command cannot be run.
+    NotRunnable(NotRunnable),
+    /// The guard could not be started, or did not do its part.
+    Guard(io::Error),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StartError::Over(over) => write!(f, "not started: {over}"),
+            StartError::NotRunnable(why) => why.fmt(f),
+            StartError::Guard(error) => write!(f, "the guard process failed: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for StartError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            StartError::Over(over) => Some(over),
+            StartError::NotRunnable(_) => None,
+            StartError::Guard(error) => Some(error),
+        }
+    }
+}

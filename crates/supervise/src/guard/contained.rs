@@ -1,0 +1,92 @@
+//! Making the process that a command's tree hangs on.
+
+use super::Station;
+use super::run::{KERNEL_LEAD, Start};
+use super::terminal::Terminal;
+use crate::channel;
+use crate::ended::Containment;
+use crate::init::{Answer, Init};
+use bellwether_deadman::process::{self, Namespace, Pid, Signal};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::DupFlags;
+use rustix::process::{PidfdFlags, WaitOptions, pidfd_open, pidfd_send_signal};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+/// An init that waits for its word to begin.
+pub(super) struct Contained {
+    pub(super) pid: Pid,
+    pub(super) pidfd: OwnedFd,
+    pub(super) control: OwnedFd,
+    /// It has ended, or is about to: nothing more comes from it.
+    pub(super) silent: bool,
+    pub(super) containment: Containment,
+    /// Its mounts. The kernel takes milliseconds to take a mount namespace apart, and does it in the last process that
+    /// leaves; while this is held, nobody's end waits for it.
+    _mounts: Option<File>,
+}
+
+/// Makes an init and waits until it is ready, which takes it no longer than a few system calls.
+pub(super) fn contain(
+    containment: Containment,
+    station: &mut Station,
+    start: &mut Start,
+    terminal: Option<&Terminal>,
+    report: &mut OwnedFd,
+) -> io::Result<Contained> {
+    let (mut control, theirs) = channel::pair()?;
+    let its_own = (start.stdin.try_clone()?, report.try_clone()?, theirs);
+    let namespace = match containment {
+        Containment::Namespace => Namespace::New,
+        Containment::Sweep => Namespace::Same,
+    };
+    let pid = process::fork(namespace, || {
+        let (stdin, its_report, theirs) = its_own;
+        let nothing = &station.nothing;
+        // With copies of the guard's ends of channels here, nobody would notice its death; with spare copies of what is
+        // passed on to COMMAND, nobody would notice its start and its end.
+        let mut forget = vec![&mut station.socket, &mut control, report, &mut start.stdin];
+        if containment == Containment::Namespace {
+            // It dies with the guard, and its files close before the namespace does: it proves nothing.
+            forget.extend(&mut start.proofs);
+        }
+        for fd in forget {
+            if rustix::io::dup3(nothing, fd, DupFlags::CLOEXEC).is_err() {
+                return 1;
+            }
+        }
+        let init = Init {
+            control: theirs,
+            containment,
+            program: &station.program,
+            env: &start.env,
+            stdin,
+            terminal: terminal.map(AsFd::as_fd),
+            report: its_report,
+            kernel_deadline: start.deadline - KERNEL_LEAD,
+        };
+        init.live()
+    })?;
+    let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
+    let mut contained = Contained { pid, pidfd, control, silent: false, containment, _mounts: None };
+    match contained.first_answer() {
+        Some(Answer::Ready) => {
+            contained._mounts = File::open(format!("/proc/{}/ns/mnt", pid.as_raw_pid())).ok();
+            Ok(contained)
+        }
+        _ => {
+            let _ = pidfd_send_signal(&contained.pidfd, Signal::KILL);
+            let _ = rustix::process::waitpid(Some(pid), WaitOptions::empty());
+            Err(io::Error::from(io::ErrorKind::PermissionDenied))
+        }
+    }
+}
+
+impl Contained {
+    fn first_answer(&self) -> Option<Answer> {
+        let mut fds = [PollFd::new(&self.control, PollFlags::IN)];
+        while poll(&mut fds, None).is_err() {}
+        channel::receive(self.control.as_fd()).ok()?.and_then(|packet| Answer::decode(&packet.bytes))
+    }
+}

@@ -1,0 +1,172 @@
+//! The guard: a process of one thread that outlives its supervisor for as long as there is something to put in order.
+//!
+//! ```text
+//!            Start                     tree reaped
+//!  idle ───────────────▶ running ──────────────────▶ idle
+//!    │                    │   │                        └ proofs closed, then `Ended`
+//!    │ supervisor gone    │   └ supervisor gone: KILL at once, reap, close the proofs, leave
+//!    ▼                    └ no renewal: TERM, KILL, at their times
+//!  leaves
+//! ```
+//!
+//! It waits for four things at once: orders, its init's end, what init and COMMAND report, and the time. It never waits for
+//! any of them alone, and never for the supervisor to read. Every signal is blocked: only SIGKILL ends it early, and the
+//! kernel deadline is one.
+
+mod contained;
+mod run;
+mod terminal;
+mod timer;
+
+use crate::channel::{self, Packet};
+use crate::launch::Program;
+use crate::message::{self, Order, Report, VERSION};
+use bellwether_core::Boot;
+use bellwether_deadman::process::{self, Pid, Signal, Signals};
+use bellwether_deadman::{KernelDeadline, boot_now};
+use run::{Run, Start};
+use rustix::event::{PollFd, PollFlags, poll};
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::time::Duration;
+use timer::Timer;
+
+/// Bad usage, as the command has it.
+const USAGE: i32 = 64;
+/// Something that cannot be.
+const BUG: i32 = 70;
+
+/// A guard's whole life; returns its exit code.
+pub(crate) fn main(args: Vec<OsString>) -> i32 {
+    let mut args = args.into_iter();
+    let (Some(path), true) = (args.next(), channel::is_channel(io::stdin())) else {
+        eprintln!("this is how bellwether starts its guard; it is of no use by hand");
+        return USAGE;
+    };
+    match Guard::new(Program { path: PathBuf::from(path), argv: args.collect() }) {
+        Ok(guard) => guard.live(),
+        Err(error) => {
+            eprintln!("the guard cannot start: {error}");
+            BUG
+        }
+    }
+}
+
+/// What a guard has for its whole life, run after run.
+struct Station {
+    socket: OwnedFd,
+    program: Program,
+    kernel: KernelDeadline,
+    /// To put in the place of descriptors that a forked process must not keep.
+    nothing: OwnedFd,
+    /// The supervisor's process group, which has the terminal between commands.
+    supervisors_group: Option<Pid>,
+}
+
+struct Guard {
+    station: Station,
+    timer: Timer,
+    /// Wakes us when a child has ended.
+    children: Signals,
+    supervisor_gone: bool,
+    run: Option<Run>,
+}
+
+impl Guard {
+    fn new(program: Program) -> io::Result<Guard> {
+        process::block_all_signals();
+        process::set_name(c"bellw-guard");
+        let supervisors_group = process::group();
+        // Out of the supervisor's group: what is typed, and what is sent to that group, is not for the guard. The
+        // session stays, for the sake of the terminal.
+        rustix::process::setpgid(None, None)?;
+        process::adopt_orphans()?;
+        let socket = io::stdin().as_fd().try_clone_to_owned()?;
+        let nothing = OwnedFd::from(std::fs::File::options().read(true).write(true).open("/dev/null")?);
+        rustix::stdio::dup2_stdin(&nothing)?;
+        let kernel = KernelDeadline::new()?;
+        let station = Station { socket, program, kernel, nothing, supervisors_group };
+        let children = Signals::new([Signal::CHILD.as_raw()])?;
+        Ok(Guard { station, timer: Timer::new()?, children, supervisor_gone: false, run: None })
+    }
+
+    fn live(mut self) -> i32 {
+        self.station.report(&Report::Ready { version: VERSION }, &[]);
+        while !(self.supervisor_gone && self.run.is_none()) {
+            self.wait();
+            self.hear();
+            if let Some(run) = &mut self.run {
+                run.look(&mut self.station, boot_now());
+            }
+            if let Some(run) = self.run.take_if(|run| run.is_over()) {
+                run.finish(&mut self.station);
+            }
+        }
+        0
+    }
+
+    fn wait(&mut self) {
+        self.timer.set(self.run.as_ref().and_then(|run| run.due(boot_now())));
+        let mut fds =
+            vec![PollFd::new(&self.timer, PollFlags::IN), PollFd::new(&self.children, PollFlags::IN)];
+        if !self.supervisor_gone {
+            fds.push(PollFd::new(&self.station.socket, PollFlags::IN));
+        }
+        let watched = self.run.as_ref().map(Run::watched).unwrap_or_default();
+        fds.extend(watched.iter().map(|fd| PollFd::new(fd, PollFlags::IN)));
+        // It can only fail for want of memory, and then what is due is looked at all the same.
+        let _ = poll(&mut fds, None);
+        while self.children.next().is_some() {}
+    }
+
+    fn hear(&mut self) {
+        while !self.supervisor_gone {
+            match channel::receive(self.station.socket.as_fd()) {
+                Ok(Some(packet)) => self.obey(packet),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                // Gone, or raving, which is as bad.
+                Ok(None) | Err(_) => {
+                    self.supervisor_gone = true;
+                    if let Some(run) = &mut self.run {
+                        run.kill();
+                    }
+                }
+            }
+        }
+    }
+
+    fn obey(&mut self, packet: Packet) {
+        let Some(order) = message::decode::<Order>(&packet.bytes) else { return };
+        match (order, &mut self.run) {
+            (Order::Start { epoch, env, deadline, grace, namespace }, None) => {
+                let mut descriptors = packet.descriptors.into_iter();
+                let Some(stdin) = descriptors.next() else { return };
+                let start = Start {
+                    epoch,
+                    env,
+                    deadline: Boot::from_nanos(deadline),
+                    grace: Duration::from_nanos(grace),
+                    namespace,
+                    stdin,
+                    proofs: descriptors.collect(),
+                };
+                self.run = Run::begin(&mut self.station, start);
+            }
+            // One at a time: the supervisor starts the next when it has heard of the end of the last.
+            (Order::Start { .. }, Some(_)) => {}
+            (order, Some(run)) if run.epoch() == order.epoch() => run.obey(&mut self.station, order),
+            // For a command that has ended meanwhile.
+            (_, _) => {}
+        }
+    }
+}
+
+impl Station {
+    fn report(&self, report: &Report, descriptors: &[&OwnedFd]) {
+        let descriptors: Vec<_> = descriptors.iter().map(|fd| fd.as_fd()).collect();
+        // A supervisor that is gone is noticed by its silence.
+        let _ = channel::send(self.socket.as_fd(), &message::encode(report), &descriptors);
+    }
+}

@@ -1,0 +1,318 @@
+//! One command, from the order to start it until its tree is gone.
+
+use super::Station;
+use super::contained::{Contained, contain};
+use super::terminal::Terminal;
+use crate::channel;
+use crate::ended::Containment;
+use crate::init::{Answer, Word};
+use crate::launch::MADE;
+use crate::message::{Order, Report};
+use crate::tree;
+use bellwether_core::{Boot, KILL_LEAD};
+use bellwether_deadman::boot_now;
+use bellwether_deadman::process::{Pid, Signal};
+use rustix::process::{WaitOptions, pidfd_send_signal};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+/// From the guard's kernel deadline to the end of the leadership. The guard kills the tree 10 ms earlier by itself
+/// ([`KILL_LEAD`]); past this instant it was stopped or starved, and the kernel acts.
+pub(super) const KERNEL_LEAD: Duration = Duration::from_millis(40);
+/// Between two passes over a tree that is being killed without a namespace.
+const PASS_EVERY: Duration = Duration::from_millis(1);
+
+pub(super) struct Start {
+    pub(super) epoch: u64,
+    pub(super) env: Vec<(String, String)>,
+    pub(super) deadline: Boot,
+    pub(super) grace: Duration,
+    /// Whether a PID namespace is wanted.
+    pub(super) namespace: bool,
+    pub(super) stdin: OwnedFd,
+    pub(super) proofs: Vec<OwnedFd>,
+}
+
+pub(super) struct Run {
+    epoch: u64,
+    deadline: Boot,
+    grace: Duration,
+    stage: Stage,
+    /// Told to stop for want of a renewal.
+    overdue: bool,
+    init: Contained,
+    /// Where COMMAND says that it was made, and why it could not become what it should; closed once it has.
+    report: Option<OwnedFd>,
+    pid: Option<Pid>,
+    failure: Option<Option<i32>>,
+    status: Option<i32>,
+    proofs: Vec<OwnedFd>,
+    terminal: Option<Terminal>,
+}
+
+/// How far the end of a command has come. It only goes on, never back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Running,
+    /// Told to stop; killed at that instant at the latest.
+    Stopping(Boot),
+    Killing,
+    Gone,
+}
+
+impl Run {
+    /// Arms the kernel deadline, then makes the processes. `None` if that failed, which has been reported.
+    pub(super) fn begin(station: &mut Station, start: Start) -> Option<Run> {
+        if boot_now() >= start.deadline - KILL_LEAD - start.grace {
+            let sentence = "there is too little time left of the leadership to begin anything".to_owned();
+            station.report(&Report::Failed { epoch: start.epoch, errno: None, sentence }, &[]);
+            return None;
+        }
+        station.kernel.arm(start.deadline - KERNEL_LEAD);
+        match Run::make(station, start) {
+            Ok(run) => {
+                let report = Report::Contained {
+                    epoch: run.epoch,
+                    init: run.init.pid.as_raw_pid(),
+                    namespace: run.init.containment == Containment::Namespace,
+                };
+                station.report(&report, &[&run.init.pidfd]);
+                run.tell(Word::Go);
+                Some(run)
+            }
+            Err((epoch, error)) => {
+                station.kernel.disarm();
+                let sentence =
+                    format!("the process that was to contain the command could not be made: {error}");
+                station.report(&Report::Failed { epoch, errno: None, sentence }, &[]);
+                None
+            }
+        }
+    }
+
+    fn make(station: &mut Station, mut start: Start) -> Result<Run, (u64, io::Error)> {
+        let (epoch, wanted) = (start.epoch, start.namespace);
+        let terminal = Terminal::lend(&start.stdin, station.supervisors_group);
+        let (report, mut their_report) = channel::pair().map_err(|error| (epoch, error))?;
+        let made = rustix::net::sockopt::set_socket_passcred(&report, true)
+            .map_err(io::Error::from)
+            .and_then(|()| {
+                let mut contain = |containment| {
+                    contain(containment, station, &mut start, terminal.as_ref(), &mut their_report)
+                };
+                let first =
+                    if wanted { contain(Containment::Namespace) } else { Err(io::ErrorKind::Other.into()) };
+                first.or_else(|_not_permitted| contain(Containment::Sweep))
+            });
+        let init = made.map_err(|error| (epoch, error))?;
+        Ok(Run {
+            epoch,
+            deadline: start.deadline,
+            grace: start.grace,
+            stage: Stage::Running,
+            overdue: false,
+            init,
+            report: Some(report),
+            pid: None,
+            failure: None,
+            status: None,
+            proofs: start.proofs,
+            terminal,
+        })
+    }
+
+    pub(super) fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.stage == Stage::Gone
+    }
+
+    /// What to wake up for.
+    pub(super) fn watched(&self) -> Vec<BorrowedFd<'_>> {
+        // An init that has ended, and its channel, would wake us for ever; every end of an orphan does, and the clock.
+        if (self.stage, self.init.containment) == (Stage::Killing, Containment::Sweep) {
+            return Vec::new();
+        }
+        let report = self.report.as_ref().map(AsFd::as_fd);
+        let control = (!self.init.silent).then_some(self.init.control.as_fd());
+        [Some(self.init.pidfd.as_fd()), control, report].into_iter().flatten().collect()
+    }
+
+    /// When to wake up at the latest.
+    pub(super) fn due(&self, now: Boot) -> Option<Boot> {
+        match (self.stage, self.init.containment) {
+            (Stage::Running, _) => Some(self.stop_at()),
+            (Stage::Stopping(by), _) => Some(by.min(self.kill_at())),
+            (Stage::Killing, Containment::Sweep) => Some(now + PASS_EVERY),
+            (Stage::Killing, Containment::Namespace) | (Stage::Gone, _) => None,
+        }
+    }
+
+    fn kill_at(&self) -> Boot {
+        self.deadline - KILL_LEAD
+    }
+
+    fn stop_at(&self) -> Boot {
+        self.kill_at() - self.grace
+    }
+
+    pub(super) fn obey(&mut self, station: &mut Station, order: Order) {
+        match order {
+            Order::Start { .. } => {}
+            // What has been told to stop is over, even if a renewal comes after all.
+            Order::Extend { deadline, .. } if self.stage == Stage::Running => {
+                self.deadline = Boot::from_nanos(deadline);
+                let kernel = self.deadline - KERNEL_LEAD;
+                station.kernel.arm(kernel);
+                if self.init.containment == Containment::Sweep {
+                    self.tell(Word::Deadline(kernel));
+                }
+            }
+            Order::Extend { .. } => {}
+            Order::Signal { signal, .. } => self.tell(Word::ToCommand(signal)),
+            Order::Stop { signal, kill_by, .. } => {
+                if matches!(self.stage, Stage::Running | Stage::Stopping(_)) {
+                    self.tell(Word::ToTree(signal));
+                    self.stopping(Boot::from_nanos(kill_by));
+                }
+            }
+            Order::Kill { .. } => self.kill(),
+        }
+    }
+
+    fn stopping(&mut self, by: Boot) {
+        let earlier = if let Stage::Stopping(earlier) = self.stage { earlier } else { Boot::FOREVER };
+        self.stage = Stage::Stopping(by.min(earlier));
+    }
+
+    /// Takes note of what has happened, and does what is due.
+    pub(super) fn look(&mut self, station: &mut Station, now: Boot) {
+        self.hear_command(station);
+        self.hear_init();
+        if self.stage == Stage::Running && now >= self.stop_at() {
+            self.overdue = true;
+            self.tell(Word::ToTree(Signal::TERM.as_raw()));
+            self.stopping(self.kill_at());
+        }
+        if let Stage::Stopping(by) = self.stage
+            && now >= by.min(self.kill_at())
+        {
+            self.kill();
+        }
+        self.reap();
+    }
+
+    /// Nothing of the tree is to live any longer.
+    pub(super) fn kill(&mut self) {
+        if matches!(self.stage, Stage::Running | Stage::Stopping(_)) {
+            self.stage = Stage::Killing;
+            if self.init.containment == Containment::Namespace {
+                let _ = pidfd_send_signal(&self.init.pidfd, Signal::KILL);
+            }
+        }
+    }
+
+    fn reap(&mut self) {
+        match self.init.containment {
+            Containment::Namespace => {
+                // It counts as ended when everything in its namespace has.
+                let init = self.init.pid;
+                if let Ok(Some(_)) | Err(rustix::io::Errno::CHILD) =
+                    rustix::process::waitpid(Some(init), WaitOptions::NOHANG)
+                {
+                    self.gone();
+                }
+            }
+            Containment::Sweep => {
+                if self.stage == Stage::Killing {
+                    tree::signal_descendants(Signal::KILL);
+                }
+                let init = self.init.pid;
+                let mut init_ended = false;
+                if tree::reap(|pid, _| init_ended |= pid == init) {
+                    self.gone();
+                } else if init_ended {
+                    // Killed before it had put its children in order: they are ours now.
+                    self.kill();
+                }
+            }
+        }
+    }
+
+    fn gone(&mut self) {
+        // What it said last may have come between the last look and its end.
+        self.hear_init();
+        self.stage = Stage::Gone;
+    }
+
+    /// Calls the kernel deadline off, takes the terminal back, lets go of the proofs, and only then tells.
+    pub(super) fn finish(mut self, station: &mut Station) {
+        self.hear_command(station);
+        station.kernel.disarm();
+        drop(self.terminal.take());
+        self.proofs.clear();
+        let epoch = self.epoch;
+        let report = match (self.failure, self.pid) {
+            (Some(errno), _) => {
+                Report::Failed { epoch, errno, sentence: "the command could not be started".to_owned() }
+            }
+            (None, Some(_)) => {
+                let status = self.status.unwrap_or(Signal::KILL.as_raw());
+                Report::Ended { epoch, status, overdue: self.overdue }
+            }
+            (None, None) => {
+                let sentence = "the command was killed before it could begin".to_owned();
+                Report::Failed { epoch, errno: None, sentence }
+            }
+        };
+        station.report(&report, &[]);
+    }
+
+    fn hear_command(&mut self, station: &Station) {
+        while let Some(report) = &self.report {
+            match channel::receive(report.as_fd()) {
+                Ok(Some(packet)) if packet.bytes == MADE => self.pid = packet.sender,
+                Ok(Some(packet)) => {
+                    self.failure = Some(packet.bytes.try_into().ok().map(i32::from_ne_bytes));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Ok(None) | Err(_) => {
+                    // Closed by becoming COMMAND, unless it said otherwise.
+                    self.report = None;
+                    if let (Some(pid), None) = (self.pid, self.failure) {
+                        let pid = pid.as_raw_pid();
+                        station.report(&Report::Started { epoch: self.epoch, pid }, &[]);
+                    }
+                }
+            }
+        }
+    }
+
+    fn hear_init(&mut self) {
+        loop {
+            match channel::receive(self.init.control.as_fd()) {
+                Ok(Some(packet)) => {
+                    if let Some(Answer::Ended(status)) = Answer::decode(&packet.bytes) {
+                        self.status = status;
+                        if status.is_none() {
+                            self.failure = Some(None);
+                        }
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Ok(None) | Err(_) => {
+                    self.init.silent = true;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn tell(&self, word: Word) {
+        // An init that is gone is noticed by its end; one that does not read is killed in time.
+        let _ = channel::send(self.init.control.as_fd(), &word.encode(), &[]);
+    }
+}

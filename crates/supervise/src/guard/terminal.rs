@@ -1,0 +1,38 @@
+//! The terminal, lent to COMMAND.
+
+use bellwether_deadman::process::Pid;
+use rustix::termios::{isatty, tcgetpgrp, tcsetpgrp};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// A terminal that COMMAND gets the foreground of, and that is given back when it has ended.
+pub(super) struct Terminal {
+    terminal: OwnedFd,
+    owner: Pid,
+}
+
+impl Terminal {
+    /// Lent only if the supervisor's group has it and nobody else in that group is likely to need it: in a pipeline,
+    /// where the output goes to another program (`| less`), that one may want the keyboard. COMMAND then stays in the
+    /// background, and what is typed reaches it through the supervisor.
+    pub(super) fn lend(stdin: &OwnedFd, owner: Option<Pid>) -> Option<Terminal> {
+        let owner = owner?;
+        let in_front = tcgetpgrp(stdin).is_ok_and(|group| group == owner);
+        (in_front && isatty(io::stdout())).then_some(())?;
+        Some(Terminal { terminal: stdin.try_clone().ok()?, owner })
+    }
+}
+
+impl AsFd for Terminal {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.terminal.as_fd()
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // SIGTTOU is blocked in a guard, so its group in the background may do this. If the supervisor's group is gone,
+        // so is its shell's interest, or the shell takes the terminal back by itself.
+        let _ = tcsetpgrp(&self.terminal, self.owner);
+    }
+}

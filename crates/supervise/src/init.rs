@@ -1,0 +1,317 @@
+//! The process between guard and COMMAND: parent of the tree, reaper of its orphans.
+//!
+//! It is a forked guard, not another program, and has one thread. Two kinds:
+//!
+//! - **in a PID namespace**, as its first process. It dies with the guard by the parent-death signal, and the
+//!   kernel kills the namespace with it; nothing else is needed, so nothing else is done.
+//! - **without**, as an adopter of orphans with a kernel deadline of its own. When the guard is gone it kills and reaps the
+//!   tree by itself, holding the proofs until then, so that even a kill −9 of supervisor and guard proves nothing too
+//!   early. COMMAND dies with it by the parent-death signal.
+//!
+//! It makes COMMAND only when told to, and the guard tells it only when the supervisor knows about it: whoever dies in
+//! between, nothing runs that nobody knows of. It ends when COMMAND has ended and, without a namespace, the rest is gone.
+
+use crate::channel::{self, Packet};
+use crate::ended::Containment;
+use crate::launch::{Launch, Program};
+use crate::tree;
+use bellwether_core::Boot;
+use bellwether_deadman::KernelDeadline;
+use bellwether_deadman::process::{self, Namespace, Pid, Signal, Signals};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{WaitId, WaitIdOptions, waitid};
+use std::io;
+use std::ops::ControlFlow;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+/// How much after the guard's kernel deadline that of an init comes: the guard's end should be what it acts on.
+const AFTER_GUARD: Duration = Duration::from_millis(5);
+/// Between two passes over a tree that is being killed.
+const PASS_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+
+/// Guard to init.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Word {
+    /// Make COMMAND.
+    Go,
+    /// The guard's kernel deadline is at this instant now.
+    Deadline(Boot),
+    /// Pass this signal on to COMMAND.
+    ToCommand(i32),
+    /// Send this signal to the whole tree.
+    ToTree(i32),
+}
+
+/// Init to guard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// Ready to make COMMAND.
+    Ready,
+    /// A namespace is not to be had after all.
+    NotPermitted,
+    /// COMMAND has ended with this wait status, or could not be made and has none.
+    Ended(Option<i32>),
+}
+
+pub(crate) struct Init<'a> {
+    pub(crate) control: OwnedFd,
+    pub(crate) containment: Containment,
+    pub(crate) program: &'a Program,
+    pub(crate) env: &'a [(String, String)],
+    pub(crate) stdin: OwnedFd,
+    pub(crate) terminal: Option<BorrowedFd<'a>>,
+    pub(crate) report: OwnedFd,
+    pub(crate) kernel_deadline: Boot,
+}
+
+impl Init<'_> {
+    /// The whole life of an init; returns its exit code, which means nothing.
+    pub(crate) fn live(self) -> i32 {
+        match self.prepare() {
+            Ok(deadline) => self.wait_and_serve(deadline),
+            Err(_) => {
+                let _ = channel::send(self.control.as_fd(), &Answer::NotPermitted.encode(), &[]);
+                1
+            }
+        }
+    }
+
+    fn prepare(&self) -> io::Result<Option<KernelDeadline>> {
+        process::set_name(c"bellw-init");
+        match self.containment {
+            Containment::Namespace => {
+                // Should the guard have died before this, the channel has ended, and `Go` never comes.
+                process::die_with_parent()?;
+                process::own_proc()?;
+                Ok(None)
+            }
+            Containment::Sweep => {
+                process::adopt_orphans()?;
+                let mut deadline = KernelDeadline::new()?;
+                deadline.arm(self.kernel_deadline + AFTER_GUARD);
+                Ok(Some(deadline))
+            }
+        }
+    }
+
+    fn wait_and_serve(self, deadline: Option<KernelDeadline>) -> i32 {
+        let Ok(signals) = Signals::new([Signal::CHILD.as_raw()]) else { return 1 };
+        if channel::send(self.control.as_fd(), &Answer::Ready.encode(), &[]).is_err() {
+            return 0;
+        }
+        let mut serving = Serving {
+            control: self.control,
+            signals,
+            deadline,
+            containment: self.containment,
+            command: None,
+        };
+        if !serving.wait_for_go() {
+            return 0;
+        }
+        let parent = (self.containment == Containment::Sweep).then(rustix::process::getpid);
+        let launch = Launch {
+            program: self.program,
+            env: self.env,
+            stdin: self.stdin,
+            terminal: self.terminal,
+            report: self.report,
+            parent,
+        };
+        // The report and the standard input go with the closure: this process keeps neither.
+        match process::fork(Namespace::Same, || launch.exec()) {
+            Ok(pid) => serving.command = Some(pid),
+            Err(_) => serving.answer(Answer::Ended(None)),
+        }
+        serving.serve();
+        0
+    }
+}
+
+struct Serving {
+    control: OwnedFd,
+    signals: Signals,
+    deadline: Option<KernelDeadline>,
+    containment: Containment,
+    /// COMMAND, while it has not been reaped.
+    command: Option<Pid>,
+}
+
+impl Serving {
+    fn wait_for_go(&mut self) -> bool {
+        loop {
+            let mut fds = [PollFd::new(&self.control, PollFlags::IN)];
+            let _ = poll(&mut fds, None);
+            match self.hear() {
+                ControlFlow::Continue(Some(Word::Go)) => return true,
+                ControlFlow::Continue(Some(word)) => self.obey(word),
+                ControlFlow::Continue(None) => {}
+                ControlFlow::Break(()) => return false,
+            }
+        }
+    }
+
+    fn serve(&mut self) {
+        let mut killing = false;
+        loop {
+            let childless = self.reap();
+            if self.command.is_none() {
+                // In a namespace the kernel kills the rest as this process ends.
+                if childless || self.containment == Containment::Namespace {
+                    return;
+                }
+                killing = true;
+            }
+            if killing {
+                tree::signal_descendants(Signal::KILL);
+            }
+            self.wait(killing);
+            while let Some(_child_ended) = self.signals.next() {}
+            loop {
+                match self.hear() {
+                    ControlFlow::Continue(Some(word)) => self.obey(word),
+                    ControlFlow::Continue(None) => break,
+                    // The guard is gone. In a namespace, so is this process at any moment.
+                    ControlFlow::Break(()) if self.containment == Containment::Namespace => return,
+                    ControlFlow::Break(()) => {
+                        killing = true;
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    fn wait(&self, killing: bool) {
+        let mut fds = [PollFd::new(&self.signals, PollFlags::IN), PollFd::new(&self.control, PollFlags::IN)];
+        // While killing, the channel may have ended, which would end every wait at once.
+        let (fds, limit) = if killing { (&mut fds[..1], Some(&PASS_EVERY)) } else { (&mut fds[..], None) };
+        let _ = poll(fds, limit);
+    }
+
+    fn reap(&mut self) -> bool {
+        let mut ended = None;
+        let childless = tree::reap(|pid, status| {
+            if Some(pid) == self.command {
+                ended = Some(status);
+            }
+        });
+        self.wake_command();
+        if ended.is_some() {
+            self.command = None;
+            self.answer(Answer::Ended(ended));
+        }
+        childless
+    }
+
+    /// Ctrl-Z on a command in the foreground stops it alone, and no shell gets the terminal back: its parent, which is us,
+    /// goes on. A leader is not to be suspended from the keyboard, so its group goes on too.
+    fn wake_command(&self) {
+        let Some(command) = self.command else { return };
+        let stopped = waitid(WaitId::Pid(command), WaitIdOptions::STOPPED | WaitIdOptions::NOHANG);
+        if let Ok(Some(stopped)) = stopped
+            && stopped.stopping_signal() == Some(Signal::TSTP.as_raw())
+        {
+            let _ = rustix::process::kill_process_group(command, Signal::CONT);
+        }
+    }
+
+    /// The next word, if there is one; a break when there will be none any more.
+    fn hear(&self) -> ControlFlow<(), Option<Word>> {
+        match channel::receive(self.control.as_fd()) {
+            Ok(Some(Packet { bytes, .. })) => ControlFlow::Continue(Word::decode(&bytes)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => ControlFlow::Continue(None),
+            Ok(None) | Err(_) => ControlFlow::Break(()),
+        }
+    }
+
+    fn obey(&mut self, word: Word) {
+        match word {
+            Word::Go => {}
+            Word::Deadline(at) => {
+                if let Some(deadline) = &mut self.deadline {
+                    deadline.arm(at + AFTER_GUARD);
+                }
+            }
+            Word::ToCommand(number) => {
+                if let (Some(pid), Some(signal)) = (self.command, Signal::from_named_raw(number)) {
+                    let _ = rustix::process::kill_process(pid, signal);
+                }
+            }
+            Word::ToTree(number) => {
+                if let Some(signal) = Signal::from_named_raw(number) {
+                    self.signal_tree(signal);
+                    // What is stopped could not act on it.
+                    self.signal_tree(Signal::CONT);
+                }
+            }
+        }
+    }
+
+    fn signal_tree(&self, signal: Signal) {
+        match self.containment {
+            Containment::Namespace => process::signal_everybody(signal),
+            Containment::Sweep => tree::signal_descendants(signal),
+        }
+    }
+
+    fn answer(&self, answer: Answer) {
+        // A guard that is gone wants no answer.
+        let _ = channel::send(self.control.as_fd(), &answer.encode(), &[]);
+    }
+}
+
+impl Word {
+    pub(crate) fn encode(self) -> Vec<u8> {
+        let (tag, number) = match self {
+            Word::Go => (b'g', 0),
+            Word::Deadline(at) => (b'd', at.as_nanos()),
+            Word::ToCommand(signal) => (b'c', u64::from(signal.cast_unsigned())),
+            Word::ToTree(signal) => (b't', u64::from(signal.cast_unsigned())),
+        };
+        tagged(tag, number)
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Word> {
+        let (tag, number) = untagged(bytes)?;
+        Some(match tag {
+            b'g' => Word::Go,
+            b'd' => Word::Deadline(Boot::from_nanos(number)),
+            b'c' => Word::ToCommand(number as i32),
+            b't' => Word::ToTree(number as i32),
+            _ => return None,
+        })
+    }
+}
+
+impl Answer {
+    fn encode(self) -> Vec<u8> {
+        match self {
+            Answer::Ready => tagged(b'r', 0),
+            Answer::NotPermitted => tagged(b'n', 0),
+            Answer::Ended(Some(status)) => tagged(b'e', u64::from(status.cast_unsigned())),
+            Answer::Ended(None) => tagged(b'f', 0),
+        }
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Answer> {
+        let (tag, number) = untagged(bytes)?;
+        Some(match tag {
+            b'r' => Answer::Ready,
+            b'n' => Answer::NotPermitted,
+            b'e' => Answer::Ended(Some(number as i32)),
+            b'f' => Answer::Ended(None),
+            _ => return None,
+        })
+    }
+}
+
+fn tagged(tag: u8, number: u64) -> Vec<u8> {
+    [&[tag][..], &number.to_ne_bytes()].concat()
+}
+
+fn untagged(bytes: &[u8]) -> Option<(u8, u64)> {
+    let (tag, number) = bytes.split_first()?;
+    Some((*tag, u64::from_ne_bytes(number.try_into().ok()?)))
+}

@@ -1,0 +1,93 @@
+//! A command that lives exactly as long as a leadership.
+//!
+//! ```text
+//! supervisor ── orders, one socket ──▶ guard ── control ──▶ init ──▶ COMMAND ──▶ its tree
+//!  leads, renews,    ◀── reports ──     keeps the proof     reaps, passes signals on,
+//!  extends the deadline                 and the deadline    first process of a PID namespace
+//! ```
+//!
+//! The contract:
+//!
+//! - COMMAND runs only between the start of a leadership and its deadline. Told to stop 50 ms and the grace before the
+//!   deadline, killed 50 ms before it, by the guard, which hears of every renewal and needs nobody to tell it that none
+//!   came. Should the guard itself be stopped or starved, the kernel kills it 40 ms before the deadline, and the tree goes
+//!   with it.
+//! - What proves a crash dies last. The guard keeps duplicates of the proof (a lock file, a connection). When the
+//!   supervisor dies, however it dies, the guard kills and reaps the tree, and only then lets go of the proof.
+//! - The release of a leadership waits until the whole tree has been reaped.
+//! - No process of the tree outlives COMMAND, daemons included. With a PID namespace ([`Containment::Namespace`]) the
+//!   kernel sees to it; without the right to make one ([`Containment::Sweep`]), its descendants are looked for and killed until
+//!   there is none, and one that cleared its environment and left its parents could outlive a kill −9 of guard *and* init.
+//!
+//! The guard is this very program, started again with a hidden argument, so `main` begins like this:
+//!
+//! ```no_run
+//! fn main() {
+//!     bellwether_supervise::guard_main_if_asked(); // in the guard: never returns
+//!     bellwether_deadman::leave_pid1().expect("room for another process"); // in a container: forks
+//!     // … threads, a runtime, the election; then, for every leadership:
+//! }
+//! # async fn lead(election: bellwether_election::Election) -> Result<(), Box<dyn std::error::Error>> {
+//! use bellwether_supervise::{Spec, Supervisor, find_command};
+//! let program = find_command("work".as_ref(), Some("/usr/bin:/bin".as_ref()))?; // before standing
+//! let supervisor = Supervisor::new(Spec::new(program, ["work", "--fast"]))?;
+//! let leadership = election.wait_for_leadership().await?;
+//! let mut child = supervisor.start(&leadership, Vec::new()).await?;
+//! let ended = child.wait().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Beyond its reach: descendants that gained more rights than this process has (a setuid program), work that others do for
+//! the command (a container engine), and processes in uninterruptible sleep.
+//!
+//! It assumes that descriptors 0 to 2 are open, which Rust sees to. It leaves to the caller: which signals to pass on,
+//! what to do when COMMAND has ended, and saying aloud which containment holds.
+//!
+//! Linux only. Elsewhere [`Supervisor::new`] answers that it is unsupported;
+//! [`PROTECTIONS`](bellwether_deadman::PROTECTIONS) has the words.
+
+mod ended;
+mod find;
+mod spec;
+
+#[cfg(target_os = "linux")]
+mod channel;
+#[cfg(target_os = "linux")]
+mod guard;
+#[cfg(target_os = "linux")]
+mod init;
+#[cfg(target_os = "linux")]
+mod launch;
+#[cfg(target_os = "linux")]
+mod message;
+#[cfg(target_os = "linux")]
+mod supervisor;
+#[cfg(not(target_os = "linux"))]
+#[path = "unsupported.rs"]
+mod supervisor;
+#[cfg(target_os = "linux")]
+mod tree;
+
+pub use bellwether_deadman::process::Signal;
+pub use ended::{Containment, Ended, Exit, StartError, Why};
+pub use find::{NotRunnable, find_command};
+pub use spec::{PROOFS_MAX, Spec};
+pub use supervisor::{Child, Supervisor};
+
+/// The argument that makes a start of this program a guard.
+#[cfg(target_os = "linux")]
+const ROLE: &str = "__guard";
+
+/// In a guard, does a guard's work and never returns. Else, does nothing.
+///
+/// To be called first thing in `main`, before any thread and before [`bellwether_deadman::leave_pid1`].
+pub fn guard_main_if_asked() {
+    #[cfg(target_os = "linux")]
+    {
+        let mut args = std::env::args_os().skip(1);
+        if args.next().is_some_and(|role| role == ROLE) {
+            std::process::exit(guard::main(args.collect()));
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What supervisor and guard say to each other: one JSON object a packet.
+//!
+//! Both ends are the same program, so there is one version, and it is checked. Every order names the epoch that it is
+//! for: one that arrives late never touches the next leadership's command.
+
+use serde::{Deserialize, Serialize};
+
+/// Raised with every change to what is said.
+pub(crate) const VERSION: u32 = 1;
+/// Longest packet: the names of an election and a candidate are short, and a program's arguments are not sent.
+pub(crate) const MESSAGE_MAX_BYTES: usize = 16 * 1024;
+
+/// Supervisor to guard. Instants are nanoseconds of the boot-time clock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Order {
+    /// Runs the command; with it come the descriptors of its standard input and of the proofs.
+    Start { epoch: u64, env: Vec<(String, String)>, deadline: u64, grace: u64, namespace: bool },
+    /// The leadership was renewed.
+    Extend { epoch: u64, deadline: u64 },
+    /// Passes a signal on to the command.
+    Signal { epoch: u64, signal: i32 },
+    /// Sends this signal to the whole tree, and kills it at that instant.
+    Stop { epoch: u64, signal: i32, kill_by: u64 },
+    /// Kills the whole tree at once.
+    Kill { epoch: u64 },
+}
+
+/// Guard to supervisor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Report {
+    /// Up, and waiting for orders.
+    Ready { version: u32 },
+    /// The process that everything hangs on is there, and its pidfd comes with this; nothing of the command runs yet.
+    Contained { epoch: u64, init: i32, namespace: bool },
+    /// The command runs.
+    Started { epoch: u64, pid: i32 },
+    /// The command could not be run, and nothing of it is left.
+    Failed { epoch: u64, errno: Option<i32>, sentence: String },
+    /// The command has ended with this wait status, and its whole tree has been reaped. `overdue`: the guard had told
+    /// it to stop for want of a renewal.
+    Ended { epoch: u64, status: i32, overdue: bool },
+}
+
+impl Order {
+    pub(crate) fn epoch(&self) -> u64 {
+        match self {
+            Order::Start { epoch, .. }
+            | Order::Extend { epoch, .. }
+            | Order::Signal { epoch, .. }
+            | Order::Stop { epoch, .. }
+            | Order::Kill { epoch } => *epoch,
+        }
+    }
+}
+
+pub(crate) fn encode(message: &impl Serialize) -> Vec<u8> {
+    let bytes = serde_json::to_vec(message).expect("messages have no maps and no odd keys");
+    assert!(bytes.len() <= MESSAGE_MAX_BYTES, "a message of {} bytes is too long", bytes.len());
+    bytes
+}
+
+pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
+    serde_json::from_slice(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_names_fit_and_survive() {
+        let longest = "\u{10ffff}".repeat(63);
+        let env =
+            ["BELLWETHER_ELECTION", "BELLWETHER_ID"].map(|name| (name.to_owned(), longest.clone())).to_vec();
+        let order =
+            Order::Start { epoch: (1 << 53) - 1, env, deadline: u64::MAX, grace: u64::MAX, namespace: true };
+        assert_eq!(decode(&encode(&order)), Some(order));
+        assert_eq!(decode::<Order>(b"{}"), None);
+    }
+}

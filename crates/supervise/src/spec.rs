@@ -1,0 +1,52 @@
+//! What to run, and how long it gets to stop.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The most descriptors that one guard keeps as proof.
+pub const PROOFS_MAX: usize = 16;
+
+/// A command and the terms on which it runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spec {
+    pub(crate) program: PathBuf,
+    pub(crate) argv: Vec<OsString>,
+    pub(crate) grace: Duration,
+    pub(crate) without_env: Vec<OsString>,
+    pub(crate) namespace: bool,
+}
+
+impl Spec {
+    /// Runs the file `program` (see [`find_command`](crate::find_command)) with these arguments, of which the first is
+    /// the name that the program sees as its own. Never through a shell.
+    pub fn new(program: impl Into<PathBuf>, argv: impl IntoIterator<Item = impl Into<OsString>>) -> Spec {
+        Spec {
+            program: program.into(),
+            argv: argv.into_iter().map(Into::into).collect(),
+            grace: Duration::ZERO,
+            without_env: Vec::new(),
+            namespace: true,
+        }
+    }
+
+    /// The time between being told to stop and being killed; the `work_grace` of the election's settings. Without it
+    /// there is only the kill.
+    pub fn grace(mut self, grace: Duration) -> Spec {
+        self.grace = grace;
+        self
+    }
+
+    /// Makes no PID namespace even where it may: for a command that has to know its own number, or others', as the rest of
+    /// the system does (a pid file), or whose mounts are for everybody.
+    pub fn without_namespace(mut self) -> Spec {
+        self.namespace = false;
+        self
+    }
+
+    /// A variable that neither the command nor the guard inherits: one with a password in it.
+    pub fn without_env(mut self, name: impl AsRef<OsStr>) -> Spec {
+        self.without_env.push(name.as_ref().to_owned());
+        self
+    }
+}

@@ -1,0 +1,67 @@
+//! The handle on a running command.
+
+use super::task::Wish;
+use crate::{Containment, Ended, Exit, Why};
+use bellwether_deadman::process::Signal;
+use tokio::sync::{mpsc, oneshot};
+
+/// A command that runs for as long as its leadership lasts. Dropping the handle kills it, with its whole tree.
+#[derive(Debug)]
+pub struct Child {
+    pid: u32,
+    containment: Containment,
+    wishes: mpsc::UnboundedSender<Wish>,
+    ended: oneshot::Receiver<Ended>,
+    known: Option<Ended>,
+}
+
+impl Child {
+    pub(super) fn new(
+        pid: u32,
+        containment: Containment,
+        wishes: mpsc::UnboundedSender<Wish>,
+        ended: oneshot::Receiver<Ended>,
+    ) -> Child {
+        Child { pid, containment, wishes, ended, known: None }
+    }
+
+    /// The command's process id, as this process sees it; within its own PID namespace it has another.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// What keeps its tree together.
+    pub fn containment(&self) -> Containment {
+        self.containment
+    }
+
+    /// Passes a signal on to the command, and to nobody else in its tree.
+    pub fn signal(&self, signal: Signal) {
+        // Fails only when it has ended, and then there is nobody to signal.
+        let _ = self.wishes.send(Wish::Signal(signal));
+    }
+
+    /// Sends this signal (TERM, or INT) to the whole tree, and KILL after the grace, or before the deadline if that
+    /// comes first.
+    pub fn stop(&self, signal: Signal) {
+        let _ = self.wishes.send(Wish::Stop(signal));
+    }
+
+    /// Kills the whole tree at once.
+    pub fn kill(&self) {
+        let _ = self.wishes.send(Wish::Kill);
+    }
+
+    /// Waits until the whole tree is gone. Cancel-safe; may be asked again.
+    pub async fn wait(&mut self) -> Ended {
+        if let Some(ended) = self.known {
+            return ended;
+        }
+        // The task ends without a word only if it panicked or its runtime is shutting down; either closes the channel
+        // to the guard, which then kills the tree.
+        let lost = Ended { exit: Exit::KILLED, why: Why::GuardDied };
+        let ended = (&mut self.ended).await.unwrap_or(lost);
+        self.known = Some(ended);
+        ended
+    }
+}

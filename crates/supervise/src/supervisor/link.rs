@@ -1,0 +1,96 @@
+//! The guard process as the supervisor holds it.
+
+use crate::channel::{self, Packet};
+use crate::message::{self, Order, Report, VERSION};
+use crate::{ROLE, Spec};
+use bellwether_deadman::Watched;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+/// A running guard and the channel to it. Dropping it is the guard's sign to leave.
+#[derive(Debug)]
+pub(super) struct Link {
+    /// Dropped before the process is waited for: see [`Reaped`].
+    socket: Watched,
+    process: Reaped,
+}
+
+/// A guard that is waited for when dropped, in the background, so that it leaves no zombie.
+#[derive(Debug)]
+struct Reaped(Option<Child>);
+
+impl Link {
+    pub(super) fn start(spec: &Spec) -> io::Result<Link> {
+        let (ours, theirs) = channel::pair()?;
+        let mut command = Command::new(own_program()?);
+        // What `ps` shows; the rest of the line is the command's own.
+        command.arg0("bellwether-guard").arg(ROLE).arg(&spec.program);
+        if spec.argv.is_empty() {
+            command.arg(&spec.program)
+        } else {
+            command.args(&spec.argv)
+        };
+        for name in &spec.without_env {
+            command.env_remove(name);
+        }
+        // Its output and errors are ours, and so are the command's.
+        let process = command.stdin(Stdio::from(theirs)).spawn()?;
+        tracing::debug!(guard = process.id(), "guard started");
+        Ok(Link { socket: Watched::new(ours)?, process: Reaped(Some(process)) })
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.process.0.as_ref().map_or(0, Child::id)
+    }
+
+    /// Whether the guard is there, as far as can be told without waiting.
+    pub(super) fn is_up(&mut self) -> bool {
+        self.process.0.as_mut().is_some_and(|process| matches!(process.try_wait(), Ok(None)))
+    }
+
+    pub(super) fn send(&self, order: &Order, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+        channel::send(self.socket.as_fd(), &message::encode(order), descriptors)
+    }
+
+    /// The next report, with what came along; `None` when the guard is gone. Cancel-safe.
+    pub(super) async fn receive(&self) -> Option<(Report, Option<OwnedFd>)> {
+        loop {
+            match self.socket.read_with(channel::receive).await {
+                Ok(Some(Packet { bytes, descriptors, .. })) => match message::decode(&bytes) {
+                    Some(Report::Ready { version }) if version == VERSION => {}
+                    Some(Report::Ready { .. }) | None => return None,
+                    Some(report) => return Some((report, descriptors.into_iter().next())),
+                },
+                Ok(None) | Err(_) => return None,
+            }
+        }
+    }
+
+    /// Kills the guard, and thereby everything that hangs on it.
+    pub(super) fn kill(&mut self) {
+        if let Some(process) = &mut self.process.0 {
+            let _ = process.kill();
+        }
+    }
+}
+
+impl Drop for Reaped {
+    fn drop(&mut self) {
+        let Some(mut process) = self.0.take() else { return };
+        if matches!(process.try_wait(), Ok(Some(_))) {
+            return;
+        }
+        // It leaves at once when the channel ends, so the thread does too. Without a thread there is a zombie.
+        let waiting = std::thread::Builder::new().name("guard's end".to_owned());
+        let _ = waiting.spawn(move || process.wait());
+    }
+}
+
+/// This very program, even if its file has been replaced or removed since it was started.
+fn own_program() -> io::Result<PathBuf> {
+    let link = PathBuf::from("/proc/self/exe");
+    if link.exists() { Ok(link) } else { std::env::current_exe() }
+}

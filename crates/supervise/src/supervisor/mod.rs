@@ -1,0 +1,94 @@
+//! The supervisor's side: starts the guard, tells it of every renewal, hears how the command ended.
+//!
+//! One task per command owns the channel to the guard for as long as the command runs. It holds the work guard of the
+//! leadership and drops it only when the whole tree has been reaped: by the guard's word, or, should the guard be dead, by
+//! waiting for the end of the process that the tree hangs on.
+
+mod handle;
+mod link;
+mod task;
+
+pub use handle::Child;
+
+use crate::{PROOFS_MAX, Spec, StartError};
+use bellwether_election::{Leadership, Standing};
+use link::Link;
+use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use tokio::sync::{Mutex, mpsc, oneshot};
+
+/// Runs a command, leadership after leadership, through a guard process.
+///
+/// Cheap to clone. Dropping the last one, when no command runs, ends the guard.
+#[derive(Clone, Debug)]
+pub struct Supervisor {
+    spec: Arc<Spec>,
+    /// Locked for as long as a command runs: there is one at a time. `None` when the guard has died.
+    link: Arc<Mutex<Option<Link>>>,
+}
+
+impl Supervisor {
+    /// Starts the guard, so that it is there when it is needed. Orphans of this process's descendants become its
+    /// children from now on.
+    ///
+    /// # Errors
+    /// When the guard cannot be started.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime, or in one without its I/O driver.
+    pub fn new(spec: Spec) -> io::Result<Supervisor> {
+        bellwether_deadman::process::adopt_orphans()?;
+        let link = Link::start(&spec)?;
+        Ok(Supervisor { spec: Arc::new(spec), link: Arc::new(Mutex::new(Some(link))) })
+    }
+
+    /// Starts the command for this leadership, and returns when it runs.
+    ///
+    /// `proofs` are duplicates of whatever proves, to others, that this process lives: the guard closes them when the
+    /// tree is gone. If a command still runs, waits for its end first.
+    ///
+    /// # Errors
+    /// The leadership was over, the command cannot be run, or the guard failed. Nothing runs then.
+    pub async fn start(&self, leadership: &Leadership, proofs: Vec<OwnedFd>) -> Result<Child, StartError> {
+        assert!(proofs.len() <= PROOFS_MAX, "at most {PROOFS_MAX} proofs");
+        let mut link = Arc::clone(&self.link).lock_owned().await;
+        if link.as_mut().is_none_or(|link| !link.is_up()) {
+            *link = Some(Link::start(&self.spec).map_err(StartError::Guard)?);
+        }
+        let hold = leadership.hold().map_err(StartError::Over)?;
+        let mut standing = leadership.standing();
+        let deadline = match standing.now() {
+            Standing::Until(deadline) => deadline,
+            Standing::Over { how, .. } => return Err(StartError::Over(how)),
+        };
+        let (wishes, receiver) = mpsc::unbounded_channel();
+        let (started, is_started) = oneshot::channel();
+        let (ended, is_ended) = oneshot::channel();
+        let task = task::Task::new(link, Arc::clone(&self.spec), leadership, standing, deadline, receiver);
+        // Let go only where the tree is known to be gone. Should the task be given up half-way, nothing is released, and
+        // the leadership runs out.
+        let hold = ManuallyDrop::new(hold);
+        tokio::spawn(async move {
+            let outcome = task.run(proofs, started).await;
+            // The tree is gone: now the release may be written, and then the caller may know.
+            drop(ManuallyDrop::into_inner(hold));
+            let _ = ended.send(outcome);
+        });
+        match is_started.await {
+            Ok(Ok((pid, containment))) => Ok(Child::new(pid, containment, wishes, is_ended)),
+            Ok(Err(error)) => {
+                // The release must not be in the way of whoever acts on the error.
+                let _ = is_ended.await;
+                Err(error)
+            }
+            Err(_) => Err(StartError::Guard(io::Error::other("the task that was to watch it has ended"))),
+        }
+    }
+
+    /// The guard's process id, for those who want to look at it; `None` when it is dead or busy with a command.
+    pub fn guard_pid(&self) -> Option<u32> {
+        self.link.try_lock().ok()?.as_ref().map(Link::pid)
+    }
+}

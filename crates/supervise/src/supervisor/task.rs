@@ -1,0 +1,332 @@
+//! One command, watched from the supervisor.
+
+use super::link::Link;
+use crate::message::{Order, Report};
+use crate::{Containment, Ended, Exit, NotRunnable, Spec, StartError, Why, tree};
+use bellwether_core::{Boot, KILL_LEAD};
+use bellwether_deadman::process::{Pid, Signal};
+use bellwether_deadman::{BootTimer, Watched, boot_now};
+use bellwether_election::{Leadership, Over, Standing, Standings};
+use rustix::process::{WaitOptions, pidfd_send_signal, waitpid};
+use std::collections::BTreeSet;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{OwnedMutexGuard, mpsc, oneshot};
+
+/// How often, and how many times, orphans of a tree without a namespace are looked for after guard and init were killed.
+const SWEEP_EVERY: Duration = Duration::from_millis(2);
+const SWEEPS_MAX: usize = 2_500;
+
+/// How long a tree gets that nobody can be asked about: a hundred times what it takes to die.
+const BLIND_WAIT: Duration = Duration::from_millis(250);
+
+/// What the holder of the handle wants.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Wish {
+    Signal(Signal),
+    Stop(Signal),
+    Kill,
+}
+
+pub(super) type Started = oneshot::Sender<Result<(u32, Containment), StartError>>;
+
+pub(super) struct Task {
+    link: OwnedMutexGuard<Option<Link>>,
+    spec: Arc<Spec>,
+    epoch: u64,
+    env: Vec<(String, String)>,
+    standing: Standings,
+    /// The last that the guard was told.
+    deadline: Boot,
+    /// Until it runs, the command has what was left of the leadership when it was ordered; renewals do not count.
+    start_by: Option<Boot>,
+    wishes: mpsc::UnboundedReceiver<Wish>,
+    /// The handle is gone, and no wish will come any more.
+    dropped: bool,
+    /// Why the tree is being stopped, once it is.
+    stopping: Option<Why>,
+    init: Option<Init>,
+    /// Nothing of the command is left.
+    done: bool,
+}
+
+/// The process that the tree hangs on.
+struct Init {
+    pid: Option<Pid>,
+    ended: Watched,
+    containment: Containment,
+}
+
+impl Task {
+    pub(super) fn new(
+        link: OwnedMutexGuard<Option<Link>>,
+        spec: Arc<Spec>,
+        leadership: &Leadership,
+        standing: Standings,
+        deadline: Boot,
+        wishes: mpsc::UnboundedReceiver<Wish>,
+    ) -> Task {
+        let epoch = leadership.epoch().get();
+        let env = [
+            ("BELLWETHER_ELECTION", leadership.election().as_str()),
+            ("BELLWETHER_ID", leadership.id().as_str()),
+            ("BELLWETHER_EPOCH", &epoch.to_string()),
+        ];
+        let env = env.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        Task {
+            link,
+            spec,
+            epoch,
+            env,
+            standing,
+            deadline,
+            wishes,
+            start_by: Some(deadline),
+            dropped: false,
+            done: false,
+            stopping: None,
+            init: None,
+        }
+    }
+
+    /// Sees the command through. When this returns, nothing of it is left.
+    pub(super) async fn run(mut self, proofs: Vec<OwnedFd>, started: Started) -> Ended {
+        let ended = self.watch(proofs, started).await;
+        self.done = true;
+        ended
+    }
+
+    async fn watch(&mut self, proofs: Vec<OwnedFd>, started: Started) -> Ended {
+        let mut started = Some(started);
+        if let Err(error) = self.order_start(&proofs) {
+            return self.guard_died(started, error).await;
+        }
+        // The guard has its own copies, and this process whatever they were copied from.
+        drop(proofs);
+        let mut timer = BootTimer::new().ok();
+        loop {
+            let link = self.link.as_ref().expect("linked until the guard has died");
+            let limit = self.start_by.unwrap_or(self.deadline).min(self.deadline);
+            tokio::select! {
+                report = link.receive() => match report {
+                    Some((report, descriptor)) => {
+                        if let Some(ended) = self.hear(report, descriptor, &mut started) {
+                            return ended;
+                        }
+                    }
+                    None => {
+                        let error = io::Error::other("it was killed, and the command with it");
+                        return self.guard_died(started, error).await;
+                    }
+                },
+                () = self.standing.changed() => self.follow(),
+                wish = self.wishes.recv(), if !self.dropped => {
+                    // Without a handle there is nobody to run it for.
+                    self.dropped = wish.is_none();
+                    self.grant(wish.unwrap_or(Wish::Kill));
+                }
+                // The guard had until well before this. If it is still there, it has been stopped without a deadline.
+                () = until(timer.as_mut(), limit) => self.kill_guard(),
+            }
+        }
+    }
+
+    fn order_start(&self, proofs: &[OwnedFd]) -> io::Result<()> {
+        let order = Order::Start {
+            epoch: self.epoch,
+            env: self.env.clone(),
+            deadline: self.deadline.as_nanos(),
+            grace: self.spec.grace.as_nanos().try_into().unwrap_or(u64::MAX),
+            namespace: self.spec.namespace,
+        };
+        let stdin = io::stdin();
+        let descriptors: Vec<_> =
+            std::iter::once(stdin.as_fd()).chain(proofs.iter().map(AsFd::as_fd)).collect();
+        self.link.as_ref().expect("linked").send(&order, &descriptors)
+    }
+
+    /// The end, if this report is about it.
+    fn hear(
+        &mut self,
+        report: Report,
+        descriptor: Option<OwnedFd>,
+        started: &mut Option<Started>,
+    ) -> Option<Ended> {
+        match report {
+            Report::Contained { epoch, init, namespace } if epoch == self.epoch => {
+                let containment = if namespace { Containment::Namespace } else { Containment::Sweep };
+                self.init = descriptor.and_then(|pidfd| {
+                    Some(Init { pid: Pid::from_raw(init), ended: Watched::new(pidfd).ok()?, containment })
+                });
+                None
+            }
+            Report::Started { epoch, pid } if epoch == self.epoch => {
+                let containment = self.init.as_ref().map_or(Containment::Sweep, |init| init.containment);
+                self.start_by = None;
+                tracing::debug!(epoch, pid, %containment, "command started");
+                // If nobody waits any more, the handle is gone, and its channel with it: that kills the command.
+                let _ = started.take().map(|started| started.send(Ok((pid.cast_unsigned(), containment))));
+                None
+            }
+            Report::Failed { epoch, errno, sentence } if epoch == self.epoch => {
+                let error = match (errno, self.stopping) {
+                    (Some(errno), _) => {
+                        StartError::NotRunnable(NotRunnable::from_errno(&self.spec.program, errno))
+                    }
+                    (None, Some(Why::Over(over))) => StartError::Over(over),
+                    (None, _) if boot_now() >= self.deadline => StartError::Over(Over::Expired),
+                    (None, _) => StartError::Guard(io::Error::other(sentence)),
+                };
+                let _ = started.take().map(|started| started.send(Err(error)));
+                Some(Ended { exit: Exit::Code(126), why: Why::ByItself })
+            }
+            Report::Ended { epoch, status, overdue } if epoch == self.epoch => {
+                let exit = exit_of(status);
+                let why = self.stopping.unwrap_or(if overdue { Why::Overdue } else { Why::ByItself });
+                Some(Ended { exit, why })
+            }
+            // Of an earlier command, or a greeting.
+            _ => None,
+        }
+    }
+
+    fn follow(&mut self) {
+        match self.standing.now() {
+            Standing::Until(deadline) if self.stopping.is_none() => {
+                self.deadline = deadline;
+                // If it cannot be said, the command ends earlier than it had to.
+                self.say(&Order::Extend { epoch: self.epoch, deadline: deadline.as_nanos() });
+            }
+            Standing::Until(_) => {}
+            Standing::Over { how, by } => self.stop(Why::Over(how), Signal::TERM, by - KILL_LEAD),
+        }
+    }
+
+    fn grant(&mut self, wish: Wish) {
+        match wish {
+            Wish::Signal(signal) => {
+                self.say(&Order::Signal { epoch: self.epoch, signal: signal.as_raw() });
+            }
+            Wish::Stop(signal) => self.stop(Why::Asked, signal, self.deadline - KILL_LEAD),
+            Wish::Kill => self.kill(Why::Asked),
+        }
+    }
+
+    /// The signal is sent once: a leadership that is let go because its command was asked to stop brings no second one.
+    fn stop(&mut self, why: Why, signal: Signal, latest: Boot) {
+        let now = boot_now();
+        let kill_by = latest.min(now + self.spec.grace);
+        if kill_by <= now {
+            return self.kill(why);
+        }
+        if self.stopping.is_none() {
+            let signal = signal.as_raw();
+            self.say_or_kill(&Order::Stop { epoch: self.epoch, signal, kill_by: kill_by.as_nanos() });
+        }
+        self.stopping.get_or_insert(why);
+    }
+
+    fn kill(&mut self, why: Why) {
+        self.stopping.get_or_insert(why);
+        if let Some(Init { ended, containment: Containment::Namespace, .. }) = &self.init {
+            // Nothing but this is needed, so a guard that has been stopped is not waited for.
+            let _ = pidfd_send_signal(ended, Signal::KILL);
+        }
+        self.say_or_kill(&Order::Kill { epoch: self.epoch });
+    }
+
+    fn say(&self, order: &Order) -> bool {
+        self.link.as_ref().is_some_and(|link| link.send(order, &[]).is_ok())
+    }
+
+    fn say_or_kill(&mut self, order: &Order) {
+        if !self.say(order) {
+            self.kill_guard();
+        }
+    }
+
+    fn kill_guard(&mut self) {
+        // Only once: the timer that leads here has gone off for good.
+        (self.deadline, self.start_by) = (Boot::FOREVER, None);
+        self.stopping.get_or_insert(Why::Overdue);
+        if let Some(link) = self.link.as_mut() {
+            link.kill();
+        }
+    }
+
+    /// Without the guard, the tree's end is that of the process it hangs on.
+    async fn guard_died(&mut self, started: Option<Started>, error: io::Error) -> Ended {
+        // Also if it only raves: the end of the channel is its sign to leave.
+        self.kill_guard();
+        *self.link = None;
+        tracing::warn!(epoch = self.epoch, %error, "the guard is gone, and the command with it");
+        let Some(init) = self.init.take() else {
+            // Dead before it had said what the tree hangs on, or we could not take it in: whatever it made is dying.
+            tokio::time::sleep(BLIND_WAIT).await;
+            self.sweep().await;
+            return self.without_guard(started, error);
+        };
+        if init.containment == Containment::Namespace {
+            let _ = pidfd_send_signal(&init.ended, Signal::KILL);
+        }
+        let _ = init.ended.readable().await;
+        // Orphaned, it has become our child.
+        let _ = init.pid.map(|pid| waitpid(Some(pid), WaitOptions::NOHANG));
+        if init.containment == Containment::Sweep {
+            self.sweep().await;
+        }
+        self.without_guard(started, error)
+    }
+
+    fn without_guard(&self, started: Option<Started>, error: io::Error) -> Ended {
+        if let Some(started) = started {
+            let _ = started.send(Err(StartError::Guard(error)));
+        }
+        let why = self.stopping.filter(|why| *why != Why::Overdue).unwrap_or(Why::GuardDied);
+        Ended { exit: Exit::KILLED, why }
+    }
+
+    /// Init ends when it has swept, unless it was killed too. What it left is ours now, next to children that have
+    /// nothing to do with it; the environment that it was started with tells which is which.
+    async fn sweep(&self) {
+        let mut killed = BTreeSet::new();
+        for _ in 0..SWEEPS_MAX {
+            let found =
+                tree::signal_descendants_if(Signal::KILL, |process| tree::has_env(process, &self.env));
+            let none = found.is_empty();
+            killed.extend(found.into_iter().map(|pid| pid.as_raw_pid()));
+            killed.retain(|pid| {
+                // Reaped or not ours: either way there is nothing to wait for once this says so.
+                matches!(waitpid(Pid::from_raw(*pid), WaitOptions::NOHANG), Ok(None))
+            });
+            if none && killed.is_empty() {
+                return;
+            }
+            tokio::time::sleep(SWEEP_EVERY).await;
+        }
+    }
+}
+
+/// Given up half-way (a panic, a runtime that shuts down): the end of the channel is the guard's sign to kill the tree.
+impl Drop for Task {
+    fn drop(&mut self) {
+        if !self.done {
+            *self.link = None;
+        }
+    }
+}
+
+fn exit_of(status: i32) -> Exit {
+    let number = (status & 0x7f) as u8;
+    if number == 0 { Exit::Code((status >> 8) as u8) } else { Exit::Signal(number) }
+}
+
+async fn until(timer: Option<&mut BootTimer>, deadline: Boot) {
+    match timer {
+        Some(timer) => timer.until(deadline).await,
+        // Out of file descriptors: look at the clock now and then instead.
+        None => tokio::time::sleep(deadline.since(boot_now()).min(Duration::from_millis(50))).await,
+    }
+}

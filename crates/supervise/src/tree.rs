@@ -1,0 +1,142 @@
+//! Finding and signalling a process's descendants, where no PID namespace does it for us.
+//!
+//! A process that is an adopter of orphans sees every descendant of its own in `/proc`, whatever it did to get away: a
+//! daemon's parents end, and the daemon becomes the adopter's child. One pass may miss a process that is being made at
+//! that moment, so whoever needs them all gone repeats it until there is no child left.
+//!
+//! A number from `/proc` may have passed on to a stranger by the time it is used. So each process is first held by a
+//! pidfd, then looked at again: only one that still has the parent it was found by, or us, is signalled.
+
+use bellwether_deadman::process::{Pid, Signal};
+use rustix::io::Errno;
+use rustix::process::{PidfdFlags, WaitOptions};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The most processes that one pass looks at; what is beyond waits for the next pass.
+const PASS_MAX: usize = 100_000;
+
+/// Sends a signal to every descendant of this process that one pass finds.
+pub(crate) fn signal_descendants(signal: Signal) {
+    signal_descendants_if(signal, |_| true);
+}
+
+/// Likewise, but only to those that `chosen` picks by their directory in `/proc`, and all descendants of theirs. Returns
+/// whom it reached.
+pub(crate) fn signal_descendants_if(signal: Signal, chosen: impl Fn(&Path) -> bool) -> Vec<Pid> {
+    let Some(numbering) = Numbering::new() else { return Vec::new() };
+    let own = numbering.own;
+    let mut found = BTreeSet::new();
+    let mut waiting: Vec<(i32, bool)> = vec![(own, false)];
+    let mut reached = Vec::new();
+    while let Some((parent, inherited)) = waiting.pop() {
+        for shown in children(parent) {
+            if found.len() >= PASS_MAX || !found.insert(shown) {
+                continue;
+            }
+            let picked = inherited || chosen(&directory(shown));
+            waiting.push((shown, picked));
+            if picked {
+                reached.extend(numbering.signal(shown, &[parent, own], signal));
+            }
+        }
+    }
+    reached
+}
+
+/// Reaps every child that has ended, telling `each` about it. True when no child is left.
+pub(crate) fn reap(mut each: impl FnMut(Pid, i32)) -> bool {
+    loop {
+        match rustix::process::wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) => each(pid, status.as_raw()),
+            Ok(None) => return false,
+            Err(Errno::INTR) => {}
+            Err(_) => return true,
+        }
+    }
+}
+
+/// Whether the process with this directory in `/proc` was started with all of these variables.
+pub(crate) fn has_env(process: &Path, variables: &[(String, String)]) -> bool {
+    let Ok(environment) = fs::read(process.join("environ")) else { return false };
+    variables.iter().all(|(name, value)| {
+        let wanted = format!("{name}={value}");
+        environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
+    })
+}
+
+/// How the numbers in `/proc` relate to ours: it may have been mounted for a namespace further out.
+struct Numbering {
+    /// This process, as `/proc` has it.
+    own: i32,
+    /// Which of the numbers that `/proc` gives for a process is the one in our namespace; `None` if it has only ours.
+    column: Option<usize>,
+}
+
+impl Numbering {
+    fn new() -> Option<Numbering> {
+        let own = fs::read_link("/proc/self").ok()?.to_str()?.parse().ok()?;
+        let foreign = u32::try_from(own) != Ok(std::process::id());
+        let column = if foreign { Some(numbers(own)?.len().checked_sub(1)?) } else { None };
+        Some(Numbering { own, column })
+    }
+
+    /// Signals the process, if it is still a child of one of these.
+    fn signal(&self, shown: i32, parents: &[i32], signal: Signal) -> Option<Pid> {
+        let number = match self.column {
+            None => shown,
+            Some(column) => *numbers(shown)?.get(column)?,
+        };
+        let pid = Pid::from_raw(number)?;
+        let held = rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok()?;
+        let ours = parent(shown).is_some_and(|parent| parents.contains(&parent));
+        (ours && rustix::process::pidfd_send_signal(&held, signal).is_ok()).then_some(pid)
+    }
+}
+
+fn directory(shown: i32) -> PathBuf {
+    PathBuf::from(format!("/proc/{shown}"))
+}
+
+/// A process's number in each namespace that it is in, from that of `/proc` inwards.
+fn numbers(shown: i32) -> Option<Vec<i32>> {
+    let status = fs::read_to_string(directory(shown).join("status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+    line.split_whitespace().map(|number| number.parse().ok()).collect()
+}
+
+fn parent(shown: i32) -> Option<i32> {
+    let stat = fs::read_to_string(directory(shown).join("stat")).ok()?;
+    // The name comes in parentheses and may contain any of what follows it.
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// The children of every thread of a process. Empty if it is gone.
+fn children(shown: i32) -> Vec<i32> {
+    let Ok(threads) = fs::read_dir(directory(shown).join("task")) else { return Vec::new() };
+    let lists = threads.flatten().map(|thread| fs::read_to_string(thread.path().join("children")));
+    let mut all = Vec::new();
+    for list in lists {
+        match list {
+            Ok(list) => all.extend(list.split_whitespace().filter_map(|number| number.parse::<i32>().ok())),
+            // A kernel without these lists: look at everybody.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && !has_lists() => {
+                return everybody().filter(|other| parent(*other) == Some(shown)).collect();
+            }
+            // The thread has just ended.
+            Err(_) => {}
+        }
+    }
+    all
+}
+
+fn has_lists() -> bool {
+    Path::new("/proc/thread-self/children").exists()
+}
+
+fn everybody() -> impl Iterator<Item = i32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}

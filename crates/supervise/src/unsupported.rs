@@ -1,0 +1,75 @@
+//! Systems without the kernel's help: a command that might outlive its leadership is not started at all.
+
+use crate::{Containment, Ended, Signal, Spec, StartError};
+use bellwether_deadman::PROTECTIONS;
+use bellwether_election::Leadership;
+use std::convert::Infallible;
+use std::io;
+use std::os::fd::OwnedFd;
+
+/// Runs a command, leadership after leadership; on Linux only.
+#[derive(Clone, Debug)]
+pub struct Supervisor(Infallible);
+
+impl Supervisor {
+    /// Not on this system.
+    ///
+    /// # Errors
+    /// Always, with what the system lacks.
+    pub fn new(_spec: Spec) -> io::Result<Supervisor> {
+        let sentence = format!(
+            "a command cannot be tied to a leadership on this system: {}",
+            PROTECTIONS.missing().join("; ")
+        );
+        Err(io::Error::new(io::ErrorKind::Unsupported, sentence))
+    }
+
+    /// Not on this system.
+    ///
+    /// # Errors
+    /// Never called.
+    pub async fn start(&self, _: &Leadership, _: Vec<OwnedFd>) -> Result<Child, StartError> {
+        match self.0 {}
+    }
+
+    /// There is none.
+    pub fn guard_pid(&self) -> Option<u32> {
+        match self.0 {}
+    }
+}
+
+/// A running command; on Linux only.
+#[derive(Debug)]
+pub struct Child(Infallible);
+
+impl Child {
+    /// The command's process id.
+    pub fn pid(&self) -> u32 {
+        match self.0 {}
+    }
+
+    /// What keeps its tree together.
+    pub fn containment(&self) -> Containment {
+        match self.0 {}
+    }
+
+    /// Passes a signal on to the command.
+    pub fn signal(&self, _: Signal) {
+        match self.0 {}
+    }
+
+    /// Stops the whole tree.
+    pub fn stop(&self, _: Signal) {
+        match self.0 {}
+    }
+
+    /// Kills the whole tree at once.
+    pub fn kill(&self) {
+        match self.0 {}
+    }
+
+    /// Waits until the whole tree is gone.
+    pub async fn wait(&mut self) -> Ended {
+        match self.0 {}
+    }
+}

@@ -1,0 +1,226 @@
+//! Supervisor and guard killed or stopped: the command never outlives its leadership, nor the proof of it.
+//!
+//! Each runs with a PID namespace, where that is permitted, and as an ordinary user, without one.
+
+#![cfg(target_os = "linux")]
+
+mod stage;
+
+use bellwether_deadman::boot_now;
+use rustix::process::Signal;
+use stage::{Cast, Host, LONG, NOBODY, Stage, is_root, kill, may_make_namespaces, wait_for_lock};
+use std::time::Duration;
+
+/// As whoever runs the tests, and as nobody.
+fn each_user(test: impl Fn(&[&str])) {
+    test(&[]);
+    if is_root() {
+        let nobody = format!("user={NOBODY}");
+        test(&[&nobody]);
+    }
+}
+
+fn with<'a>(user: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
+    [user, more].concat()
+}
+
+#[test]
+fn the_supervisor_is_killed_and_the_proof_outlives_the_work() {
+    each_user(|user| {
+        for round in 0..10 {
+            let stage = Stage::new();
+            let proof = format!("proof={}", stage.proof());
+            let manners: &[&str] = if round % 2 == 0 { &["deaf", "grandchild"] } else { &["deaf", "daemon"] };
+            let mut host = stage.host(&with(user, &[&proof]), manners);
+            let cast = host.running();
+            assert!(stage.witnessed());
+            kill(cast.host, Signal::KILL);
+            wait_for_lock(&stage.proof());
+            assert!(!stage.witnessed(), "the proof was free while the work still ran: {cast:?}");
+            stage.expect_empty();
+        }
+    });
+}
+
+#[test]
+fn the_guard_is_killed_and_the_supervisor_hears_of_it_when_the_tree_is_gone() {
+    each_user(|user| {
+        let stage = Stage::new();
+        let proof = format!("proof={}", stage.proof());
+        let mut host = stage.host(&with(user, &[&proof, "rounds=2", "ttl=5000"]), &["deaf", "daemon"]);
+        let cast = host.running();
+        kill(cast.guard, Signal::KILL);
+        let ended = host.expect("ended");
+        assert!(ended.starts_with("Signal(9) GuardDied"), "{ended}");
+        // The next begins at once, with a new guard, and finds the lock free.
+        let again = host.running();
+        assert_ne!(again.guard, cast.guard);
+        stage.expect_never_two();
+        host.tell("kill");
+        host.expect("released");
+        stage.expect_empty();
+    });
+}
+
+#[test]
+fn supervisor_and_guard_are_killed_together() {
+    each_user(|user| {
+        let mut late = Vec::new();
+        for _ in 0..11 {
+            let stage = Stage::new();
+            let proof = format!("proof={}", stage.proof());
+            let mut host = stage.host(&with(user, &[&proof]), &["deaf", "daemon"]);
+            let cast = host.running();
+            kill(cast.guard, Signal::KILL);
+            kill(cast.host, Signal::KILL);
+            let free = wait_for_lock(&stage.proof());
+            let gone = stage.wait_for_witness_gone();
+            late.push(gone.since(free));
+            stage.expect_empty();
+        }
+        // Each, on a machine that is not starved; the tests' may be.
+        late.sort_unstable();
+        assert!(late[5] < Duration::from_millis(20), "later than `settle` allows: {late:?}");
+    });
+}
+
+#[test]
+fn the_supervisor_is_stopped_past_its_deadline() {
+    each_user(|user| {
+        let stage = Stage::new();
+        let mut host = stage.host(&with(user, &["ttl=1000", "grace=100"]), &["deaf", "daemon"]);
+        let cast = host.running();
+        kill(cast.host, Signal::STOP);
+        let stopped_at = boot_now();
+        let gone = stage.wait_for_witness_gone();
+        // A renewal may have come just before: the deadline is at most ttl − margin after the stop.
+        let late = gone.since(stopped_at + Duration::from_millis(900));
+        assert_eq!(late, Duration::ZERO, "{cast:?}");
+        kill(cast.host, Signal::CONT);
+        let ended = host.expect("ended");
+        assert!(ended.starts_with("Signal(9)"), "{ended}");
+        host.expect("released");
+        stage.expect_empty();
+    });
+}
+
+#[test]
+fn everybody_is_stopped_and_the_kernel_keeps_the_deadline() {
+    each_user(|user| {
+        let stage = Stage::new();
+        // Without a namespace, only the command itself is tied to those that the kernel kills.
+        let manners: &[&str] =
+            if user.is_empty() && may_make_namespaces() { &["deaf", "daemon"] } else { &["deaf"] };
+        let mut host = stage.host(&with(user, &["ttl=1000", "grace=100"]), manners);
+        let cast = host.running();
+        stop_all(&cast);
+        let stopped_at = boot_now();
+        let gone = stage.wait_for_witness_gone();
+        let late = gone.since(stopped_at + Duration::from_millis(900));
+        assert_eq!(late, Duration::ZERO, "{cast:?}");
+        kill(cast.host, Signal::CONT);
+        host.expect("ended");
+        host.expect("released");
+        stage.expect_empty();
+    });
+}
+
+fn stop_all(cast: &Cast) {
+    for pid in [cast.host, cast.guard, cast.init, cast.command] {
+        kill(pid, Signal::STOP);
+    }
+}
+
+#[test]
+fn the_guard_alone_is_stopped() {
+    each_user(|user| {
+        let stage = Stage::new();
+        let mut host = stage.host(&with(user, &["ttl=1000", "grace=100"]), &["deaf"]);
+        let cast = host.running();
+        kill(cast.guard, Signal::STOP);
+        // It hears of no renewal, so the kernel kills it, and the command with it, while the leadership goes on.
+        let ended = host.expect("ended");
+        assert!(ended.starts_with("Signal(9) GuardDied"), "{ended}");
+        assert!(!stage.witnessed());
+        host.expect("released");
+        stage.expect_empty();
+    });
+}
+
+#[test]
+fn a_guard_that_was_stopped_before_it_was_needed_is_replaced() {
+    let stage = Stage::new();
+    let mut host = stage.host(&["ttl=600", "grace=50", "rounds=2", "pause"], &["exit"]);
+    let idle: i32 = host.expect("idle").parse().unwrap();
+    kill(idle, Signal::STOP);
+    host.tell("go on");
+    // Not for want of renewals, which go on meanwhile: what was left when the command was ordered is over.
+    let failed = host.expect("failed");
+    assert!(failed.contains("guard"), "{failed}");
+    assert!(host.expect("ended").starts_with("Code(0) ByItself"));
+    host.expect("released");
+    stage.expect_empty();
+}
+
+#[test]
+fn a_command_that_makes_daemons_all_the_time_does_not_get_away() {
+    each_user(|user| {
+        let stage = Stage::new();
+        let script = "echo witness; while :; do (setsid sleep 60 &) ; done";
+        let mut host = stage.host_of(&with(user, &["grace=50"]), &["/bin/sh", "-c", script]);
+        let cast = host.running();
+        kill(cast.host, Signal::KILL);
+        stage.expect_empty();
+    });
+}
+
+#[test]
+fn init_is_killed() {
+    each_user(|user| {
+        let stage = Stage::new();
+        let mut host = stage.host(user, &["deaf", "daemon"]);
+        let cast = host.running();
+        kill(cast.init, Signal::KILL);
+        let ended = host.expect("ended");
+        assert!(ended.starts_with("Signal(9) ByItself"), "{ended}");
+        assert!(!stage.witnessed());
+        host.expect("released");
+        stage.expect_empty();
+    });
+}
+
+#[test]
+fn guard_and_init_are_killed_and_the_supervisor_sweeps() {
+    each_user(|user| {
+        let stage = Stage::new();
+        let mut host = stage.host(user, &["deaf", "daemon"]);
+        let cast = host.running();
+        kill(cast.guard, Signal::STOP);
+        kill(cast.init, Signal::STOP);
+        kill(cast.init, Signal::KILL);
+        kill(cast.guard, Signal::KILL);
+        let ended = host.expect("ended");
+        assert!(ended.starts_with("Signal(9) GuardDied"), "{ended}");
+        assert!(!stage.witnessed(), "{cast:?}");
+        host.expect("released");
+        stage.expect_empty();
+    });
+}
+
+#[test]
+fn renewals_keep_a_command_alive_for_many_times_the_ttl() {
+    each_user(|user| {
+        let stage = Stage::new();
+        let mut host: Host = stage.host(&with(user, &["ttl=500", "grace=50"]), &[]);
+        host.running();
+        let until = boot_now() + Duration::from_secs(2);
+        assert!(until.since(boot_now()) < LONG);
+        while boot_now() < until {
+            assert!(stage.witnessed());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        host.tell("term");
+        assert!(host.expect("ended").starts_with("Signal(15) Asked"));
+        stage.expect_empty();
+    });
+}

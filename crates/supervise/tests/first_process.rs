@@ -1,0 +1,96 @@
+//! As the first process of a container: signals, exit codes, orphans, and the kernel deadline all work.
+
+#![cfg(target_os = "linux")]
+
+mod stage;
+
+use rustix::process::Signal;
+use stage::{Host, Stage, kill, may_make_namespaces};
+use std::process::Command;
+
+/// The probe as process 1 of a namespace made for it; `None` where that is not permitted.
+fn container(stage: &Stage, args: &[&str]) -> Option<Host> {
+    may_make_namespaces().then(|| {
+        let mut unshare = Command::new("unshare");
+        unshare.args(["--pid", "--fork", "--kill-child", "--mount-proc"]);
+        stage.spawn(unshare.arg(stage::PROBE).args(args))
+    })
+}
+
+/// Process 1 as seen from here.
+fn first(host: &Host) -> i32 {
+    let pid = host.pid();
+    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+    children.trim().parse().unwrap()
+}
+
+#[test]
+fn the_exit_code_is_the_program_s_own() {
+    let stage = Stage::new();
+    for (script, code) in [("exit 7", 7), ("kill -TERM $$", 128 + 15), ("exit 0", 0)] {
+        let Some(mut host) = container(&stage, &["first", "/bin/sh", "-c", script]) else { return };
+        assert_eq!(host.wait().code(), Some(code), "{script}");
+    }
+    stage.expect_empty();
+}
+
+#[test]
+fn signals_reach_the_program_once() {
+    let stage = Stage::new();
+    let script = "trap 'echo got hup' HUP; trap 'exit 9' TERM; echo ready $$; while :; do sleep 0.01; done";
+    let Some(mut host) = container(&stage, &["first", "/bin/sh", "-c", script]) else { return };
+    assert_ne!(host.expect("ready"), "1");
+    kill(first(&host), Signal::HUP);
+    assert_eq!(host.expect("got"), "hup");
+    kill(first(&host), Signal::TERM);
+    assert_eq!(host.wait().code(), Some(9));
+    stage.expect_empty();
+}
+
+#[test]
+fn orphans_are_reaped() {
+    let stage = Stage::new();
+    let script = "for i in 1 2 3 4 5; do (sleep 0.01 &) ; done; sleep 0.3; echo zombies $(cat /proc/[0-9]*/stat | grep -c ') Z ')";
+    let Some(mut host) = container(&stage, &["first", "/bin/sh", "-c", script]) else { return };
+    assert_eq!(host.expect("zombies"), "0");
+    assert_eq!(host.wait().code(), Some(0));
+}
+
+#[test]
+fn a_supervisor_in_a_container_leads_and_dies_in_order() {
+    let stage = Stage::new();
+    let (lock, proof) = (stage.witness_lock(), format!("proof={}", stage.proof()));
+    let command = ["host", &proof, "--", "/proc/self/exe", "witness", &lock, "deaf", "daemon"];
+    let Some(mut host) = container(&stage, &command) else { return };
+    host.expect("started");
+    host.expect("witness");
+    // The supervisor is the only child of process 1.
+    let one = first(&host);
+    let children = std::fs::read_to_string(format!("/proc/{one}/task/{one}/children")).unwrap();
+    kill(children.trim().parse().unwrap(), Signal::KILL);
+    stage::wait_for_lock(&stage.proof());
+    assert!(!stage.witnessed(), "the proof was free while the work still ran");
+    assert_eq!(host.wait().code(), Some(128 + 9));
+    stage.expect_empty();
+}
+
+#[test]
+fn a_supervisor_under_a_proc_of_another_namespace_still_finds_its_tree() {
+    if !may_make_namespaces() {
+        return;
+    }
+    let stage = Stage::new();
+    let (lock, nobody) = (stage.witness_lock(), format!("user={}", stage::NOBODY));
+    let mut unshare = Command::new("unshare");
+    unshare.args(["--pid", "--fork", "--kill-child", stage::PROBE, "host", &nobody, "rounds=2", "--"]);
+    let mut host = stage.spawn(unshare.args(["/proc/self/exe", "witness", &lock, "deaf", "daemon"]));
+    for _ in 0..2 {
+        assert!(host.expect("started").ends_with(" Sweep"));
+        host.expect("witness");
+        host.tell("kill");
+        assert!(host.expect("ended").starts_with("Signal(9) Asked"));
+        assert!(!stage.witnessed());
+    }
+    host.expect("released");
+    stage.expect_never_two();
+}
