@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -78,8 +79,8 @@ pub(crate) enum LogFormat {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Take part in an election until interrupted.
-    Run(Run),
+    /// Take part in an election until interrupted; with a COMMAND, run it only while leading.
+    Run(Box<Run>),
     /// Try once to lead: take the lead, print its epoch, and let go.
     Acquire(Acquire),
     /// Show who leads. Changes nothing.
@@ -132,6 +133,39 @@ pub(crate) struct Run {
     /// Print every event as one JSON object a line, on stdout or to FILE.
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     pub(crate) events: Option<PathBuf>,
+
+    /// Run on every event, by /bin/sh -c, with the event's JSON on standard input. Bounded in time; delays nothing.
+    #[arg(long, value_name = "CMD")]
+    pub(crate) hook: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) health: HealthFlags,
+
+    /// Between TERM and KILL to the command; must fit before the deadline. Default: a tenth of the ttl, at least 100ms.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) grace: Option<Duration>,
+
+    /// Runs only while leading: executed directly, never through a shell, and ended with everything that it started
+    /// before the leadership ends. It gets BELLWETHER_ELECTION, BELLWETHER_ID and BELLWETHER_EPOCH.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// A health check by a command.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Health")]
+pub(crate) struct HealthFlags {
+    /// Only a candidate for which this ends with 0 stands, and a leader for which it does not steps down. By /bin/sh -c.
+    #[arg(long, value_name = "CMD")]
+    pub(crate) health_cmd: Option<String>,
+
+    /// How often, and for how long at the most, the health command runs.
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "5s")]
+    pub(crate) health_cmd_interval: Duration,
+
+    /// How many failures in a row make a candidate unfit.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) health_cmd_failures: u32,
 }
 
 #[derive(Debug, ClapArgs)]

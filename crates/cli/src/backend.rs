@@ -30,6 +30,13 @@ pub(crate) fn connect(global: &Global) -> Result<Store, Failure> {
     }
 }
 
+/// Whether the backend's URL has a password in it, so that the environment must not be handed on.
+pub(crate) fn has_password(global: &Global) -> bool {
+    let url = global.backend.as_deref().unwrap_or_default();
+    let authority = url.split_once("://").map_or("", |(_, rest)| rest.split(['/', '?']).next().unwrap_or(""));
+    authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':')) || url.contains("password=")
+}
+
 /// This candidate's id.
 pub(crate) fn id(global: &Global) -> String {
     let pod = || std::env::var("POD_NAME").ok().filter(|id| !id.is_empty());

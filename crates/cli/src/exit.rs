@@ -28,11 +28,13 @@ pub(crate) enum Exit {
     Permission,
     /// The store is misconfigured.
     Misconfigured,
+    /// The command's own code, or that it cannot be run.
+    Command(u8),
 }
 
 impl Exit {
     /// Every code, for tables.
-    pub(crate) const ALL: [Exit; 9] = [
+    pub(crate) const ALL: [Exit; 11] = [
         Exit::Clean,
         Exit::None,
         Exit::Usage,
@@ -42,6 +44,8 @@ impl Exit {
         Exit::Lost,
         Exit::Permission,
         Exit::Misconfigured,
+        Exit::Command(126),
+        Exit::Command(127),
     ];
 
     /// What it means.
@@ -56,6 +60,9 @@ impl Exit {
             Exit::Lost => "the leadership was lost (with `--once`)",
             Exit::Permission => "permission denied",
             Exit::Misconfigured => "the store is not set up for elections",
+            Exit::Command(126) => "COMMAND cannot be executed",
+            Exit::Command(127) => "COMMAND was not found",
+            Exit::Command(_) => "COMMAND's own code, if it ran and ended by itself (128 + n for signal n)",
         }
     }
 
@@ -72,6 +79,7 @@ impl Exit {
             Exit::Lost => 76,
             Exit::Permission => 77,
             Exit::Misconfigured => 78,
+            Exit::Command(code) => code,
         }
     }
 }

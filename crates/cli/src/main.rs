@@ -32,6 +32,13 @@ fn parse() -> Result<Args, Exit> {
 }
 
 fn main() -> ExitCode {
+    // The guard of a command is this program again; and as process 1 of a container neither kernel timers nor default
+    // signals work, so there the real one is a child. Both before there is a second thread.
+    bellwether_supervise::guard_main_if_asked();
+    if let Err(error) = bellwether_deadman::leave_pid1() {
+        eprintln!("bellwether: as process 1 a child process is needed, and there is none to be had: {error}");
+        return Exit::Bug.into();
+    }
     let args = match parse() {
         Ok(args) => args,
         Err(exit) => return exit.into(),

@@ -182,6 +182,16 @@ pub enum What {
     Error(Error),
     /// Not taking part any more.
     Stopped,
+    /// The work is a process, and it was started. Comes from whoever runs it, never from the machine.
+    ChildStarted {
+        /// Its process id.
+        pid: u32,
+    },
+    /// The process has ended, and everything that it had started. Never comes from the machine.
+    ChildExited {
+        /// Its exit code; 128 and the number of the signal that ended it.
+        code: u8,
+    },
     /// A subscriber was too slow: so many events were dropped here. Never comes from the machine itself.
     Missed {
         /// How many.
@@ -206,6 +216,8 @@ impl What {
             What::Danger { .. } => "danger",
             What::Error(_) => "error",
             What::Stopped => "stopped",
+            What::ChildStarted { .. } => "child_started",
+            What::ChildExited { .. } => "child_exited",
             What::Missed { .. } => "missed",
         }
     }
@@ -224,6 +236,8 @@ impl What {
             | What::LeaderChanged { .. }
             | What::Error(_)
             | What::Stopped
+            | What::ChildStarted { .. }
+            | What::ChildExited { .. }
             | What::Missed { .. } => None,
         }
     }

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bellwether_core::{Candidate, CandidateId, Core, ElectionName, Epoch, Incarnation, Settings};
-use bellwether_deadman::{boot_now, random_bits};
+use bellwether_core::{
+    Candidate, CandidateId, Clock, Core, ElectionName, Epoch, Incarnation, Settings, What,
+};
+use bellwether_deadman::{SystemClock, boot_now, random_bits};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::callbacks::{Answer, Callbacks, On};
@@ -188,6 +190,22 @@ impl Election {
         }
     }
 
+    /// Adds an event to the stream of this election: for whoever runs its work and has something to say about it.
+    pub fn report(&self, what: What) {
+        let status = self.status();
+        let event = Event {
+            time: SystemClock.wall(),
+            boot: boot_now(),
+            election: self.name().clone(),
+            candidate: self.candidate(),
+            epoch: what.epoch().or(status.epoch),
+            attempt: status.attempts,
+            what,
+        };
+        crate::log::event(&event);
+        self.0.shared.publish(&event);
+    }
+
     /// Events from now on, in order.
     pub fn events(&self) -> Events {
         let (events, queue) = Events::new();
@@ -219,6 +237,11 @@ impl Election {
     /// This candidate's id.
     pub fn id(&self) -> &CandidateId {
         &self.0.recipe.id
+    }
+
+    /// This candidate: its id, and this start of it.
+    pub fn candidate(&self) -> Candidate {
+        Candidate { id: self.id().clone(), incarnation: self.incarnation() }
     }
 
     /// This start of the candidate.

@@ -66,6 +66,8 @@ fn details(what: &What) -> Vec<(&'static str, Value)> {
         What::Error(error) => {
             vec![("error", error.to_string().into()), ("kind", error.kind().as_str().into())]
         }
+        What::ChildStarted { pid } => vec![("pid", (*pid).into())],
+        What::ChildExited { code } => vec![("code", (*code).into())],
         What::Missed { count, state } => vec![("count", (*count).into()), ("state", state.as_str().into())],
         _ => Vec::new(),
     }

@@ -37,6 +37,8 @@ pub(crate) fn event(event: &Event) {
         What::Danger { .. } => line!(warn, "renewal overdue"),
         What::Error(error) => line!(warn, %error, kind = error.kind().as_str(), "error"),
         What::Stopped => line!(info, "stopped"),
+        What::ChildStarted { pid } => line!(info, pid, "command started"),
+        What::ChildExited { code } => line!(info, code, "command ended"),
         _ => line!(debug, what = event.what.as_str()),
     }
 }

@@ -1,10 +1,10 @@
 //! `bellwether acquire`: one attempt, by the rule of `run -n`.
 
-use bellwether::core::Proof;
-use bellwether::{Election, Options, StateName};
+use bellwether::{Election, Options};
 use serde_json::json;
 
-use super::signals::Leave;
+use super::run::somebody_lives;
+use super::signals::Signals;
 use crate::args::{Acquire, Format, Global};
 use crate::exit::{Exit, Failure};
 use crate::{backend, output};
@@ -14,19 +14,17 @@ pub(crate) async fn acquire(global: &Global, acquire: &Acquire) -> Result<Exit, 
     let mut options = Options::default();
     acquire.timing.apply(&mut options);
     let store = backend::connect(global)?;
-    let mut leave = Leave::new()?;
+    let mut leave = Signals::new()?;
     let builder = Election::builder(acquire.election.as_str()).backend(store).id(backend::id(global));
     let election = tokio::select! {
         started = builder.options(options).start() => started?,
-        () = leave.asked() => return Ok(Exit::NotLed),
+        () = leave.leave() => return Ok(Exit::NotLed),
     };
     let leadership = tokio::select! {
         biased;
         leadership = election.wait_for_leadership() => Some(leadership?),
-        _ = election.wait_until(|status| status.leader_proof == Some(Proof::Alive)
-            && status.leader.is_some()
-            && matches!(status.state, StateName::Follower)) => None,
-        () = leave.asked() => None,
+        () = somebody_lives(&election) => None,
+        () = leave.leave() => None,
     };
     let exit = match leadership {
         Some(leadership) => {
@@ -39,7 +37,7 @@ pub(crate) async fn acquire(global: &Global, acquire: &Acquire) -> Result<Exit, 
             if acquire.hold && read {
                 tokio::select! {
                     _ = leadership.lost() => Exit::Lost,
-                    () = leave.asked() => Exit::Clean,
+                    () = leave.leave() => Exit::Clean,
                 }
             } else {
                 Exit::Clean

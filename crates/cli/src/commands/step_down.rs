@@ -6,7 +6,7 @@ use bellwether::core::{Epoch, Proof, Seen};
 use bellwether::{Boot, boot_now};
 use serde_json::json;
 
-use super::signals::Leave;
+use super::signals::Signals;
 use super::watch::next_change;
 use crate::args::{Format, Global, StepDown};
 use crate::exit::{Exit, Failure};
@@ -15,7 +15,7 @@ use crate::{backend, output};
 /// Asks, waits until somebody else leads, and says how long nobody did.
 pub(crate) async fn step_down(global: &Global, step_down: &StepDown) -> Result<Exit, Failure> {
     let store = backend::connect(global)?;
-    let mut leave = Leave::new()?;
+    let mut leave = Signals::new()?;
     let on = &step_down.election;
     let watched = store.backend();
     let mut signals = watched.signals();
@@ -37,7 +37,7 @@ pub(crate) async fn step_down(global: &Global, step_down: &StepDown) -> Result<E
     };
     let outcome = tokio::select! {
         outcome = tokio::time::timeout(limit, handed_over) => outcome.ok().flatten(),
-        () = leave.asked() => None,
+        () = leave.leave() => None,
     };
     match (outcome, free_since) {
         (Some((next, new, at)), free) => {

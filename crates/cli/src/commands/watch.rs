@@ -5,7 +5,7 @@ use bellwether::backend::Notices;
 use bellwether::core::{Seen, Signal};
 use futures_util::StreamExt;
 
-use super::signals::Leave;
+use super::signals::Signals;
 use crate::args::{Format, Global, Watch};
 use crate::exit::{Exit, Failure};
 use crate::{backend, output};
@@ -13,7 +13,7 @@ use crate::{backend, output};
 /// Prints changes until interrupted, or until nobody reads.
 pub(crate) async fn watch(global: &Global, watch: &Watch) -> Result<Exit, Failure> {
     let store = backend::connect(global)?;
-    let mut leave = Leave::new()?;
+    let mut leave = Signals::new()?;
     let names = match &watch.election {
         Some(on) => vec![on.clone()],
         None => store.elections().await?,
@@ -32,7 +32,7 @@ pub(crate) async fn watch(global: &Global, watch: &Watch) -> Result<Exit, Failur
     loop {
         let notice = tokio::select! {
             notice = signals.next() => notice,
-            () = leave.asked() => return Ok(Exit::Clean),
+            () = leave.leave() => return Ok(Exit::Clean),
         };
         let Some(notice) = notice else {
             return Err(Failure::new(Exit::Unavailable, "the store tells of no more changes"));

@@ -355,6 +355,8 @@ fn tell(event: &Event) -> String {
         What::Danger { epoch, .. } => format!("danger e{epoch}"),
         What::Error(error) => format!("error {}", error.kind().as_str()),
         What::Stopped => "stopped".to_owned(),
-        What::Missed { .. } => "missed".to_owned(),
+        What::ChildStarted { .. } | What::ChildExited { .. } | What::Missed { .. } => {
+            event.what.as_str().to_owned()
+        }
     }
 }

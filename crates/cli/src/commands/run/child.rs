@@ -1,0 +1,154 @@
+//! A COMMAND that lives exactly as long as a leadership.
+
+use std::time::Duration;
+
+use bellwether::core::What;
+use bellwether::{Election, Leadership, Options, Store};
+use bellwether_supervise::{Child, Ended, Signal, Spec, StartError, Supervisor, Why, find_command};
+
+use super::{first_leadership, stopped};
+use crate::args::{Global, Run};
+use crate::commands::signals::{Asked, Signals};
+use crate::exit::{Exit, Failure};
+
+/// The shortest grace that is worth a TERM.
+const GRACE_MIN: Duration = Duration::from_millis(100);
+
+/// What is to be run, and the guard that will run it.
+pub(super) struct Work {
+    supervisor: Supervisor,
+}
+
+/// What comes after a command has ended.
+enum Next {
+    Stand,
+    Leave(Exit),
+}
+
+impl Work {
+    /// Looks the command up and starts its guard; `None` without a command.
+    pub(super) fn prepare(
+        global: &Global,
+        run: &Run,
+        options: &mut Options,
+    ) -> Result<Option<Work>, Failure> {
+        let Some(name) = run.command.first() else { return Ok(None) };
+        let program = find_command(name, std::env::var_os("PATH").as_deref())
+            .map_err(|error| Failure::new(Exit::Command(error.code()), error.to_string()))?;
+        let grace = run.grace.unwrap_or((run.timing.ttl / 10).max(GRACE_MIN));
+        options.timing.work_grace = grace;
+        let mut spec = Spec::new(program, run.command.iter().cloned()).grace(grace);
+        if crate::backend::has_password(global) {
+            spec = spec.without_env("BELLWETHER_BACKEND");
+        }
+        let supervisor = Supervisor::new(spec).map_err(|error| {
+            Failure::new(
+                Exit::Bug,
+                format!("the process that guards the command could not be started: {error}"),
+            )
+        })?;
+        Ok(Some(Work { supervisor }))
+    }
+
+    /// Runs the command, leadership after leadership.
+    pub(super) async fn lead(
+        &self,
+        election: &Election,
+        store: &Store,
+        run: &Run,
+        signals: &mut Signals,
+    ) -> Result<Exit, Failure> {
+        let mut first = true;
+        loop {
+            let leadership = tokio::select! {
+                leadership = self.next_leadership(election, run, first) => match leadership? {
+                    Ok(leadership) => leadership,
+                    Err(exit) => return Ok(exit),
+                },
+                () = signals.leave() => return Ok(Exit::Clean),
+            };
+            first = false;
+            match self.lead_once(election, store, leadership, signals).await? {
+                Next::Leave(exit) => return Ok(exit),
+                Next::Stand if run.once => return Ok(Exit::Lost),
+                Next::Stand => {}
+            }
+        }
+    }
+
+    async fn next_leadership(
+        &self,
+        election: &Election,
+        run: &Run,
+        first: bool,
+    ) -> Result<Result<Leadership, Exit>, Failure> {
+        if first {
+            return first_leadership(election, run).await;
+        }
+        election.wait_for_leadership().await.map(Ok).map_err(|error| stopped(election, error))
+    }
+
+    async fn lead_once(
+        &self,
+        election: &Election,
+        store: &Store,
+        leadership: Leadership,
+        signals: &mut Signals,
+    ) -> Result<Next, Failure> {
+        let proofs = store.backend().crash_proof(election.name(), &election.candidate());
+        let mut child = match self.supervisor.start(&leadership, proofs).await {
+            Ok(child) => child,
+            Err(StartError::Over(_)) => return Ok(Next::Stand),
+            Err(StartError::NotRunnable(error)) => {
+                return Err(Failure::new(Exit::Command(error.code()), error.to_string()));
+            }
+            Err(StartError::Guard(error)) => {
+                // Nothing runs. Another candidate may have more luck; this one tries again after them.
+                tracing::error!(%error, "the command could not be started");
+                let _ = election.step_down().await;
+                return Ok(Next::Stand);
+            }
+        };
+        tracing::info!(containment = %child.containment(), "no process of the command outlives the leadership");
+        election.report(What::ChildStarted { pid: child.pid() });
+        let (ended, leaving) = wait(&mut child, signals).await;
+        election.report(What::ChildExited { code: ended.exit.code() });
+        Ok(match ended.why {
+            _ if leaving => Next::Leave(Exit::Clean),
+            Why::ByItself => Next::Leave(Exit::Command(ended.exit.code())),
+            Why::Asked | Why::Over(_) => Next::Stand,
+            Why::Overdue | Why::GuardDied => {
+                tracing::warn!(why = ?ended.why, "the command was ended by its guard");
+                let _ = election.step_down().await;
+                Next::Stand
+            }
+        })
+    }
+}
+
+/// Waits for the command's end, passing signals on; also whether it was a signal that asked to leave.
+async fn wait(child: &mut Child, signals: &mut Signals) -> (Ended, bool) {
+    let mut leaving = false;
+    loop {
+        let asked = tokio::select! {
+            ended = child.wait() => return (ended, leaving),
+            asked = signals.next() => asked,
+        };
+        match asked {
+            Asked::Interrupt | Asked::Terminate if leaving => child.kill(),
+            Asked::Interrupt => {
+                leaving = true;
+                child.stop(Signal::INT);
+            }
+            Asked::Terminate => {
+                leaving = true;
+                child.stop(Signal::TERM);
+            }
+            Asked::Hangup => child.signal(Signal::HUP),
+            Asked::Quit => child.signal(Signal::QUIT),
+            Asked::User1 => child.signal(Signal::USR1),
+            Asked::User2 => child.signal(Signal::USR2),
+            Asked::Window => child.signal(Signal::WINCH),
+        }
+    }
+}

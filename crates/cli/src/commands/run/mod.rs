@@ -1,0 +1,139 @@
+//! `bellwether run`: take part until interrupted; with a COMMAND, run it only while leading.
+
+mod child;
+mod events;
+mod health;
+mod hook;
+mod screen;
+mod shell;
+
+use std::io::{IsTerminal, stderr};
+use std::time::Duration;
+
+use bellwether::core::Proof;
+use bellwether::{Election, Error, Leadership, Options, Over, StateName};
+
+use super::signals::Signals;
+use crate::args::{Format, Global, LogFormat, Run};
+use crate::backend;
+use crate::exit::{Exit, Failure};
+
+/// How long events that were not read may hold up the end of the command.
+const LAST_EVENTS: Duration = Duration::from_millis(500);
+
+/// Takes part.
+pub(crate) async fn run(global: &Global, run: &Run) -> Result<Exit, Failure> {
+    let mut options = Options { auto_reacquire: !run.once, ..Options::default() };
+    run.timing.apply(&mut options);
+    run.standing.apply(&mut options);
+    // Before standing: a node that cannot run the command must not win.
+    let work = child::Work::prepare(global, run, &mut options)?;
+    let store = backend::connect(global)?;
+    let mut signals = Signals::new()?;
+    let mut builder = Election::builder(run.election.as_str())
+        .backend(store.clone())
+        .id(backend::id(global))
+        .options(options);
+    if let Some(command) = &run.health.health_cmd {
+        builder = health::check(builder, command, &run.health);
+    }
+    let mut watching = Vec::new();
+    if let Some(file) = &run.events {
+        watching.push(events::print(builder.subscribe(), file)?);
+    }
+    if let Some(command) = &run.hook {
+        watching.push(hook::run(builder.subscribe(), command.clone()));
+    }
+    let seen = on_a_terminal(global).then(|| builder.subscribe());
+    let election = tokio::select! {
+        started = builder.start() => started?,
+        () = signals.leave() => return Ok(Exit::Clean),
+    };
+    let screen = seen.map(|events| screen::show(election.clone(), events));
+    let outcome = match &work {
+        Some(work) => work.lead(&election, &store, run, &mut signals).await,
+        None => tokio::select! {
+            outcome = take_part(&election, run) => outcome,
+            () = signals.leave() => Ok(Exit::Clean),
+        },
+    };
+    // A second signal does not wait for the store; the record then runs out by itself.
+    tokio::select! {
+        stopped = election.stop() => stopped?,
+        () = signals.leave() => {}
+    }
+    if let Some(screen) = screen {
+        let _ = tokio::time::timeout(LAST_EVENTS, screen).await;
+    }
+    drop(election);
+    for task in watching {
+        let _ = tokio::time::timeout(LAST_EVENTS, task).await;
+    }
+    outcome
+}
+
+fn on_a_terminal(global: &Global) -> bool {
+    stderr().is_terminal() && !global.quiet && global.log == LogFormat::Text && global.output == Format::Table
+}
+
+async fn take_part(election: &Election, run: &Run) -> Result<Exit, Failure> {
+    let mut leadership = match first_leadership(election, run).await? {
+        Ok(leadership) => leadership,
+        Err(exit) => return Ok(exit),
+    };
+    loop {
+        let over = leadership.lost().await;
+        if run.once {
+            return Ok(if over == Over::Released { Exit::Clean } else { Exit::Lost });
+        }
+        leadership = election.wait_for_leadership().await.map_err(|error| stopped(election, error))?;
+    }
+}
+
+/// The first leadership, or how to leave without one.
+async fn first_leadership(election: &Election, run: &Run) -> Result<Result<Leadership, Exit>, Failure> {
+    let not_led = Exit::NotLedAs(run.code);
+    tokio::select! {
+        biased;
+        first = election.wait_for_leadership() => match first {
+            Ok(leadership) => Ok(Ok(leadership)),
+            Err(error) => Err(stopped(election, error)),
+        },
+        () = patience(run.wait) => {
+            let reached = election.status().last_success.is_some();
+            if reached { Ok(Err(not_led)) } else { Err(out_of_reach(election)) }
+        }
+        () = somebody_lives(election), if run.nonblock => Ok(Err(not_led)),
+    }
+}
+
+/// Waits until a living leader is seen: one that renews, or whose process is there.
+pub(super) async fn somebody_lives(election: &Election) {
+    let lives = |status: &bellwether::Status| {
+        let follows = matches!(status.state, StateName::Follower);
+        follows && status.leader.is_some() && status.leader_proof == Some(Proof::Alive)
+    };
+    if election.wait_until(lives).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+async fn patience(limit: Option<Duration>) {
+    match limit {
+        Some(limit) => tokio::time::sleep(limit).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The election ended by itself.
+fn stopped(election: &Election, error: Error) -> Failure {
+    match (error, election.status().last_error) {
+        (Error::NotStarted, Some(last)) => last.into(),
+        (error, _) => error.into(),
+    }
+}
+
+fn out_of_reach(election: &Election) -> Failure {
+    let said = election.status().last_error.map_or_else(|| "it did not answer".to_owned(), |e| e.to_string());
+    Failure::new(Exit::Unavailable, format!("the store could not be reached in the time given: {said}"))
+}

@@ -1,0 +1,83 @@
+//! What somebody at a terminal sees: a line for what happened, and one live line for how it stands.
+
+use std::io::{Write, stderr};
+use std::time::Duration;
+
+use bellwether::core::What;
+use bellwether::{Election, Event, Events, boot_now};
+use tokio::task::JoinHandle;
+
+use crate::output::span;
+
+const REFRESH: Duration = Duration::from_millis(500);
+
+/// Shows the election until it ends.
+pub(super) fn show(election: Election, mut events: Events) -> JoinHandle<()> {
+    tokio::spawn(async move {
+        let mut refresh = tokio::time::interval(REFRESH);
+        loop {
+            tokio::select! {
+                event = events.next() => match event {
+                    Some(event) => {
+                        if let Some(line) = line(&event) {
+                            write(&format!("\r\x1b[K{line}\n"));
+                        }
+                        if matches!(event.what, What::Stopped) {
+                            write("\r\x1b[K");
+                            return;
+                        }
+                    }
+                    None => return,
+                },
+                _ = refresh.tick() => {}
+            }
+            write(&format!("\r\x1b[K{}", live(&election)));
+        }
+    })
+}
+
+fn live(election: &Election) -> String {
+    let status = election.status();
+    let on = election.name();
+    match (election.leadership(), status.leader) {
+        (Some(leadership), _) => {
+            let left = span(leadership.remaining());
+            format!("\x1b[32m●\x1b[0m leading {on} under epoch {}, certain for {left}", leadership.epoch())
+        }
+        (None, Some(leader)) => format!("\x1b[33m○\x1b[0m standing by for {on}: {leader} leads"),
+        (None, None) => format!("\x1b[33m○\x1b[0m standing by for {on}: nobody leads"),
+    }
+}
+
+fn line(event: &Event) -> Option<String> {
+    let said = match &event.what {
+        What::Acquired { epoch, .. } => format!("\x1b[32macquired\x1b[0m the lead, epoch {epoch}"),
+        What::Resumed { epoch, .. } => format!("\x1b[32mresumed\x1b[0m the lead, epoch {epoch}"),
+        What::Released { epoch, confirmed: true } => format!("released epoch {epoch}"),
+        What::Released { epoch, confirmed: false } => {
+            format!("released epoch {epoch}, but the store did not confirm it")
+        }
+        What::Lost { epoch, reason, .. } => {
+            format!("\x1b[31mlost\x1b[0m epoch {epoch}: {}", reason.meaning())
+        }
+        What::Suspended { epoch, reason, .. } => {
+            format!("\x1b[31msuspended\x1b[0m epoch {epoch}: {}", reason.meaning())
+        }
+        What::LeaderChanged { leader: Some(id) } if *id != event.candidate.id => format!("{id} leads"),
+        What::Danger { deadline, .. } => {
+            let left = span(deadline.since(boot_now()));
+            format!("\x1b[31mdanger\x1b[0m a renewal is overdue; the lead ends in {left}")
+        }
+        What::Error(error) => format!("\x1b[31merror\x1b[0m {error}"),
+        What::ChildStarted { pid } => format!("started process {pid}"),
+        What::ChildExited { code } => format!("the command ended with code {code}"),
+        _ => return None,
+    };
+    let time = event.time.to_string();
+    Some(format!("{} {said}", time.get(11..19).unwrap_or_default()))
+}
+
+fn write(text: &str) {
+    // A terminal that is gone takes nothing else with it.
+    let _ = stderr().lock().write_all(text.as_bytes());
+}

@@ -1,0 +1,70 @@
+//! Commands of the user's beside the work: health checks and hooks, by `/bin/sh -c`, in a process group of their own,
+//! killed as a group when their time is up.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::AsyncWriteExt;
+use tokio::process::{Child, Command};
+
+/// How a command ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// With exit code 0.
+    Well,
+    /// With another code, by a signal, or it could not be started.
+    Badly(String),
+    /// Not within its time; its group was killed.
+    Late,
+}
+
+/// Runs a command with this on its standard input, for so long at the most.
+pub(super) async fn run(command: &str, input: Option<&str>, limit: Duration) -> Ended {
+    let stdin = if input.is_some() { Stdio::piped() } else { Stdio::null() };
+    let spawned = Command::new("/bin/sh")
+        .args(["-c", command])
+        .env_remove("BELLWETHER_BACKEND")
+        .stdin(stdin)
+        .stdout(Stdio::null())
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn();
+    let mut child = match spawned {
+        Ok(child) => child,
+        Err(error) => return Ended::Badly(format!("/bin/sh could not be started: {error}")),
+    };
+    let group = Group::of(&child);
+    let work = async {
+        if let (Some(text), Some(mut stdin)) = (input, child.stdin.take()) {
+            // A command that does not read its input is no error.
+            let _ = stdin.write_all(text.as_bytes()).await;
+        }
+        child.wait().await
+    };
+    let ended = match tokio::time::timeout(limit, work).await {
+        Ok(Ok(status)) if status.success() => Ended::Well,
+        Ok(Ok(status)) => Ended::Badly(status.to_string()),
+        Ok(Err(error)) => Ended::Badly(error.to_string()),
+        Err(_) => Ended::Late,
+    };
+    drop(group);
+    ended
+}
+
+/// The process group of a command: whatever is left of it is killed when this is dropped.
+struct Group(Option<Pid>);
+
+impl Group {
+    fn of(child: &Child) -> Group {
+        Group(child.id().and_then(|id| Pid::from_raw(id.cast_signed())))
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(leader) = self.0 {
+            let _ = kill_process_group(leader, Signal::KILL);
+        }
+    }
+}
