@@ -15,8 +15,8 @@ use std::io;
 /// In process 1, forks and returns in the child; process 1 itself never returns. Elsewhere, does nothing.
 ///
 /// Process 1 passes on every signal that can be passed on, reaps orphans, and ends with the code of the program (128 and
-/// the signal's number, if one ended it). It waits up to a quarter of a second for what the program left behind, such
-/// as a guard that still has to put things in order.
+/// the signal's number, if one ended it). It waits up to 10 ms for what the program left behind, such as a guard that still
+/// has to put things in order.
 ///
 /// Call it first thing in `main`, before there is a second thread.
 ///
@@ -45,8 +45,9 @@ mod linux {
     use std::os::fd::{AsFd, AsRawFd};
     use std::time::Duration;
 
-    /// How long the leftovers of a program that has ended may take.
-    const LINGER: Duration = Duration::from_millis(250);
+    /// How long the leftovers of a program that has ended may take: enough for a guard to kill a tree, and less than
+    /// the 20 ms that a successor waits after a crash, since what is left here may be that tree without its guard.
+    const LINGER: Duration = Duration::from_millis(10);
 
     /// Raised by the process's own doing, so not to be passed on: they must strike process 1 itself.
     const OWN: [i32; 7] =

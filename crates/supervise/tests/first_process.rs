@@ -7,6 +7,7 @@ mod stage;
 use rustix::process::Signal;
 use stage::{Host, Stage, kill, may_make_namespaces};
 use std::process::Command;
+use std::time::Duration;
 
 /// The probe as process 1 of a namespace made for it; `None` where that is not permitted.
 fn container(stage: &Stage, args: &[&str]) -> Option<Host> {
@@ -64,14 +65,45 @@ fn a_supervisor_in_a_container_leads_and_dies_in_order() {
     let Some(mut host) = container(&stage, &command) else { return };
     host.expect("started");
     host.expect("witness");
-    // The supervisor is the only child of process 1.
-    let one = first(&host);
-    let children = std::fs::read_to_string(format!("/proc/{one}/task/{one}/children")).unwrap();
-    kill(children.trim().parse().unwrap(), Signal::KILL);
-    stage::wait_for_lock(&stage.proof());
-    assert!(!stage.witnessed(), "the proof was free while the work still ran");
+    kill(supervisor(&host), Signal::KILL);
+    expect_gone_within_settle(&stage);
     assert_eq!(host.wait().code(), Some(128 + 9));
     stage.expect_empty();
+}
+
+/// An ordinary container may not make namespaces. There, process 1 is what nobody outlives.
+#[test]
+fn all_but_process_1_are_killed_and_nothing_gets_away() {
+    let stage = Stage::new();
+    let (lock, proof) = (stage.witness_lock(), format!("proof={}", stage.proof()));
+    let nobody = format!("user={}", stage::NOBODY);
+    let command = ["host", &nobody, &proof, "--", "/proc/self/exe", "witness", &lock, "deaf", "daemon"];
+    let Some(mut host) = container(&stage, &command) else { return };
+    assert!(host.expect("started").ends_with(" Sweep"));
+    host.expect("witness");
+    for (pid, name) in stage.alive() {
+        if name.starts_with("bellw-") {
+            kill(pid, Signal::KILL);
+        }
+    }
+    kill(supervisor(&host), Signal::KILL);
+    expect_gone_within_settle(&stage);
+    assert_eq!(host.wait().code(), Some(128 + 9));
+    stage.expect_empty();
+}
+
+/// The only child of process 1.
+fn supervisor(host: &Host) -> i32 {
+    let one = first(host);
+    let children = std::fs::read_to_string(format!("/proc/{one}/task/{one}/children")).unwrap();
+    children.trim().parse().unwrap()
+}
+
+/// With process 1 everything ends at once, the proof perhaps first: a successor waits 20 ms after it.
+fn expect_gone_within_settle(stage: &Stage) {
+    let free = stage::wait_for_lock(&stage.proof());
+    let late = stage.wait_for_witness_gone().since(free);
+    assert!(late < Duration::from_millis(20), "{late:?} after the proof");
 }
 
 #[test]

@@ -30,8 +30,10 @@ pub struct Supervisor {
 }
 
 impl Supervisor {
-    /// Starts the guard, so that it is there when it is needed. Orphans of this process's descendants become its
-    /// children from now on.
+    /// Starts the guard, so that it is there when it is needed.
+    ///
+    /// Where no PID namespace is permitted, orphans among this process's descendants become its own children from the
+    /// first command on; those of other commands too, which it does not reap.
     ///
     /// # Errors
     /// When the guard cannot be started.
@@ -39,7 +41,6 @@ impl Supervisor {
     /// # Panics
     /// Outside a tokio runtime, or in one without its I/O driver.
     pub fn new(spec: Spec) -> io::Result<Supervisor> {
-        bellwether_deadman::process::adopt_orphans()?;
         let link = Link::start(&spec)?;
         Ok(Supervisor { spec: Arc::new(spec), link: Arc::new(Mutex::new(Some(link))) })
     }

@@ -4,7 +4,7 @@ use super::link::Link;
 use crate::message::{Order, Report};
 use crate::{Containment, Ended, Exit, NotRunnable, Spec, StartError, Why, tree};
 use bellwether_core::{Boot, KILL_LEAD};
-use bellwether_deadman::process::{Pid, Signal};
+use bellwether_deadman::process::{self, Pid, Signal};
 use bellwether_deadman::{BootTimer, Watched, boot_now};
 use bellwether_election::{Leadership, Over, Standing, Standings};
 use rustix::process::{WaitOptions, pidfd_send_signal, waitpid};
@@ -157,6 +157,11 @@ impl Task {
         match report {
             Report::Contained { epoch, init, namespace } if epoch == self.epoch => {
                 let containment = if namespace { Containment::Namespace } else { Containment::Sweep };
+                if containment == Containment::Sweep {
+                    // Should guard and init be killed, what they leave comes to us. It cannot fail on a kernel that is
+                    // not broken, and then the tree's end is still that of its init.
+                    let _ = process::adopt_orphans();
+                }
                 self.init = descriptor.and_then(|pidfd| {
                     Some(Init { pid: Pid::from_raw(init), ended: Watched::new(pidfd).ok()?, containment })
                 });
@@ -272,7 +277,7 @@ impl Task {
             let _ = pidfd_send_signal(&init.ended, Signal::KILL);
         }
         let _ = init.ended.readable().await;
-        // Orphaned, it has become our child.
+        // Orphaned, it may have become our child.
         let _ = init.pid.map(|pid| waitpid(Some(pid), WaitOptions::NOHANG));
         if init.containment == Containment::Sweep {
             self.sweep().await;
@@ -293,8 +298,7 @@ impl Task {
     async fn sweep(&self) {
         let mut killed = BTreeSet::new();
         for _ in 0..SWEEPS_MAX {
-            let found =
-                tree::signal_descendants_if(Signal::KILL, |process| tree::has_env(process, &self.env));
+            let found = tree::signal_descendants_if(Signal::KILL, |found| tree::has_env(found, &self.env));
             let none = found.is_empty();
             killed.extend(found.into_iter().map(|pid| pid.as_raw_pid()));
             killed.retain(|pid| {
