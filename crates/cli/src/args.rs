@@ -145,6 +145,11 @@ pub(crate) struct Run {
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) grace: Option<Duration>,
 
+    /// Make no PID namespace for the command even where it may be made: for a command that must know its own process id,
+    /// or others', as the rest of the system does, or whose mounts are for everybody.
+    #[arg(long)]
+    pub(crate) no_pid_namespace: bool,
+
     /// Runs only while leading: executed directly, never through a shell, and ended with everything that it started
     /// before the leadership ends. It gets BELLWETHER_ELECTION, BELLWETHER_ID and BELLWETHER_EPOCH.
     #[arg(last = true, value_name = "COMMAND")]

@@ -38,6 +38,9 @@ impl Work {
         let grace = run.grace.unwrap_or((run.timing.ttl / 10).max(GRACE_MIN));
         options.timing.work_grace = grace;
         let mut spec = Spec::new(program, run.command.iter().cloned()).grace(grace);
+        if run.no_pid_namespace {
+            spec = spec.without_namespace();
+        }
         if crate::backend::has_password(global) {
             spec = spec.without_env("BELLWETHER_BACKEND");
         }
