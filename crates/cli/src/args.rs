@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -19,6 +20,15 @@ pub(crate) struct Args {
     pub(crate) global: Global,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Args {
+    /// Whether somebody at a terminal is shown a live line instead of log lines.
+    pub(crate) fn has_live_screen(&self) -> bool {
+        let Global { quiet, log, output, .. } = &self.global;
+        let plain = !quiet && *log == LogFormat::Text && *output == Format::Table;
+        plain && matches!(self.command, Command::Run(_)) && std::io::stderr().is_terminal()
+    }
 }
 
 /// What every subcommand takes.
@@ -248,6 +258,10 @@ pub(crate) enum Table {
 pub(crate) struct Explain {
     #[command(flatten)]
     pub(crate) timing: Timing,
+
+    /// Between TERM and KILL to a command.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) grace: Option<Duration>,
 
     #[command(flatten)]
     pub(crate) standing: Standing,

@@ -43,7 +43,7 @@ fn main() -> ExitCode {
         Ok(args) => args,
         Err(exit) => return exit.into(),
     };
-    output::start_logging(&args.global);
+    output::start_logging(&args.global, args.has_live_screen());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let outcome = match runtime {
         Ok(runtime) => {

@@ -12,7 +12,7 @@ pub(crate) fn span(election: &ElectionName, who: &Candidate) -> tracing::Span {
 /// One line for an event.
 pub(crate) fn event(event: &Event) {
     let (election, id, incarnation) = (&event.election, &event.candidate.id, &event.candidate.incarnation);
-    let epoch = event.epoch.map_or(0, Epoch::get);
+    let epoch = event.epoch.map(Epoch::get);
     let attempt = event.attempt;
     macro_rules! line {
         ($level:ident, $($field:tt)*) => {

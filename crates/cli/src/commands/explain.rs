@@ -12,6 +12,7 @@ pub(crate) fn explain(global: &Global, explain: &Explain) -> Result<Exit, Failur
     let mut options = Options::default();
     explain.timing.apply(&mut options);
     explain.standing.apply(&mut options);
+    options.timing.work_grace = explain.grace.unwrap_or_default();
     let settings = Settings::new(options).map_err(bellwether::Error::from)?;
     let line = Timeline::new(&settings);
     let timing = settings.timing();
@@ -44,6 +45,7 @@ pub(crate) fn explain(global: &Global, explain: &Explain) -> Result<Exit, Failur
         ("  the next renewal is sent", span(line.renew)),
         ("  a call without an answer counts as unknown", format!("after {}", span(timing.call_timeout()))),
         ("  work is told to stop, if nothing was confirmed", span(line.stop)),
+        ("  a command that has not stopped is killed", span(line.kill)),
         ("  belief ends: is_leader() is false", span(line.deadline)),
         ("  a follower that saw that call may take over", span(line.takeover)),
         ("After a release, the next leader is one call away, at most", span(line.handover)),

@@ -18,7 +18,7 @@ use crate::exit::{Exit, Failure};
 pub(crate) async fn run(args: Args) -> Result<Exit, Failure> {
     let global = &args.global;
     match &args.command {
-        Command::Run(run) => run::run(global, run).await,
+        Command::Run(run) => run::run(global, run, args.has_live_screen()).await,
         Command::Acquire(acquire) => acquire::acquire(global, acquire).await,
         Command::Status(status) => status::status(global, status).await,
         Command::Watch(watch) => watch::watch(global, watch).await,

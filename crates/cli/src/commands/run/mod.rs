@@ -7,14 +7,13 @@ mod hook;
 mod screen;
 mod shell;
 
-use std::io::{IsTerminal, stderr};
 use std::time::Duration;
 
 use bellwether::core::Proof;
 use bellwether::{Election, Error, Leadership, Options, Over, StateName};
 
 use super::signals::Signals;
-use crate::args::{Format, Global, LogFormat, Run};
+use crate::args::{Global, Run};
 use crate::backend;
 use crate::exit::{Exit, Failure};
 
@@ -22,7 +21,7 @@ use crate::exit::{Exit, Failure};
 const LAST_EVENTS: Duration = Duration::from_millis(500);
 
 /// Takes part.
-pub(crate) async fn run(global: &Global, run: &Run) -> Result<Exit, Failure> {
+pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, Failure> {
     let mut options = Options { auto_reacquire: !run.once, ..Options::default() };
     run.timing.apply(&mut options);
     run.standing.apply(&mut options);
@@ -44,7 +43,7 @@ pub(crate) async fn run(global: &Global, run: &Run) -> Result<Exit, Failure> {
     if let Some(command) = &run.hook {
         watching.push(hook::run(builder.subscribe(), command.clone()));
     }
-    let seen = on_a_terminal(global).then(|| builder.subscribe());
+    let seen = live.then(|| builder.subscribe());
     let election = tokio::select! {
         started = builder.start() => started?,
         () = signals.leave() => return Ok(Exit::Clean),
@@ -70,10 +69,6 @@ pub(crate) async fn run(global: &Global, run: &Run) -> Result<Exit, Failure> {
         let _ = tokio::time::timeout(LAST_EVENTS, task).await;
     }
     outcome
-}
-
-fn on_a_terminal(global: &Global) -> bool {
-    stderr().is_terminal() && !global.quiet && global.log == LogFormat::Text && global.output == Format::Table
 }
 
 async fn take_part(election: &Election, run: &Run) -> Result<Exit, Failure> {

@@ -7,7 +7,7 @@ use bellwether::core::What;
 use bellwether::{Election, Event, Events, boot_now};
 use tokio::task::JoinHandle;
 
-use crate::output::span;
+use crate::output::{WIPE, span};
 
 const REFRESH: Duration = Duration::from_millis(500);
 
@@ -15,15 +15,24 @@ const REFRESH: Duration = Duration::from_millis(500);
 pub(super) fn show(election: Election, mut events: Events) -> JoinHandle<()> {
     tokio::spawn(async move {
         let mut refresh = tokio::time::interval(REFRESH);
+        let mut shown = String::new();
+        // While a command runs the terminal is its own.
+        let mut command_runs = false;
         loop {
             tokio::select! {
                 event = events.next() => match event {
                     Some(event) => {
                         if let Some(line) = line(&event) {
-                            write(&format!("\r\x1b[K{line}\n"));
+                            write(&format!("{WIPE}{line}\n"));
+                            shown.clear();
+                        }
+                        match event.what {
+                            What::ChildStarted { .. } => command_runs = true,
+                            What::ChildExited { .. } => command_runs = false,
+                            _ => {}
                         }
                         if matches!(event.what, What::Stopped) {
-                            write("\r\x1b[K");
+                            write(WIPE);
                             return;
                         }
                     }
@@ -31,7 +40,11 @@ pub(super) fn show(election: Election, mut events: Events) -> JoinHandle<()> {
                 },
                 _ = refresh.tick() => {}
             }
-            write(&format!("\r\x1b[K{}", live(&election)));
+            let now = live(&election);
+            if now != shown && !command_runs {
+                write(&format!("{WIPE}{now}"));
+                shown = now;
+            }
         }
     })
 }
@@ -41,8 +54,11 @@ fn live(election: &Election) -> String {
     let on = election.name();
     match (election.leadership(), status.leader) {
         (Some(leadership), _) => {
-            let left = span(leadership.remaining());
-            format!("\x1b[32m●\x1b[0m leading {on} under epoch {}, certain for {left}", leadership.epoch())
+            let left = leadership.remaining().as_secs_f64();
+            format!(
+                "\x1b[32m●\x1b[0m leading {on} under epoch {}, certain for {left:.1}s",
+                leadership.epoch()
+            )
         }
         (None, Some(leader)) => format!("\x1b[33m○\x1b[0m standing by for {on}: {leader} leads"),
         (None, None) => format!("\x1b[33m○\x1b[0m standing by for {on}: nobody leads"),
