@@ -1,11 +1,15 @@
 //! The command line.
 
+mod looking;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use bellwether::{CandidateId, ElectionName, Exponential, Options};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+
+pub(crate) use looking::{Doctor, Top};
 
 /// One process does the work, the others stand by, and never two.
 ///
@@ -91,6 +95,8 @@ pub(crate) enum Command {
     StepDown(StepDown),
     /// Show past leaderships, where the backend keeps them.
     History(History),
+    Doctor(Doctor),
+    Top(Top),
     /// Print completions for a shell.
     Completions(Completions),
     /// Print the manual page.
