@@ -194,10 +194,11 @@ impl How {
             }
             How::Screen(screen) => {
                 let time = wall.to_string();
+                let count = view.rows.names().len();
                 let title = format!(
-                    "bellwether top   {}   {} elections on {}",
+                    "bellwether top   {}   {count} {} on {}",
                     time.get(11..19).unwrap_or_default(),
-                    view.rows.names().len(),
+                    if count == 1 { "election" } else { "elections" },
                     view.store.backend().name()
                 );
                 screen.draw(&title, &lines, trouble.unwrap_or("q leaves"))
