@@ -29,7 +29,7 @@ use crate::numbered::number;
 use crate::place::DIR_MODE;
 
 /// Hidden, so that it is no election's name.
-const FLOORS: &str = ".floors";
+pub(crate) const FLOORS: &str = ".floors";
 
 #[derive(Debug)]
 pub(crate) struct Floor {

@@ -20,7 +20,9 @@
 //! that one candidate could hold against another, so a candidate stopped at any instruction holds nobody up.
 
 mod cell;
+mod checkup;
 mod directory;
+mod discard;
 mod errors;
 mod floor;
 mod following;

@@ -29,6 +29,20 @@ const LOCAL: [(u64, &str); 12] = [
     (0x3434, "nilfs"),
 ];
 
+/// The name of the file system, where it is one that is trusted.
+#[cfg(target_os = "linux")]
+#[allow(clippy::unnecessary_cast, reason = "the type of this field differs between platforms")]
+pub(crate) fn trusted(dir: &Directory) -> rustix::io::Result<Option<&'static str>> {
+    // The field is a signed word on some platforms; only its low 32 bits are the number.
+    let magic = rustix::fs::fstatfs(dir.fd())?.f_type as u64 & 0xffff_ffff;
+    Ok(LOCAL.iter().find(|(local, _)| *local == magic).map(|(_, name)| *name))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn trusted(_: &Directory) -> rustix::io::Result<Option<&'static str>> {
+    Ok(None)
+}
+
 /// False also when nothing is known about the file system.
 pub fn is_local(dir: &Path) -> Result<bool, Error> {
     let failed = |errno| meaning("look at", dir, errno);
@@ -42,17 +56,8 @@ pub fn boot_id() -> Option<String> {
     Some(id.trim().to_owned()).filter(|id| !id.is_empty())
 }
 
-#[cfg(target_os = "linux")]
-#[allow(clippy::unnecessary_cast, reason = "the type of this field differs between platforms")]
 pub(crate) fn directory_is_local(dir: &Directory) -> rustix::io::Result<bool> {
-    // The field is a signed word on some platforms; only its low 32 bits are the number.
-    let magic = rustix::fs::fstatfs(dir.fd())?.f_type as u64 & 0xffff_ffff;
-    Ok(LOCAL.iter().any(|(local, _)| *local == magic))
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn directory_is_local(_: &Directory) -> rustix::io::Result<bool> {
-    Ok(false)
+    Ok(trusted(dir)?.is_some())
 }
 
 #[cfg(all(test, target_os = "linux"))]

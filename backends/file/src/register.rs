@@ -15,7 +15,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bellwether_backend::{
-    Capabilities, Changes, Found, FoundNote, Fut, Lease, Life, Note, Notes, Record, Register, Renewal, Write,
+    Capabilities, Changes, Discarded, Finding, Found, FoundNote, Fut, Lease, Life, Note, Notes, Probing,
+    Record, Register, Renewal, Write,
 };
 use bellwether_core::{Candidate, Clock, ElectionName, Epoch, Error, ErrorKind};
 
@@ -28,7 +29,7 @@ use crate::local::{boot_id, is_local};
 use crate::names::file_name;
 use crate::numbered::Numbered;
 use crate::value::Version;
-use crate::{notes, url};
+use crate::{checkup, discard, notes, url};
 
 /// Elections in a directory.
 pub type File = Lease<FileRegister>;
@@ -222,6 +223,25 @@ impl Register for FileRegister {
 
     fn notes(&self) -> Option<&dyn Notes> {
         Some(self)
+    }
+
+    fn checkup(&self, probing: Probing, clock: Arc<dyn Clock>) -> Fut<'_, Vec<Finding>> {
+        Box::pin(async move {
+            let found = self.blocking(move |store| checkup::checkup(&store.root, probing, &*clock)).await;
+            found.unwrap_or_else(|error| vec![Finding::bad("directory", error.kind(), error.to_string())])
+        })
+    }
+
+    fn danger_discard<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Discarded, Error>> {
+        let on = on.clone();
+        Box::pin(async move {
+            self.blocking(move |store| {
+                let gone = discard::discard(&store.root, &on);
+                store.cells.lock().unwrap_or_else(PoisonError::into_inner).remove(&on);
+                gone
+            })
+            .await?
+        })
     }
 
     fn crash_proof(&self, on: &ElectionName, who: &Candidate) -> Vec<OwnedFd> {

@@ -7,7 +7,7 @@ use bellwether_core::{
 };
 use futures_util::Stream;
 
-use crate::{Capabilities, Past};
+use crate::{Capabilities, Discarded, Finding, Past, Probing};
 
 /// A future that a trait object can return.
 pub type Fut<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -80,6 +80,18 @@ pub trait Backend: Send + Sync + 'static {
 
     /// The elections that the store can list.
     fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>>;
+
+    /// What the store knows of its own fitness for elections: rights, versions, durability, room. Nothing by default.
+    fn checkup(&self, probing: Probing) -> Fut<'_, Vec<Finding>> {
+        let _ = probing;
+        Box::pin(async { Vec::new() })
+    }
+
+    /// Takes an election that nobody holds out of the store, its epochs with it: one that is held later under the same name
+    /// may issue them again. Only for elections whose name never comes back, as those made to measure a store.
+    fn danger_discard<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Discarded, Error>> {
+        Box::pin(async move { Ok(Discarded::Remains(format!("the released record of {on}"))) })
+    }
 
     /// Duplicates of what proves that this candidate lives, for a guard process that closes them last.
     #[cfg(unix)]

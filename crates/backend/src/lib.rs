@@ -12,6 +12,7 @@
 
 mod backend;
 mod capabilities;
+mod checkup;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 #[cfg(feature = "conformance")]
@@ -26,6 +27,7 @@ mod register;
 
 pub use backend::{Backend, Fut, Notice, Notices};
 pub use capabilities::{Capabilities, Renewal};
+pub use checkup::{Discarded, Finding, Mark, Probing};
 pub use history::{HISTORY_MAX, Past};
 pub use lease::Lease;
 pub use mailbox::Mailbox;

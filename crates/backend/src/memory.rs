@@ -8,8 +8,8 @@ use bellwether_core::{Clock, ElectionName, Epoch, Error, ErrorKind};
 use futures_util::stream;
 
 use crate::{
-    Capabilities, Change, Changes, Found, FoundNote, Fut, Lease, Mailbox, Note, Notes, Record, Register,
-    Renewal, Write,
+    Capabilities, Change, Changes, Discarded, Finding, Found, FoundNote, Fut, Lease, Mailbox, Note, Notes,
+    Probing, Record, Register, Renewal, Write,
 };
 
 /// What all connections share. Cloning shares it; it lasts as long as its longest-lived clone or connection.
@@ -191,6 +191,25 @@ impl Register for Memory {
 
     fn notes(&self) -> Option<&dyn Notes> {
         Some(self)
+    }
+
+    fn checkup(&self, _: Probing, _: Arc<dyn Clock>) -> Fut<'_, Vec<Finding>> {
+        let sentence = "kept in the memory of one process and gone with it: for elections between processes choose a store \
+                        that they share, as file:DIR";
+        Box::pin(async move { vec![Finding::warning("durability", sentence)] })
+    }
+
+    fn danger_discard<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Discarded, Error>> {
+        Box::pin(async move {
+            let mut cells = self.store.cells();
+            if cells.records.get(on).is_some_and(|(record, _)| record.is_held()) {
+                return Ok(Discarded::Remains(format!("{on}, which is held")));
+            }
+            cells.records.remove(on);
+            cells.epochs.remove(on);
+            cells.notes.retain(|(of, _), _| of != on);
+            Ok(Discarded::Gone)
+        })
     }
 }
 

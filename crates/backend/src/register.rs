@@ -1,11 +1,12 @@
 //! The least a store must offer: a compare-and-set register per election, and news of its changes.
 
 use std::pin::Pin;
+use std::sync::Arc;
 
-use bellwether_core::{Candidate, ElectionName, Epoch, Error};
+use bellwether_core::{Candidate, Clock, ElectionName, Epoch, Error};
 use futures_util::Stream;
 
-use crate::{Capabilities, Fut, Record};
+use crate::{Capabilities, Discarded, Finding, Fut, Probing, Record};
 
 /// A store that is nothing but a register: load, write at a version, tell of changes.
 ///
@@ -66,6 +67,17 @@ pub trait Register: Send + Sync + 'static {
     /// Where history and cooldowns are kept, if anywhere.
     fn notes(&self) -> Option<&dyn Notes> {
         None
+    }
+
+    /// See [`Backend::checkup`](crate::Backend::checkup); the clock is for measuring.
+    fn checkup(&self, probing: Probing, clock: Arc<dyn Clock>) -> Fut<'_, Vec<Finding>> {
+        let _ = (probing, clock);
+        Box::pin(async { Vec::new() })
+    }
+
+    /// See [`Backend::danger_discard`](crate::Backend::danger_discard).
+    fn danger_discard<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Discarded, Error>> {
+        Box::pin(async move { Ok(Discarded::Remains(format!("the released record of {on}"))) })
     }
 
     /// Duplicates of what proves that this candidate lives.

@@ -1,5 +1,7 @@
 //! The command line.
 
+mod looking;
+
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -7,6 +9,8 @@ use std::time::Duration;
 
 use bellwether::{CandidateId, ElectionName, Exponential, Options};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+
+pub(crate) use looking::{Doctor, Top};
 
 /// One process does the work, the others stand by, and never two.
 ///
@@ -101,6 +105,8 @@ pub(crate) enum Command {
     StepDown(StepDown),
     /// Show past leaderships, where the backend keeps them.
     History(History),
+    Doctor(Doctor),
+    Top(Top),
     /// Print completions for a shell.
     Completions(Completions),
     /// Print the manual page.

@@ -134,7 +134,8 @@ impl From<bellwether::core::Error> for Failure {
     }
 }
 
-fn of_kind(kind: ErrorKind) -> Exit {
+/// The code for an error of this kind.
+pub(crate) fn of_kind(kind: ErrorKind) -> Exit {
     match kind {
         ErrorKind::PermissionDenied => Exit::Permission,
         ErrorKind::Misconfigured => Exit::Misconfigured,

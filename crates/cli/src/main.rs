@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
 
-use crate::args::Args;
+use crate::args::{Args, Command};
 use crate::exit::Exit;
 
 /// Flags, environment and configuration file, or how to end without them.
@@ -39,10 +39,15 @@ fn main() -> ExitCode {
         eprintln!("bellwether: as process 1 a child process is needed, and there is none to be had: {error}");
         return Exit::Bug.into();
     }
-    let args = match parse() {
+    let mut args = match parse() {
         Ok(args) => args,
         Err(exit) => return exit.into(),
     };
+    // Only a process of one thread can try it, so it is tried here.
+    if let Command::Doctor(doctor) = &mut args.command {
+        doctor.containment =
+            Some(bellwether_supervise::containment_here().map_err(|error| error.to_string()));
+    }
     output::start_logging(&args.global, args.has_live_screen());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let outcome = match runtime {

@@ -62,6 +62,8 @@ mod launch;
 #[cfg(target_os = "linux")]
 mod message;
 #[cfg(target_os = "linux")]
+mod reach;
+#[cfg(target_os = "linux")]
 mod supervisor;
 #[cfg(not(target_os = "linux"))]
 #[path = "unsupported.rs"]
@@ -72,7 +74,11 @@ mod tree;
 pub use bellwether_deadman::process::Signal;
 pub use ended::{Containment, Ended, Exit, StartError, Why};
 pub use find::{NotRunnable, find_command};
+#[cfg(target_os = "linux")]
+pub use reach::containment_here;
 pub use spec::{PROOFS_MAX, Spec};
+#[cfg(not(target_os = "linux"))]
+pub use supervisor::containment_here;
 pub use supervisor::{Child, Supervisor};
 
 /// The argument that makes a start of this program a guard.

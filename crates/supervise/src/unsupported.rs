@@ -38,6 +38,14 @@ impl Supervisor {
     }
 }
 
+/// Not on this system.
+///
+/// # Errors
+/// Always, with what the system lacks.
+pub fn containment_here() -> io::Result<Containment> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, PROTECTIONS.missing().join("; ")))
+}
+
 /// A running command; on Linux only.
 #[derive(Debug)]
 pub struct Child(Infallible);

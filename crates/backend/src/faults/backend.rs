@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bellwether_core::{Bid, Boot, Candidate, ElectionName, Error, Grant, Outcome, Parting, Request, Seen};
 
 use super::{Faults, Op};
-use crate::{Backend, Capabilities, Fut, Notices, Past};
+use crate::{Backend, Capabilities, Discarded, Finding, Fut, Notices, Past, Probing};
 
 /// A [`Backend`] whose calls meet what its [`Faults`] say. News comes through untouched.
 pub struct FaultyBackend {
@@ -108,6 +108,14 @@ impl Backend for FaultyBackend {
     fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>> {
         let call = again!(self, => |inner| inner.elections());
         Box::pin(self.faults.meet(Op::Read, self.name(), call, Err))
+    }
+
+    fn checkup(&self, probing: Probing) -> Fut<'_, Vec<Finding>> {
+        self.inner.checkup(probing)
+    }
+
+    fn danger_discard<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Discarded, Error>> {
+        self.inner.danger_discard(on)
     }
 
     #[cfg(unix)]

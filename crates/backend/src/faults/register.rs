@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use bellwether_core::{Candidate, ElectionName, Epoch, Error};
+use bellwether_core::{Candidate, Clock, ElectionName, Epoch, Error};
 
 use super::{Faults, Op};
 use crate::{
-    Capabilities, Changes, Found, FoundNote, Fut, Life, Note, Notes, Record, Register, Write, faults::Fault,
+    Capabilities, Changes, Discarded, Finding, Found, FoundNote, Fut, Life, Note, Notes, Probing, Record,
+    Register, Write, faults::Fault,
 };
 
 /// A [`Register`] whose calls meet what its [`Faults`] say. News comes through untouched.
@@ -96,6 +97,14 @@ impl<R: Register> Register for FaultyRegister<R> {
 
     fn notes(&self) -> Option<&dyn Notes> {
         self.inner.notes().map(|_| self as &dyn Notes)
+    }
+
+    fn checkup(&self, probing: Probing, clock: Arc<dyn Clock>) -> Fut<'_, Vec<Finding>> {
+        self.inner.checkup(probing, clock)
+    }
+
+    fn danger_discard<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Discarded, Error>> {
+        self.inner.danger_discard(on)
     }
 
     #[cfg(unix)]

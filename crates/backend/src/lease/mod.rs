@@ -22,8 +22,8 @@ use bellwether_core::{
 use tokio::sync::mpsc;
 
 use crate::{
-    Backend, Capabilities, Fut, Life, Note, Notice, Notices, Observations, Past, Record, Register, Source,
-    history,
+    Backend, Capabilities, Discarded, Finding, Fut, Life, Note, Notice, Notices, Observations, Past, Probing,
+    Record, Register, Source, history,
 };
 
 /// How often a write that lost against something harmless is tried again within one call.
@@ -264,6 +264,14 @@ impl<R: Register> Backend for Lease<R> {
 
     fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>> {
         self.shared.register.elections()
+    }
+
+    fn checkup(&self, probing: Probing) -> Fut<'_, Vec<Finding>> {
+        self.shared.register.checkup(probing, Arc::clone(&self.shared.clock))
+    }
+
+    fn danger_discard<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Discarded, Error>> {
+        self.shared.register.danger_discard(on)
     }
 
     #[cfg(unix)]

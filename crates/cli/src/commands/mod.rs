@@ -1,6 +1,7 @@
 //! One file a subcommand.
 
 mod acquire;
+mod doctor;
 mod explain;
 mod history;
 mod manual;
@@ -9,6 +10,7 @@ mod signals;
 mod status;
 mod step_down;
 mod tables;
+mod top;
 mod watch;
 
 use crate::args::{Args, Command};
@@ -24,6 +26,8 @@ pub(crate) async fn run(args: Args) -> Result<Exit, Failure> {
         Command::Watch(watch) => watch::watch(global, watch).await,
         Command::StepDown(step_down) => step_down::step_down(global, step_down).await,
         Command::History(history) => history::history(global, history).await,
+        Command::Doctor(doctor) => doctor::doctor(global, doctor).await,
+        Command::Top(top) => top::top(global, top).await,
         Command::Completions(completions) => Ok(manual::completions(completions)),
         Command::Man => manual::man(),
         Command::Tables(tables) => Ok(tables::tables(tables)),

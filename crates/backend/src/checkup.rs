@@ -1,0 +1,75 @@
+//! What a store finds out about itself when somebody asks whether elections on it will go well.
+//!
+//! A [`Finding`] is for people: what was looked at, how it is, and a sentence that says what to do about it. Nothing in an
+//! election depends on one. What is bad says by its [`ErrorKind`] what a candidate would meet, so that a command can
+//! end with the same code that `run` would.
+
+use bellwether_core::ErrorKind;
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What, in a word or two.
+    pub what: &'static str,
+    /// How it is.
+    pub verdict: Mark,
+    /// In a sentence, with what to do where something is to be done.
+    pub sentence: String,
+}
+
+/// How something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// As it should be.
+    Good,
+    /// Elections are safe, and something is worse than it could be.
+    Warning,
+    /// No election can be held like this; the kind is that of the error that a candidate would get.
+    Bad(ErrorKind),
+}
+
+/// How far a checkup may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Probing {
+    /// Only look: afterwards no byte of the store is another.
+    Look,
+    /// Write as well, and take away again what was written.
+    Write,
+}
+
+/// What became of an election that was to be discarded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Discarded {
+    /// Nothing of it is left.
+    Gone,
+    /// This is left; the store cannot, or should not, remove it.
+    Remains(String),
+}
+
+impl Finding {
+    /// As it should be.
+    pub fn good(what: &'static str, sentence: impl Into<String>) -> Finding {
+        Finding { what, verdict: Mark::Good, sentence: sentence.into() }
+    }
+
+    /// Worse than it could be.
+    pub fn warning(what: &'static str, sentence: impl Into<String>) -> Finding {
+        Finding { what, verdict: Mark::Warning, sentence: sentence.into() }
+    }
+
+    /// In the way of every election.
+    pub fn bad(what: &'static str, kind: ErrorKind, sentence: impl Into<String>) -> Finding {
+        Finding { what, verdict: Mark::Bad(kind), sentence: sentence.into() }
+    }
+}
+
+impl Mark {
+    /// The word for machines.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Mark::Good => "good",
+            Mark::Warning => "warning",
+            Mark::Bad(_) => "bad",
+        }
+    }
+}

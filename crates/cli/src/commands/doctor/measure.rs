@@ -1,0 +1,252 @@
+//! How quick the store is: reads, and an election of our own that is claimed, renewed, released and taken away again.
+//!
+//! The election's name is random, so that nobody else's is touched and two doctors do not meet. Calls are never cut short, as
+//! a backend may expect; whoever does not want to wait interrupts, and then what was claimed is released first.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bellwether::backend::{Discarded, Finding, Probing};
+use bellwether::core::{Bid, Candidate, Error, ErrorKind, Grant, Outcome, Parting, Timing};
+use bellwether::{Backend, Boot, CandidateId, ElectionName, Epoch, Incarnation, boot_now};
+use bellwether_deadman::random_bits;
+
+use crate::commands::signals::Signals;
+use crate::exit::{Exit, Failure};
+use crate::output::span;
+
+/// So many reads, and so many renewals.
+const CALLS: usize = 20;
+/// After an interrupt, for the release and the clearing away.
+const LEAVING_MAX: Duration = Duration::from_secs(3);
+
+/// How long calls took.
+pub(super) struct Latency {
+    pub(super) p50: Duration,
+    pub(super) p99: Duration,
+    pub(super) calls: usize,
+}
+
+/// What measuring brought.
+pub(super) struct Measured {
+    pub(super) reads: Option<Latency>,
+    pub(super) renewals: Option<Latency>,
+    pub(super) findings: Vec<Finding>,
+}
+
+/// Whether somebody asked us to leave.
+pub(super) struct Leaving(Arc<AtomicBool>);
+
+impl Leaving {
+    /// The first signal asks; the second, or a store that does not answer, ends the process.
+    pub(super) fn listen() -> Result<Leaving, Failure> {
+        let mut signals = Signals::new()?;
+        let asked = Arc::new(AtomicBool::new(false));
+        let leaving = Leaving(Arc::clone(&asked));
+        tokio::spawn(async move {
+            signals.leave().await;
+            asked.store(true, Ordering::Relaxed);
+            let _ = tokio::time::timeout(LEAVING_MAX, signals.leave()).await;
+            std::process::exit(Exit::Unavailable.code().into());
+        });
+        Ok(leaving)
+    }
+
+    fn is_asked(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Reads, and, if it may, takes part.
+pub(super) async fn measure(
+    backend: &dyn Backend,
+    probing: Probing,
+    timing: &Timing,
+    leaving: &Leaving,
+) -> Measured {
+    let on = ElectionName::new(format!("bellwether-doctor-{:016x}", random_bits() as u64)).expect("a name");
+    let mut findings = Vec::new();
+    let reads = match read(backend, &on, leaving).await {
+        Ok(reads) => reads,
+        Err(error) => {
+            findings.push(Finding::bad("reachable", error.kind(), error.to_string()));
+            return Measured { reads: None, renewals: None, findings };
+        }
+    };
+    findings.push(Finding::good("reachable", format!("the {} store answers", backend.name())));
+    findings.extend(reads.as_ref().map(|reads| judge("read latency", reads, timing)));
+    let mut renewals = None;
+    if probing == Probing::Write {
+        let (latency, found) = take_part(backend, &on, timing, leaving).await;
+        findings.extend(latency.as_ref().map(|latency| judge("renew latency", latency, timing)));
+        findings.extend(found);
+        renewals = latency;
+    } else {
+        let sentence = "none was held, as you asked: run it without --no-write to have writing measured too";
+        findings.push(Finding::good("election", sentence));
+    }
+    Measured { reads, renewals, findings }
+}
+
+async fn read(backend: &dyn Backend, on: &ElectionName, leaving: &Leaving) -> Result<Option<Latency>, Error> {
+    let mut times = Vec::with_capacity(CALLS);
+    while times.len() < CALLS && !leaving.is_asked() {
+        let before = boot_now();
+        backend.observe(on).await?;
+        times.push(boot_now().since(before));
+    }
+    Ok(latency(times))
+}
+
+/// Claims, renews, releases, clears away; the findings say how it went and what is left.
+async fn take_part(
+    backend: &dyn Backend,
+    on: &ElectionName,
+    timing: &Timing,
+    leaving: &Leaving,
+) -> (Option<Latency>, Vec<Finding>) {
+    let id = CandidateId::new("bellwether-doctor").expect("an id");
+    let who = Candidate { id, incarnation: Incarnation::from_bits(random_bits()) };
+    let claimed = done(backend, backend.claim(on, &bid(&who, timing.ttl(), boot_now())).await);
+    let held = match claimed {
+        Ok(grant) => {
+            let mut held = [(on.clone(), grant)];
+            let renewed = renew(backend, &mut held, leaving).await;
+            let released = done(backend, backend.release(on, &held[0].1, &Parting::default()).await);
+            renewed.and_then(|latency| released.map(|()| latency))
+        }
+        Err(error) => Err(error),
+    };
+    backend.retire(on, &who);
+    let discarded = backend.danger_discard(on).await;
+    match held {
+        Ok(latency) => (latency, vec![left(on, discarded)]),
+        Err(error) => {
+            let mut findings = vec![Finding::bad("election", error.kind(), error.to_string())];
+            if let Ok(Discarded::Remains(what)) = discarded {
+                findings.push(Finding::warning(
+                    "election",
+                    format!("left behind, and free to be removed: {what}"),
+                ));
+            }
+            (None, findings)
+        }
+    }
+}
+
+fn left(on: &ElectionName, discarded: Result<Discarded, Error>) -> Finding {
+    let sentence = format!("{on} was claimed, renewed, released");
+    match discarded {
+        Ok(Discarded::Gone) => Finding::good("election", format!("{sentence} and removed")),
+        Ok(Discarded::Remains(what)) => {
+            Finding::good("election", format!("{sentence}; left behind, and free to be removed: {what}"))
+        }
+        Err(error) => Finding::warning(
+            "election",
+            format!("{sentence}, and could not be removed; it is free and in nobody's way: {error}"),
+        ),
+    }
+}
+
+fn bid(who: &Candidate, ttl: Duration, sent: Boot) -> Bid {
+    Bid {
+        who: who.clone(),
+        ttl,
+        floor: Epoch::ZERO,
+        priority: 0,
+        metadata: Default::default(),
+        cooldown: None,
+        danger_reclaim: false,
+        sent,
+    }
+}
+
+async fn renew(
+    backend: &dyn Backend,
+    held: &mut [(ElectionName, Grant); 1],
+    leaving: &Leaving,
+) -> Result<Option<Latency>, Error> {
+    let mut times = Vec::with_capacity(CALLS);
+    while times.len() < CALLS && !leaving.is_asked() {
+        let sent = boot_now();
+        let answer = backend.renew(sent, held.as_slice()).await.into_iter().next();
+        times.push(boot_now().since(sent));
+        held[0].1 = match answer {
+            Some(answer) => done(backend, answer)?,
+            None => return Err(Error::new(ErrorKind::Bug, backend.name(), "a renewal had no answer")),
+        };
+    }
+    Ok(latency(times))
+}
+
+fn done<T>(backend: &dyn Backend, outcome: Outcome<T>) -> Result<T, Error> {
+    match outcome {
+        Outcome::Held(done) => Ok(done),
+        Outcome::Unknown(error) | Outcome::Refused(error) => Err(error),
+        Outcome::Denied(_) => {
+            let sentence = "an election that nobody else knows was denied: is somebody clearing the store?";
+            Err(Error::new(ErrorKind::Unavailable, backend.name(), sentence))
+        }
+    }
+}
+
+fn latency(mut times: Vec<Duration>) -> Option<Latency> {
+    times.sort();
+    let calls = times.len();
+    let at = |part: usize| times.get((calls * part).div_ceil(100).saturating_sub(1)).copied();
+    Some(Latency { p50: at(50)?, p99: at(99)?, calls })
+}
+
+/// Against the settings: a call that takes its time-out counts as failed, and one failed renewal is all that fits.
+fn judge(what: &'static str, latency: &Latency, timing: &Timing) -> Finding {
+    let Latency { p50, p99, calls } = *latency;
+    let limit = timing.call_timeout();
+    let (renew, ttl) = (timing.renew(), timing.ttl());
+    let measured = format!("p50 {}, p99 {} of {calls} calls", span(p50), span(p99));
+    let against = format!("the call time-out is {}, a renewal is due every {}", span(limit), span(renew));
+    // With the other settings derived from it, half the time-out is then what the slowest call took.
+    let enough = Duration::from_secs((p99 * 10).as_secs() + 1).max(ttl * 2);
+    let advice = format!("bring the store closer, or take at least --ttl {}", span(enough));
+    if p99 >= limit {
+        Finding::bad(
+            what,
+            ErrorKind::TimedOut,
+            format!("{measured}, and {against}: leaders would lose; {advice}"),
+        )
+    } else if p99 * 2 >= limit {
+        Finding::warning(what, format!("{measured}, and {against}: there is little room; {advice}"))
+    } else {
+        Finding::good(what, format!("{measured}; {against}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bellwether::TimingOptions;
+    use bellwether::backend::Mark;
+
+    fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn a_store_is_judged_by_what_the_settings_leave_it() {
+        let timing = Timing::new(&TimingOptions { ttl: ms(1_500), ..Default::default() }).unwrap();
+        assert_eq!(timing.call_timeout(), ms(300));
+        let verdict = |p99| judge("renew latency", &Latency { p50: ms(1), p99, calls: 20 }, &timing);
+        assert_eq!(verdict(ms(100)).verdict, Mark::Good);
+        assert_eq!(verdict(ms(150)).verdict, Mark::Warning);
+        let slow = verdict(ms(300));
+        assert_eq!(slow.verdict, Mark::Bad(ErrorKind::TimedOut));
+        assert!(slow.sentence.contains("--ttl 4s"), "{}", slow.sentence);
+    }
+
+    #[test]
+    fn percentiles_are_those_of_the_nearest_rank() {
+        let found = latency((1..=20).rev().map(ms).collect()).unwrap();
+        assert_eq!((found.p50, found.p99, found.calls), (ms(10), ms(20), 20));
+        assert!(latency(Vec::new()).is_none());
+    }
+}

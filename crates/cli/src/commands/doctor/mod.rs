@@ -1,0 +1,75 @@
+//! `bellwether doctor`: will elections go well here?
+//!
+//! It asks the store ([`Backend::checkup`](bellwether::Backend::checkup)), measures it ([`measure`]), looks at this machine
+//! ([`machine`]), and prints what it found ([`print`]). It judges nothing that a store knows better about itself. With
+//! `--no-write` no byte of the store changes; without it, what the measuring left behind is said.
+
+mod machine;
+mod measure;
+mod print;
+
+use bellwether::backend::{Finding, Mark, Probing};
+use bellwether::{ErrorKind, Options, Settings, Store};
+
+use self::measure::{Latency, Leaving, Measured};
+use crate::args::{Doctor, Global};
+use crate::backend;
+use crate::exit::{Exit, Failure, of_kind};
+
+/// What was found, and what was measured.
+struct Report {
+    backend: Option<&'static str>,
+    findings: Vec<Finding>,
+    reads: Option<Latency>,
+    renewals: Option<Latency>,
+}
+
+/// Checks everything, prints it, and ends by what was worst.
+pub(crate) async fn doctor(global: &Global, doctor: &Doctor) -> Result<Exit, Failure> {
+    let mut options = Options::default();
+    doctor.timing.apply(&mut options);
+    let settings = Settings::new(options).map_err(bellwether::Error::from)?;
+    let probing = if doctor.no_write { Probing::Look } else { Probing::Write };
+    let mut report = match backend::connect(global) {
+        Ok(store) => examine(&store, probing, &settings).await?,
+        // What was typed is wrong, and there is nothing to examine.
+        Err(failure) if failure.exit() == Exit::Usage => return Err(failure),
+        Err(failure) => unreachable(&failure),
+    };
+    report.findings.extend(machine::clocks());
+    report.findings.extend(doctor.containment.as_ref().map(machine::containment));
+    print::print(global, &report);
+    let worst = report.findings.iter().find_map(|finding| match finding.verdict {
+        Mark::Bad(kind) => Some(of_kind(kind)),
+        Mark::Good | Mark::Warning => None,
+    });
+    Ok(worst.unwrap_or(Exit::Clean))
+}
+
+async fn examine(store: &Store, probing: Probing, settings: &Settings) -> Result<Report, Failure> {
+    let backend = store.backend();
+    let leaving = Leaving::listen()?;
+    let Measured { reads, renewals, findings: mut measured } =
+        measure::measure(backend.as_ref(), probing, settings.timing(), &leaving).await;
+    // After the measuring, which makes what the first claim makes; before it in print, since the store knows best why
+    // something failed.
+    let mut findings = backend.checkup(probing).await;
+    let known = |found: &[Finding], kind| found.iter().any(|one| one.verdict == Mark::Bad(kind));
+    // The same trouble is not told twice.
+    measured.retain(|one| !matches!(one.verdict, Mark::Bad(kind) if known(&findings, kind)));
+    findings.extend(measured);
+    // First things first.
+    findings.sort_by_key(|finding| finding.what != "reachable");
+    Ok(Report { backend: Some(backend.name()), findings, reads, renewals })
+}
+
+fn unreachable(failure: &Failure) -> Report {
+    let kind = match failure.exit() {
+        Exit::Permission => ErrorKind::PermissionDenied,
+        Exit::Misconfigured => ErrorKind::Misconfigured,
+        Exit::Bug => ErrorKind::Bug,
+        _ => ErrorKind::Unavailable,
+    };
+    let findings = vec![Finding::bad("reachable", kind, failure.to_string())];
+    Report { backend: None, findings, reads: None, renewals: None }
+}

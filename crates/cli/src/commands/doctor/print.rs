@@ -1,0 +1,65 @@
+//! What was found, for people and for machines.
+
+use std::io::{IsTerminal, stdout};
+
+use bellwether::backend::{Finding, Mark};
+use serde_json::{Value, json};
+
+use super::Report;
+use super::measure::Latency;
+use crate::args::{Format, Global};
+use crate::output;
+
+/// A line a finding, or one object.
+pub(super) fn print(global: &Global, report: &Report) {
+    if global.output == Format::Json {
+        let _ = output::line(&object(report).to_string());
+        return;
+    }
+    let terminal = stdout().is_terminal();
+    let widest = report.findings.iter().map(|finding| finding.what.len()).max().unwrap_or(0);
+    let _ = report.findings.iter().all(|finding| {
+        let mark = mark(finding.verdict, terminal);
+        output::line(&format!("{mark} {:<widest$}  {}", finding.what, finding.sentence))
+    });
+}
+
+fn mark(verdict: Mark, terminal: bool) -> &'static str {
+    match (verdict, terminal) {
+        (Mark::Good, true) => "\x1b[32m✓\x1b[0m",
+        (Mark::Warning, true) => "\x1b[33m!\x1b[0m",
+        (Mark::Bad(_), true) => "\x1b[31m✗\x1b[0m",
+        (Mark::Good, false) => "ok  ",
+        (Mark::Warning, false) => "warn",
+        (Mark::Bad(_), false) => "bad ",
+    }
+}
+
+fn object(report: &Report) -> Value {
+    let bad = |finding: &Finding| matches!(finding.verdict, Mark::Bad(_));
+    json!({
+        "ok": !report.findings.iter().any(bad),
+        "backend": report.backend,
+        "findings": report.findings.iter().map(finding).collect::<Vec<Value>>(),
+        "read_latency": report.reads.as_ref().map(latency),
+        "renew_latency": report.renewals.as_ref().map(latency),
+    })
+}
+
+fn finding(finding: &Finding) -> Value {
+    let kind = match finding.verdict {
+        Mark::Bad(kind) => Some(kind.as_str()),
+        Mark::Good | Mark::Warning => None,
+    };
+    json!({
+        "what": finding.what,
+        "verdict": finding.verdict.as_str(),
+        "kind": kind,
+        "sentence": finding.sentence,
+    })
+}
+
+fn latency(latency: &Latency) -> Value {
+    let ms = |time: std::time::Duration| time.as_secs_f64() * 1_000.0;
+    json!({ "p50_ms": ms(latency.p50), "p99_ms": ms(latency.p99), "calls": latency.calls })
+}

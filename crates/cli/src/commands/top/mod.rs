@@ -1,0 +1,230 @@
+//! `bellwether top`: elections, leaders, epochs and renewals, live. Reads, and writes nothing.
+//!
+//! It follows what it shows and waits for the store's news; a timer only draws ages and asks for elections that are new. Trouble
+//! with the store after the first look is shown and outlived: a screen that is left open is there when the store
+//! is back.
+
+mod rows;
+mod screen;
+
+use std::time::Duration;
+
+use bellwether::backend::{Notice, Notices};
+use bellwether::core::{Clock, Signal};
+use bellwether::{Boot, ElectionName, Store, SystemClock, boot_now};
+use futures_util::StreamExt;
+use tokio::time::{Interval, MissedTickBehavior};
+
+use self::rows::Rows;
+use self::screen::Screen;
+use super::signals::{Asked, Signals};
+use crate::args::{Format, Global, Top};
+use crate::exit::{Exit, Failure};
+use crate::{backend, output};
+
+const USUAL_INTERVAL: Duration = Duration::from_secs(1);
+/// How often the store is asked which elections there are. Listing reads every record in some stores.
+const LIST_INTERVAL: Duration = Duration::from_secs(1);
+/// Changes that come together are drawn together.
+const SETTLE: Duration = Duration::from_millis(20);
+
+/// Shows elections until asked to leave, or until nobody reads.
+pub(crate) async fn top(global: &Global, top: &Top) -> Result<Exit, Failure> {
+    let store = backend::connect(global)?;
+    if top.elections.is_empty() && !store.backend().capabilities().lists {
+        let sentence = format!("the {} store cannot list its elections: name some", store.backend().name());
+        return Err(Failure::new(Exit::Usage, sentence));
+    }
+    let mut leave = Signals::new()?;
+    let mut view = View { signals: store.backend().signals(), store, rows: Rows::default(), error: None };
+    // Before the screen is taken: what is wrong at once is said where it can be read afterwards.
+    view.look_at_all(&top.elections).await?;
+    let how = How::of(global);
+    let mut keys = how.keys();
+    let every = top.interval.or_else(|| matches!(how, How::Screen(_)).then_some(USUAL_INTERVAL));
+    let mut tick = every.map(interval);
+    let mut list = interval(LIST_INTERVAL);
+    let mut draw = true;
+    loop {
+        if draw && !how.show(&view) {
+            return Ok(Exit::Clean);
+        }
+        let silence = view.rows.next_silence(boot_now());
+        draw = tokio::select! {
+            asked = leave.next() => match asked {
+                Asked::Window => true,
+                Asked::User1 | Asked::User2 => false,
+                _ => return Ok(Exit::Clean),
+            },
+            Some(key) = keys.recv() => match key {
+                b'q' | b'Q' => return Ok(Exit::Clean),
+                _ => true,
+            },
+            notice = view.signals.next() => {
+                let Some(notice) = notice else {
+                    return Err(Failure::new(Exit::Unavailable, "the store tells of no more changes"));
+                };
+                let news = view.take_in(notice).await;
+                view.settle().await || news || matches!(how, How::Screen(_))
+            }
+            () = next(&mut tick) => true,
+            // A leader has fallen silent, and nobody else tells.
+            () = until(silence) => true,
+            _ = list.tick() => view.list_again(&top.elections).await,
+        };
+    }
+}
+
+/// What is shown, and where it comes from.
+struct View {
+    store: Store,
+    signals: Notices,
+    rows: Rows,
+    /// The last trouble with the store, until it is over.
+    error: Option<String>,
+}
+
+impl View {
+    async fn look_at_all(&mut self, named: &[ElectionName]) -> Result<bool, bellwether::Error> {
+        let names = if named.is_empty() { self.store.elections().await? } else { named.to_vec() };
+        let known = self.rows.names();
+        let gone: Vec<ElectionName> = known.iter().filter(|on| !names.contains(on)).cloned().collect();
+        for on in &gone {
+            self.store.backend().follow(on, false);
+        }
+        let mut news = self.rows.forget(&gone);
+        for on in names.iter().filter(|on| !known.contains(on)) {
+            self.store.backend().follow(on, true);
+            let seen = self.store.backend().observe(on).await?;
+            news |= self.rows.saw(on, seen, boot_now());
+        }
+        Ok(news)
+    }
+
+    /// True if there is anything new.
+    async fn list_again(&mut self, named: &[ElectionName]) -> bool {
+        let before = self.error.take();
+        match self.look_at_all(named).await {
+            Ok(news) => news || before.is_some(),
+            Err(error) => {
+                self.error = Some(error.to_string());
+                self.error != before
+            }
+        }
+    }
+
+    /// True if it is news, and not merely a renewal.
+    async fn take_in(&mut self, notice: Notice) -> bool {
+        let now = boot_now();
+        match (notice.election, notice.signal) {
+            (Some(on), Signal::Changed(seen)) => self.rows.saw(&on, seen, now),
+            (_, Signal::Doubt | Signal::Gone) => {
+                self.error = Some("the connection to the store fell silent; waiting for it".to_owned());
+                true
+            }
+            (_, Signal::Restored) => {
+                self.error = None;
+                let mut news = true;
+                for on in self.rows.names() {
+                    if let Ok(seen) = self.store.backend().observe(&on).await {
+                        news |= self.rows.saw(&on, seen, boot_now());
+                    }
+                }
+                news
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes in what comes within a moment; true if any of it is news.
+    async fn settle(&mut self) -> bool {
+        let end = tokio::time::sleep(SETTLE);
+        tokio::pin!(end);
+        let mut news = false;
+        loop {
+            tokio::select! {
+                () = &mut end => return news,
+                notice = self.signals.next() => match notice {
+                    Some(notice) => news |= self.take_in(notice).await,
+                    // Said by the next who asks.
+                    None => return news,
+                },
+            }
+        }
+    }
+}
+
+/// Where it is shown.
+enum How {
+    Screen(Screen),
+    Plain,
+    Json,
+}
+
+impl How {
+    fn of(global: &Global) -> How {
+        match global.output {
+            Format::Json => How::Json,
+            Format::Table => Screen::take().map_or(How::Plain, How::Screen),
+        }
+    }
+
+    fn keys(&self) -> tokio::sync::mpsc::UnboundedReceiver<u8> {
+        match self {
+            How::Screen(screen) => screen.keys(),
+            How::Plain | How::Json => tokio::sync::mpsc::unbounded_channel().1,
+        }
+    }
+
+    /// False when nobody reads any more.
+    fn show(&self, view: &View) -> bool {
+        let (now, wall) = (boot_now(), SystemClock.wall());
+        let mut lines = view.rows.table(now);
+        if view.rows.names().is_empty() {
+            lines = vec!["no elections here yet: they appear as they come".to_owned()];
+        }
+        let trouble = view.error.as_deref();
+        match self {
+            How::Json => output::line(&view.rows.json(now, wall, trouble).to_string()),
+            How::Plain => {
+                lines.extend(trouble.map(str::to_owned));
+                // Tables are told apart by a blank line.
+                lines.push(String::new());
+                lines.iter().all(|line| output::line(line))
+            }
+            How::Screen(screen) => {
+                let time = wall.to_string();
+                let count = view.rows.names().len();
+                let title = format!(
+                    "bellwether top   {}   {count} {} on {}",
+                    time.get(11..19).unwrap_or_default(),
+                    if count == 1 { "election" } else { "elections" },
+                    view.store.backend().name()
+                );
+                screen.draw(&title, &lines, trouble.unwrap_or("q leaves"))
+            }
+        }
+    }
+}
+
+fn interval(every: Duration) -> Interval {
+    let mut interval = tokio::time::interval(every);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    // The first tick is now, and what it would draw has just been drawn.
+    interval.reset();
+    interval
+}
+
+async fn next(tick: &mut Option<Interval>) {
+    match tick {
+        Some(tick) => drop(tick.tick().await),
+        None => std::future::pending().await,
+    }
+}
+
+async fn until(instant: Option<Boot>) {
+    match instant {
+        Some(instant) => tokio::time::sleep(instant.since(boot_now())).await,
+        None => std::future::pending().await,
+    }
+}
