@@ -7,11 +7,23 @@ mod binary;
 mod candidate;
 mod line;
 mod overlap;
+#[cfg(target_os = "linux")]
+mod processes;
+#[cfg(target_os = "linux")]
+pub mod series;
+#[cfg(target_os = "linux")]
+mod stage;
+mod untouched;
 
 pub use binary::bellwether;
 pub use candidate::{Candidate, Ended, run_to_end};
 pub use line::Line;
 pub use overlap::{Overlap, overlaps};
+#[cfg(target_os = "linux")]
+pub use processes::Process;
+#[cfg(target_os = "linux")]
+pub use stage::{ReadOnly, Stage, Surroundings};
+pub use untouched::untouched_by_status;
 
 /// How long anything may take on a slow machine before a test calls it hung.
 pub const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);

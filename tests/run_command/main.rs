@@ -1,0 +1,2 @@
+//! `bellwether run ELECTION -- COMMAND`, as the contract has it.
+fn main() {}
