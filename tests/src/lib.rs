@@ -6,6 +6,8 @@
 mod binary;
 mod candidate;
 mod line;
+#[cfg(target_os = "linux")]
+mod mounted;
 mod overlap;
 #[cfg(target_os = "linux")]
 mod processes;
@@ -18,11 +20,13 @@ mod untouched;
 pub use binary::bellwether;
 pub use candidate::{Candidate, Ended, run_to_end};
 pub use line::Line;
+#[cfg(target_os = "linux")]
+pub use mounted::Mounted;
 pub use overlap::{Overlap, overlaps};
 #[cfg(target_os = "linux")]
 pub use processes::Process;
 #[cfg(target_os = "linux")]
-pub use stage::{ReadOnly, Stage, Surroundings};
+pub use stage::{Stage, Surroundings};
 pub use untouched::untouched_by_status;
 
 /// How long anything may take on a slow machine before a test calls it hung.

@@ -7,12 +7,10 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use bellwether_core::Boot;
 use bellwether_deadman::{boot_now, random_bits};
-use rustix::mount::{MountFlags, UnmountFlags, mount_bind, mount_remount, unmount};
 use rustix::process::Signal;
 
-use crate::{Candidate, PATIENCE, Process, bellwether, binary};
+use crate::{Candidate, Mounted, PATIENCE, Process, bellwether, binary};
 
 /// Nobody's number, by custom.
 const NOBODY: u32 = 65_534;
@@ -130,13 +128,14 @@ impl Stage {
         }
     }
 
-    /// Makes the store read-only for as long as the answer lives; `None` where that is not permitted.
-    pub fn read_only(&self) -> Option<ReadOnly> {
-        let store = self.store();
-        mount_bind(&store, &store).ok()?;
-        let top = ReadOnly { store };
-        mount_remount(&top.store, MountFlags::BIND | MountFlags::RDONLY, c"").ok()?;
-        Some(top)
+    /// Makes the store read-only for as long as the answer lives.
+    pub fn read_only(&self) -> Mounted {
+        Mounted::read_only(self.store())
+    }
+
+    /// Makes the store a file system of its own with room for little, for as long as the answer lives.
+    pub fn small_store(&self) -> Mounted {
+        Mounted::small(self.store())
     }
 }
 
@@ -145,24 +144,6 @@ impl Drop for Stage {
         for process in self.alive() {
             process.signal(Signal::KILL);
         }
-    }
-}
-
-/// A store that cannot be written.
-pub struct ReadOnly {
-    store: PathBuf,
-}
-
-impl ReadOnly {
-    /// Makes it writable again; returns the instant before.
-    pub fn end(self) -> Boot {
-        boot_now()
-    }
-}
-
-impl Drop for ReadOnly {
-    fn drop(&mut self) {
-        let _ = unmount(&self.store, UnmountFlags::DETACH);
     }
 }
 

@@ -143,9 +143,7 @@ impl Done {
 /// Nobody can renew, so the work ends while the lead is still certain; nobody can take over, and all leave. When it can
 /// be written again, new candidates find what was left.
 fn read_only(series: &mut Series, cast: &Cast) -> Boot {
-    let Some(read_only) = series.stage.read_only() else {
-        panic!("this way mounts a directory and needs root");
-    };
+    let read_only = series.stage.read_only();
     let gone = cast.tree.iter().map(Process::wait_for_end).max().expect("a witness");
     let lost = series.running[series.leader.at].expect("lost");
     let deadline = lost.instant("deadline_boot_ns").expect("a deadline");
