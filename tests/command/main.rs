@@ -194,3 +194,9 @@ fn settings_come_from_flags_then_environment_then_file() {
     assert_eq!(refused.status.code(), Some(64));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("tll"), "{refused:?}");
 }
+
+#[test]
+fn status_changes_no_byte_of_the_store() {
+    let changed = bellwether_tests::untouched_by_status(100);
+    assert!(changed.is_empty(), "{changed:?}");
+}

@@ -13,10 +13,24 @@ pub fn bellwether() -> &'static PathBuf {
     })
 }
 
-fn build() -> PathBuf {
+/// A program of this package, built with this test.
+pub(crate) fn beside(name: &str) -> PathBuf {
+    let path = directory().join(name);
+    assert!(path.exists(), "{} is not built; `cargo build --package bellwether-tests` does", path.display());
+    path
+}
+
+/// Where programs of the profile of this test are.
+fn directory() -> PathBuf {
     let this = std::env::current_exe().expect("the path of this test");
-    // target/PROFILE/deps/test-1234 → target/PROFILE
-    let directory = this.parent().and_then(|deps| deps.parent()).expect("a target directory");
+    let directory = this.parent().expect("a directory");
+    // target/PROFILE/deps/test-1234 or target/PROFILE/program → target/PROFILE
+    let directory = if directory.ends_with("deps") { directory.parent() } else { Some(directory) };
+    directory.expect("a target directory").to_owned()
+}
+
+fn build() -> PathBuf {
+    let directory = directory();
     let mut cargo = Command::new(option_env!("CARGO").unwrap_or("cargo"));
     cargo.args(["build", "--quiet", "--package", "bellwether-cli", "--bin", "bellwether"]);
     if directory.ends_with("release") {

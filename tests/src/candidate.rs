@@ -88,8 +88,14 @@ impl Candidate {
     pub fn expect(&mut self, event: &str) -> Line {
         match self.wait(event, PATIENCE) {
             Some(line) => line,
-            None => panic!("no {event} from {} after {:#?}", self.pid(), self.said),
+            None => panic!("no {event} from {} after {:?}", self.pid(), self.said),
         }
+    }
+
+    /// The first line with this event: one that has come already, or else the next.
+    pub fn heard(&mut self, event: &str) -> Line {
+        let found = self.said.iter().find(|line| line.event() == event).cloned();
+        found.unwrap_or_else(|| self.expect(event))
     }
 
     /// Waits until it knows a leader, itself or another: from then on it takes part.

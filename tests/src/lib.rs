@@ -6,12 +6,28 @@
 mod binary;
 mod candidate;
 mod line;
+#[cfg(target_os = "linux")]
+mod mounted;
 mod overlap;
+#[cfg(target_os = "linux")]
+mod processes;
+#[cfg(target_os = "linux")]
+pub mod series;
+#[cfg(target_os = "linux")]
+mod stage;
+mod untouched;
 
 pub use binary::bellwether;
 pub use candidate::{Candidate, Ended, run_to_end};
 pub use line::Line;
+#[cfg(target_os = "linux")]
+pub use mounted::Mounted;
 pub use overlap::{Overlap, overlaps};
+#[cfg(target_os = "linux")]
+pub use processes::Process;
+#[cfg(target_os = "linux")]
+pub use stage::{Stage, Surroundings};
+pub use untouched::untouched_by_status;
 
 /// How long anything may take on a slow machine before a test calls it hung.
 pub const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);

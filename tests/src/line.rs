@@ -34,6 +34,11 @@ impl Line {
         self.0[field].as_str()
     }
 
+    /// A field that holds a number.
+    pub fn number(&self, field: &str) -> Option<u64> {
+        self.0[field].as_u64()
+    }
+
     /// A field that holds an instant.
     pub fn instant(&self, field: &str) -> Option<Boot> {
         self.0[field].as_u64().map(Boot::from_nanos)

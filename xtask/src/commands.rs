@@ -1,7 +1,7 @@
 //! The commands, in one table: `help` prints it and [`dispatch`] looks things up in it.
 
 use crate::suggest::did_you_mean;
-use crate::{Problem, Verdict, bench, env, sim, test, tidy};
+use crate::{Problem, Verdict, bench, env, prove, sim, test, tidy};
 
 struct Command {
     name: &'static str,
@@ -35,6 +35,18 @@ const COMMANDS: &[Command] = &[
         what: "the simulator, optimised; arguments go to it as they are",
         more: "`cargo xtask sim --help` is the simulator's own help.",
         run: sim::run,
+    },
+    Command {
+        name: "prove",
+        synopsis: "prove run [--rounds N] [--kills N] [--looks N]",
+        what: "the long proofs on the built command, optimised, with their figures",
+        more: "run  leaders of `bellwether run` ended in every way there is, with a witness as their command: never two at\n\
+               \u{20}    once, never an orphan, the next leader within the bound that `explain` prints\n\n\
+               --rounds N  so many rounds of every way in turn, and a quarter as many in a container and as an\n\
+               \u{20}           ordinary user (200)\n\
+               --kills N   so many kills -9 with a grandchild at work (2000)\n\
+               --looks N   so many runs of `bellwether status` that must change no byte of the store (1000)",
+        run: prove::run,
     },
     Command {
         name: "bench",

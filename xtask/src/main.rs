@@ -8,6 +8,7 @@ mod commands;
 mod env;
 mod metadata;
 mod process;
+mod prove;
 mod sim;
 mod suggest;
 mod terminal;

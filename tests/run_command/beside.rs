@@ -1,0 +1,81 @@
+//! What runs beside the command: health checks and hooks.
+
+use std::fs;
+use std::time::Duration;
+
+use bellwether_deadman::boot_now;
+use bellwether_tests::PATIENCE;
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::{WAIT, has_said, plain, run, words};
+
+#[test]
+fn only_a_healthy_candidate_stands_and_an_unhealthy_leader_steps_down() {
+    let stage = plain();
+    let well = stage.path().join("well");
+    let check = format!("test -e {}", well.display());
+    let options = ["--ttl", "5s", "--health-cmd", &check, "--health-cmd-interval", "100ms"];
+    let mut candidate = run(&stage, &options, &WAIT[1..]);
+    assert!(candidate.wait("acquired", Duration::from_millis(700)).is_none(), "it stood");
+    fs::write(&well, "").expect("our own directory");
+    let first = candidate.expect("acquired");
+    assert_eq!(words(&mut candidate), "ready");
+    fs::remove_file(&well).expect("our own file");
+    let lost = candidate.expect("lost");
+    assert_eq!(lost.text("reason"), Some("health"), "{lost:?}");
+    let exited = candidate.heard("child_exited");
+    assert!(exited.boot() <= lost.boot(), "let go before the command had ended");
+    assert!(stage.orphans(None).is_empty());
+    fs::write(&well, "").expect("our own directory");
+    let second = candidate.expect("acquired");
+    assert!(second.epoch() > first.epoch());
+    assert_eq!(words(&mut candidate), "ready");
+}
+
+#[test]
+fn a_hook_gets_the_json_of_every_event_in_order() {
+    let stage = plain();
+    let heard = stage.path().join("heard");
+    let hook = format!("cat >> {0}; echo >> {0}", heard.display());
+    let mut candidate = run(&stage, &["--ttl", "5s", "--hook", &hook], &WAIT[1..]);
+    assert_eq!(words(&mut candidate), "ready");
+    let limit = boot_now() + PATIENCE;
+    while !fs::read_to_string(&heard).unwrap_or_default().contains("child_started") {
+        assert!(boot_now() < limit, "the hook is not run");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    candidate.signal(Signal::TERM);
+    assert_eq!(candidate.ended().code, Some(0));
+    let heard = fs::read_to_string(&heard).expect("a file");
+    let heard: Vec<Value> = heard
+        .lines()
+        .filter(|line| !line.is_empty())
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let said = candidate.said.iter().filter(|line| line.event() != "said");
+    for (heard, said) in heard.iter().zip(said) {
+        assert_eq!(
+            (heard["event"].as_str(), heard["boot_ns"].as_u64()),
+            (Some(said.event()), said.number("boot_ns"))
+        );
+    }
+    assert!(heard.len() > 5, "{heard:?}");
+}
+
+#[test]
+fn a_hook_that_hangs_delays_nothing_and_is_killed_with_its_group() {
+    let stage = plain();
+    let hook = "sleep 1000 & sleep 1000";
+    let mut candidate = run(&stage, &["--ttl", "1s", "--hook", hook], &WAIT[1..]);
+    assert_eq!(words(&mut candidate), "ready");
+    // More than two leases later, it has renewed all the same.
+    assert!(candidate.wait("lost", Duration::from_millis(2_500)).is_none(), "{:?}", candidate.said);
+    assert!(!has_said(&candidate, "danger"), "{:?}", candidate.said);
+    let asked = candidate.signal(Signal::TERM);
+    assert_eq!(candidate.ended().code, Some(0));
+    let took = boot_now().since(asked);
+    assert!(took < Duration::from_secs(8), "{took:?}: held up by the hook");
+    let left = stage.emptied();
+    assert!(left.is_empty(), "left of the hook: {left:?}");
+}

@@ -1,0 +1,109 @@
+//! On a terminal: COMMAND is in the foreground, and what is typed reaches it.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+
+use bellwether_tests::{PATIENCE, Stage};
+use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
+
+use crate::plain;
+
+/// `bellwether run` as the leader of a session on a terminal of its own.
+struct Terminal {
+    keyboard: File,
+    screen: Receiver<String>,
+    child: Child,
+}
+
+impl Terminal {
+    fn run(stage: &Stage, options: &[&str], script: &str) -> Terminal {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let keyboard = openpt(flags).expect("a terminal");
+        unlockpt(&keyboard).expect("a terminal");
+        let theirs: OwnedFd = ioctl_tiocgptpeer(&keyboard, flags).expect("its other end");
+        let theirs = File::from(theirs);
+        let bellwether = stage.bellwether("a");
+        let mut command = Command::new("setsid");
+        command.arg("--ctty").arg(bellwether.get_program()).args(bellwether.get_args());
+        command.args(["run", "job"]).args(options).args(["--", "/bin/sh", "-c", script]);
+        for (name, value) in bellwether.get_envs() {
+            command.env(name, value.unwrap_or_default());
+        }
+        let copy = || Stdio::from(theirs.try_clone().expect("a descriptor"));
+        let child = command.stdin(copy()).stdout(copy()).stderr(copy()).spawn().expect("it starts");
+        let keyboard = File::from(keyboard);
+        let (sender, screen) = channel();
+        let output = BufReader::new(keyboard.try_clone().expect("a descriptor"));
+        std::thread::spawn(move || {
+            for line in output.split(b'\n').map_while(Result::ok) {
+                let _ = sender.send(String::from_utf8_lossy(&line).into_owned());
+            }
+        });
+        Terminal { keyboard, screen, child }
+    }
+
+    fn type_in(&mut self, keys: &[u8]) {
+        self.keyboard.write_all(keys).expect("a terminal");
+    }
+
+    /// What follows this word on the next line that has it.
+    fn expect(&self, word: &str) -> String {
+        let mut seen = Vec::new();
+        loop {
+            let Ok(line) = self.screen.recv_timeout(PATIENCE) else { panic!("no {word} in {seen:#?}") };
+            if let Some((_, rest)) = line.split_once(word) {
+                return rest.trim().to_owned();
+            }
+            seen.push(line);
+        }
+    }
+
+    fn code(&mut self) -> Option<i32> {
+        self.child.wait().expect("our own child").code()
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn the_command_is_in_the_foreground_and_reads_what_is_typed() {
+    let stage = plain();
+    let script = "echo @groups $(cut -d' ' -f5,8 /proc/$$/stat); read line; echo @read $line; exit 6";
+    let mut terminal = Terminal::run(&stage, &[], script);
+    let groups = terminal.expect("@groups");
+    let (own, front) = groups.split_once(' ').expect("two numbers");
+    assert_eq!(own, front, "its group is that in the foreground");
+    terminal.type_in(b"some words\n");
+    assert_eq!(terminal.expect("@read"), "some words");
+    assert_eq!(terminal.code(), Some(6));
+}
+
+#[test]
+fn ctrl_c_reaches_the_command_and_its_end_is_its_own() {
+    let stage = plain();
+    let script = "trap 'echo @int; exit 8' INT; echo @ready; while :; do sleep 1000 & wait $!; done";
+    let mut terminal = Terminal::run(&stage, &["--ttl", "60s", "--grace", "20s"], script);
+    terminal.expect("@ready");
+    terminal.type_in(&[3]);
+    terminal.expect("@int");
+    assert_eq!(terminal.code(), Some(8));
+    assert!(stage.emptied().is_empty());
+}
+
+#[test]
+fn somebody_at_a_terminal_sees_how_it_stands() {
+    let stage = plain();
+    let mut terminal = Terminal::run(&stage, &[], "exit 0");
+    terminal.expect("acquired");
+    terminal.expect("started process");
+    terminal.expect("the command ended with code 0");
+    assert_eq!(terminal.code(), Some(0));
+}

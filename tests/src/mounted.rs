@@ -1,0 +1,56 @@
+//! Stores in trouble.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use bellwether_core::Boot;
+use bellwether_deadman::boot_now;
+use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_remount, unmount};
+
+/// Something mounted on a directory; gone when dropped.
+pub struct Mounted {
+    at: PathBuf,
+}
+
+impl Mounted {
+    /// The directory once more, read-only. Who opens it by its path from now on cannot write.
+    pub(crate) fn read_only(at: PathBuf) -> Mounted {
+        mount_bind(&at, &at).expect(NEEDS_ROOT);
+        let mounted = Mounted { at };
+        mount_remount(&mounted.at, MountFlags::BIND | MountFlags::RDONLY, c"").expect(NEEDS_ROOT);
+        mounted
+    }
+
+    /// An empty file system with room for little.
+    pub(crate) fn small(at: PathBuf) -> Mounted {
+        mount("tmpfs", &at, "tmpfs", MountFlags::empty(), c"size=64k").expect(NEEDS_ROOT);
+        Mounted { at }
+    }
+
+    /// Takes up all the room there is, until the file is removed that this names.
+    pub fn fill(&self) -> PathBuf {
+        let ballast = self.at.join("ballast");
+        let mut file = File::create(&ballast).expect("room for a file");
+        while file.write_all(&[0; 4096]).is_ok() {}
+        ballast
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.at
+    }
+
+    /// Ends it; returns the instant before.
+    pub fn end(self) -> Boot {
+        boot_now()
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = unmount(&self.at, UnmountFlags::DETACH);
+    }
+}
+
+const NEEDS_ROOT: &str = "mounting, which needs root";

@@ -1,0 +1,154 @@
+//! Leader after leader, each ended in another way, all with a witness as their command.
+//!
+//! The judge has three questions after every round: did a witness meet another, is a process of an earlier leadership left,
+//! and did the next leader come within the bound that `bellwether explain` prints?
+
+mod bounds;
+mod cast;
+mod figures;
+mod way;
+
+use std::time::Duration;
+
+use bellwether_core::Boot;
+use bellwether_deadman::boot_now;
+use rustix::process::Signal;
+
+use crate::{Candidate, Line, PATIENCE, Stage, Surroundings, overlaps};
+pub use bounds::Bounds;
+pub use figures::Figures;
+pub use way::Way;
+
+const TTL: &str = "1s";
+const CANDIDATES: usize = 3;
+
+/// Three candidates on a stage.
+pub struct Series {
+    stage: Stage,
+    surroundings: Surroundings,
+    bounds: Bounds,
+    running: Vec<Candidate>,
+    gone: Vec<Candidate>,
+    started: usize,
+    leader: Leader,
+    /// Ended by the round, with the exit code that it has to have.
+    leaving: Vec<(Candidate, Option<i32>)>,
+    figures: Figures,
+}
+
+/// Who leads, and since when.
+#[derive(Clone, Copy, Debug)]
+struct Leader {
+    at: usize,
+    epoch: u64,
+    acquired: Boot,
+}
+
+impl Series {
+    /// Candidates of which one leads and works; `None` where these surroundings are not to be had. The first leader's
+    /// witness has the manners that `first` needs.
+    pub fn new(surroundings: Surroundings, first: Way) -> Option<Series> {
+        let stage = Stage::new(surroundings)?;
+        stage.manners(first.manners(surroundings));
+        let mut series = Series {
+            stage,
+            surroundings,
+            bounds: Bounds::explained(TTL),
+            running: Vec::new(),
+            gone: Vec::new(),
+            started: 0,
+            leader: Leader { at: 0, epoch: 0, acquired: boot_now() },
+            leaving: Vec::new(),
+            figures: Figures::default(),
+        };
+        series.fill_up();
+        series.leader = series.next_leader(0);
+        Some(series)
+    }
+
+    /// Does this to the leader, sees to it that the next one's witness has the manners that `next` needs, and judges.
+    pub fn round(&mut self, way: Way, next: Way) {
+        self.stage.manners(next.manners(self.surroundings));
+        let before = self.leader;
+        let done = way.act(self);
+        self.leader = self.next_leader(before.epoch);
+        let (took, bound) = (self.leader.acquired.since(done.since), done.bound);
+        // At this instant, not some time later.
+        let mut orphans = self.stage.orphans(Some(self.leader.epoch));
+        done.put_right(self);
+        orphans.extend(self.stage.orphans(Some(self.leader.epoch)));
+        self.figures.note(way, took, bound);
+        self.figures.two_at_once(way, &self.stage.take_two_at_once());
+        self.figures.orphans(way, &orphans);
+        // Those that are left must not be counted twice, nor hold the next witness up.
+        orphans.iter().for_each(|orphan| orphan.signal(Signal::KILL));
+        self.fill_up();
+    }
+
+    /// Those rounds, one after the other.
+    pub fn rounds(&mut self, ways: &[Way]) {
+        for (at, way) in ways.iter().enumerate() {
+            self.round(*way, *ways.get(at + 1).unwrap_or(way));
+        }
+    }
+
+    /// Ends all of it, and judges once more: nobody is left, and by their own words no two led at once.
+    pub fn end(mut self) -> Figures {
+        for candidate in &mut self.running {
+            candidate.drain();
+        }
+        self.figures.overlaps(&overlaps(self.running.iter().chain(&self.gone)));
+        for candidate in &mut self.running {
+            candidate.kill();
+        }
+        self.figures.left(&self.stage.emptied());
+        self.figures
+    }
+
+    fn fill_up(&mut self) {
+        while self.running.len() < CANDIDATES {
+            let id = format!("c{}", self.started);
+            self.started += 1;
+            let mut candidate = self.stage.candidate(&id, &["--ttl", TTL]);
+            candidate.joined();
+            self.running.push(candidate);
+        }
+    }
+
+    /// The leader is about to end, with this code if it is to have one.
+    fn leader_leaves(&mut self, code: Option<i32>) {
+        let mut candidate = self.running.remove(self.leader.at);
+        if code.is_none() {
+            candidate.killed = Some(boot_now());
+        }
+        self.leaving.push((candidate, code));
+    }
+
+    /// Those that were to end have ended.
+    fn see_off(&mut self) {
+        for (mut candidate, code) in std::mem::take(&mut self.leaving) {
+            let ended = candidate.ended();
+            assert!(code.is_none() || ended.code == code, "ended with {:?}: {}", ended.code, ended.stderr);
+            self.gone.push(candidate);
+        }
+    }
+
+    /// Waits for the next witness at work under a later leadership.
+    fn next_leader(&mut self, after: u64) -> Leader {
+        let deadline = boot_now() + PATIENCE;
+        while boot_now() < deadline {
+            for (at, candidate) in self.running.iter_mut().enumerate() {
+                let Some(line) = candidate.wait("witness", Duration::from_millis(1)) else { continue };
+                let Some(epoch) = line.epoch().filter(|epoch| *epoch > after) else { continue };
+                let is_it = |line: &&Line| line.event() == "acquired" && line.epoch() == Some(epoch);
+                // A witness may be heard before its leader is.
+                let acquired = match candidate.said.iter().find(is_it) {
+                    Some(line) => line.boot(),
+                    None => candidate.expect("acquired").boot(),
+                };
+                return Leader { at, epoch, acquired };
+            }
+        }
+        panic!("nobody leads after epoch {after}; alive: {:#?}", self.stage.alive());
+    }
+}

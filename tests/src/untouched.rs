@@ -1,0 +1,54 @@
+//! Looking changes nothing.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::{Candidate, bellwether, run_to_end};
+
+/// Everything about a file but when it was last read.
+type Traits = (Vec<u8>, u64, u32, i64, i64, i64, i64);
+
+/// Runs `bellwether status` so many times, in each of its forms in turn, on a store with a leader's record in it, and
+/// returns the files that are not as they were: none.
+pub fn untouched_by_status(times: usize) -> Vec<PathBuf> {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    // Killed, so that nobody else changes anything, and its record is there.
+    let mut leader = Candidate::on_file(directory.path(), "job", "a", &["--ttl", "1s"]);
+    leader.expect("acquired");
+    leader.kill();
+    let before = traits(directory.path());
+    assert!(before.len() > 1, "no record: {before:?}");
+    let forms: [&[&str]; 4] =
+        [&["status", "job"], &["status", "job", "-o", "json"], &["status"], &["status", "other"]];
+    for form in forms.iter().cycle().take(times) {
+        let mut command = Command::new(bellwether());
+        command.arg("--backend").arg(format!("file:{}", directory.path().display())).args(*form);
+        let code = run_to_end(command).status.code();
+        assert!(matches!(code, Some(0 | 1)), "{form:?} ended with {code:?}");
+    }
+    let after = traits(directory.path());
+    let all = before.keys().chain(after.keys());
+    all.filter(|path| before.get(*path) != after.get(*path)).cloned().collect()
+}
+
+fn traits(directory: &Path) -> BTreeMap<PathBuf, Traits> {
+    let mut all = BTreeMap::new();
+    let mut waiting = vec![directory.to_owned()];
+    while let Some(path) = waiting.pop() {
+        let found = fs::symlink_metadata(&path).expect("nothing vanishes");
+        let mut bytes = Vec::new();
+        if found.is_dir() {
+            let entries = fs::read_dir(&path).expect("a directory");
+            waiting.extend(entries.map(|entry| entry.expect("an entry").path()));
+        } else if found.is_file() {
+            bytes = fs::read(&path).expect("a file");
+        }
+        let changed = (found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec());
+        let (mtime, mtime_ns, ctime, ctime_ns) = changed;
+        all.insert(path, (bytes, found.ino(), found.mode(), mtime, mtime_ns, ctime, ctime_ns));
+    }
+    all
+}
