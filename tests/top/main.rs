@@ -2,11 +2,12 @@
 
 mod terminal;
 
-use std::io::{BufRead, BufReader, Lines};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 
-use bellwether_tests::{Candidate, bellwether};
+use bellwether_tests::{Candidate, PATIENCE, bellwether};
 use rustix::process::Signal;
 use serde_json::Value;
 use terminal::Terminal;
@@ -100,17 +101,20 @@ fn a_store_that_cannot_be_used_is_said_without_touching_the_screen() {
 }
 
 /// `top` with its output in a pipe. Killed when dropped.
-struct Piped(Child, Lines<BufReader<ChildStdout>>);
+struct Piped(Child, Receiver<String>);
 
 impl Piped {
     fn run(mut command: Command) -> Piped {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("it starts");
         let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
-        Piped(child, lines)
+        let (sender, receiver) = channel();
+        // A thread of its own, so that a line that never comes fails the test instead of hanging it.
+        std::thread::spawn(move || lines.map_while(Result::ok).all(|line| sender.send(line).is_ok()));
+        Piped(child, receiver)
     }
 
     fn next(&mut self) -> String {
-        self.1.next().expect("a line").expect("text")
+        self.1.recv_timeout(PATIENCE).expect("a line in time")
     }
 
     fn wait_for(&mut self, part: &str) -> String {

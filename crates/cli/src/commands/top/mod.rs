@@ -45,11 +45,18 @@ pub(crate) async fn top(global: &Global, top: &Top) -> Result<Exit, Failure> {
     let mut tick = every.map(interval);
     let mut list = interval(LIST_INTERVAL);
     let mut draw = true;
+    let mut silent = Vec::new();
     loop {
-        if draw && !how.show(&view) {
+        let now = boot_now();
+        // Compared with what was shown, and not left to the timer below alone: whatever else wakes us may come at
+        // the very instant that a leader falls silent.
+        let silent_now = view.rows.silent(now);
+        draw |= silent_now != silent;
+        silent = silent_now;
+        if draw && !how.show(&view, now) {
             return Ok(Exit::Clean);
         }
-        let silence = view.rows.next_silence(boot_now());
+        let silence = view.rows.next_silence(now);
         draw = tokio::select! {
             asked = leave.next() => match asked {
                 Asked::Window => true,
@@ -68,8 +75,8 @@ pub(crate) async fn top(global: &Global, top: &Top) -> Result<Exit, Failure> {
                 view.settle().await || news || matches!(how, How::Screen(_))
             }
             () = next(&mut tick) => true,
-            // A leader has fallen silent, and nobody else tells.
-            () = until(silence) => true,
+            // A leader falls silent, and nobody else tells.
+            () = until(silence) => false,
             _ = list.tick() => view.list_again(&top.elections).await,
         };
     }
@@ -177,8 +184,8 @@ impl How {
     }
 
     /// False when nobody reads any more.
-    fn show(&self, view: &View) -> bool {
-        let (now, wall) = (boot_now(), SystemClock.wall());
+    fn show(&self, view: &View, now: Boot) -> bool {
+        let wall = SystemClock.wall();
         let mut lines = view.rows.table(now);
         if view.rows.names().is_empty() {
             lines = vec!["no elections here yet: they appear as they come".to_owned()];

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bellwether::core::{Proof, Seen, Wall};
+use bellwether::core::{Seen, Wall};
 use bellwether::{Boot, ElectionName};
 use serde_json::{Value, json};
 
@@ -59,6 +59,12 @@ impl Rows {
         held.filter_map(|row| row.seen.free_at).filter(|at| *at > now).min()
     }
 
+    /// The elections whose leaders are silent. Time alone changes it, so nobody tells of it.
+    pub(super) fn silent(&self, now: Boot) -> Vec<ElectionName> {
+        let silent = self.0.iter().filter(|(_, row)| is_silent(row, now));
+        silent.map(|(on, _)| on.clone()).collect()
+    }
+
     /// Lines under [`HEADING`].
     pub(super) fn table(&self, now: Boot) -> Vec<String> {
         let rows: Vec<Vec<String>> = self.0.iter().map(|(on, row)| cells(on, row, now)).collect();
@@ -96,10 +102,11 @@ fn object(on: &ElectionName, row: &Row, now: Boot) -> Value {
 
 /// A leader that let its ttl pass is silent, even if its process is there: it may be stopped.
 fn life(row: &Row, now: Boot) -> &'static str {
-    match row.seen.proof {
-        Proof::Record | Proof::Alive if row.seen.free_at.is_some_and(|at| at <= now) => "silent",
-        _ => output::proof(&row.seen),
-    }
+    if is_silent(row, now) { "silent" } else { output::proof(&row.seen) }
+}
+
+fn is_silent(row: &Row, now: Boot) -> bool {
+    row.seen.leader().is_some() && row.seen.free_at.is_some_and(|at| at <= now)
 }
 
 /// Tenths of seconds are as much as anybody reads on a screen that is drawn every second.
@@ -113,7 +120,7 @@ fn age(span: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bellwether::core::Holder;
+    use bellwether::core::{Holder, Proof};
     use bellwether::{CandidateId, Epoch};
 
     fn at(seconds: u64) -> Boot {
@@ -147,8 +154,9 @@ mod tests {
         let (mut rows, job) = (Rows::default(), ElectionName::new("job").unwrap());
         rows.saw(&job, held("a", 1, 0, 15), at(0));
         assert_eq!(rows.next_silence(at(1)), Some(at(15)));
-        assert!(rows.table(at(14))[1].ends_with("alive"));
+        assert!(rows.table(at(14))[1].ends_with("alive") && rows.silent(at(14)).is_empty());
         assert!(rows.table(at(15))[1].ends_with("silent"));
+        assert_eq!(rows.silent(at(15)), [job]);
         assert_eq!(rows.next_silence(at(15)), None);
     }
 }
