@@ -26,6 +26,7 @@ fn only_a_healthy_candidate_stands_and_an_unhealthy_leader_steps_down() {
     assert_eq!(lost.text("reason"), Some("health"), "{lost:?}");
     let exited = candidate.heard("child_exited");
     assert!(exited.boot() <= lost.boot(), "let go before the command had ended");
+    assert_eq!(exited.epoch(), first.epoch(), "the leadership is over, but this is about it");
     assert!(stage.orphans(None).is_empty());
     fs::write(&well, "").expect("our own directory");
     let second = candidate.expect("acquired");
@@ -40,11 +41,8 @@ fn a_hook_gets_the_json_of_every_event_in_order() {
     let hook = format!("cat >> {0}; echo >> {0}", heard.display());
     let mut candidate = run(&stage, &["--ttl", "5s", "--hook", &hook], &WAIT[1..]);
     assert_eq!(words(&mut candidate), "ready");
-    let limit = boot_now() + PATIENCE;
-    while !fs::read_to_string(&heard).unwrap_or_default().contains("child_started") {
-        assert!(boot_now() < limit, "the hook is not run");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    let told = || fs::read_to_string(&heard).unwrap_or_default().contains("child_started");
+    wait_until("the hook is told of the command", told);
     candidate.signal(Signal::TERM);
     assert_eq!(candidate.ended().code, Some(0));
     let heard = fs::read_to_string(&heard).expect("a file");
@@ -78,4 +76,27 @@ fn a_hook_that_hangs_delays_nothing_and_is_killed_with_its_group() {
     assert!(took < Duration::from_secs(8), "{took:?}: held up by the hook");
     let left = stage.emptied();
     assert!(left.is_empty(), "left of the hook: {left:?}");
+}
+
+#[test]
+fn a_health_check_that_is_under_way_at_the_end_goes_too() {
+    let stage = plain();
+    let began = stage.path().join("began");
+    let check = format!("touch {}; sleep 1000 & sleep 1000", began.display());
+    let options = ["--health-cmd", &check, "--health-cmd-interval", "300s"];
+    let mut candidate = run(&stage, &options, "say ran");
+    wait_until("the health check begins", || began.exists());
+    candidate.signal(Signal::TERM);
+    assert_eq!(candidate.ended().code, Some(0));
+    assert!(!has_said(&candidate, "said"), "it ran");
+    let left = stage.emptied();
+    assert!(left.is_empty(), "left of the health check: {left:?}");
+}
+
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let limit = boot_now() + PATIENCE;
+    while !is_so() {
+        assert!(boot_now() < limit, "{what}: in vain");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }

@@ -17,7 +17,7 @@ use crate::{Line, PATIENCE, bellwether};
 pub struct Candidate {
     child: Child,
     lines: Receiver<Line>,
-    stderr: Option<thread::JoinHandle<String>>,
+    stderr: Receiver<String>,
     /// Every line it has said so far.
     pub said: Vec<Line>,
     /// When it was killed, if it was: nothing it believed lasts longer.
@@ -71,12 +71,13 @@ impl Candidate {
                 }
             }
         });
-        let stderr = thread::spawn(move || {
+        let (all, stderr_text) = channel();
+        thread::spawn(move || {
             let mut text = String::new();
             let _ = stderr.read_to_string(&mut text);
-            text
+            let _ = all.send(text);
         });
-        Candidate { child, lines, stderr: Some(stderr), said: Vec::new(), killed: None }
+        Candidate { child, lines, stderr: stderr_text, said: Vec::new(), killed: None }
     }
 
     /// Its process id.
@@ -147,7 +148,7 @@ impl Candidate {
         before
     }
 
-    /// Waits for its end.
+    /// Waits for its end, and for that of everybody who shares its stdout or stderr.
     pub fn ended(&mut self) -> Ended {
         let deadline = boot_now() + PATIENCE;
         let status = loop {
@@ -157,8 +158,16 @@ impl Candidate {
             assert!(boot_now() < deadline, "process {} does not end", self.pid());
             thread::sleep(Duration::from_millis(2));
         };
-        let stderr = self.stderr.take().and_then(|reader| reader.join().ok()).unwrap_or_default();
-        self.said.extend(self.lines.iter());
+        let stderr = self.stderr.recv_timeout(deadline.since(boot_now()));
+        let stderr =
+            stderr.unwrap_or_else(|_| panic!("{} has ended, but not all that it started", self.pid()));
+        loop {
+            match self.lines.recv_timeout(deadline.since(boot_now())) {
+                Ok(line) => self.said.push(line),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => panic!("{} has ended, but its stdout is open", self.pid()),
+            }
+        }
         Ended { code: status.code(), stderr }
     }
 

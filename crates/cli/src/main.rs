@@ -16,6 +16,9 @@ use clap::{CommandFactory, FromArgMatches};
 use crate::args::{Args, Command};
 use crate::exit::Exit;
 
+/// How long the tasks that are left at the end may take to be dropped.
+const LAST_TASKS: std::time::Duration = std::time::Duration::from_millis(500);
+
 /// Flags, environment and configuration file, or how to end without them.
 fn parse() -> Result<Args, Exit> {
     let arguments: Vec<_> = std::env::args_os().collect();
@@ -53,8 +56,9 @@ fn main() -> ExitCode {
     let outcome = match runtime {
         Ok(runtime) => {
             let outcome = runtime.block_on(commands::run(args));
-            // A thread that is stuck writing to a full pipe must not keep the process.
-            runtime.shutdown_background();
+            // Tasks that still run are dropped, and what they started (a health check, a hook) is killed by that; but a
+            // thread that is stuck writing to a full pipe must not keep the process.
+            runtime.shutdown_timeout(LAST_TASKS);
             outcome
         }
         Err(error) => Err(exit::Failure::new(Exit::Bug, format!("no runtime could be made: {error}"))),

@@ -191,14 +191,16 @@ impl Election {
     }
 
     /// Adds an event to the stream of this election: for whoever runs its work and has something to say about it.
-    pub fn report(&self, what: What) {
+    ///
+    /// `epoch` is the leadership that it is about, which may be over by now.
+    pub fn report(&self, epoch: Epoch, what: What) {
         let status = self.status();
         let event = Event {
             time: SystemClock.wall(),
             boot: boot_now(),
             election: self.name().clone(),
             candidate: self.candidate(),
-            epoch: what.epoch().or(status.epoch),
+            epoch: Some(epoch),
             attempt: status.attempts,
             what,
         };

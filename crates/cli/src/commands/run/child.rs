@@ -98,6 +98,7 @@ impl Work {
         leadership: Leadership,
         signals: &mut Signals,
     ) -> Result<Next, Failure> {
+        let epoch = leadership.epoch();
         let proofs = store.backend().crash_proof(election.name(), &election.candidate());
         let mut child = match self.supervisor.start(&leadership, proofs).await {
             Ok(child) => child,
@@ -113,9 +114,9 @@ impl Work {
             }
         };
         tracing::info!(containment = %child.containment(), "no process of the command outlives the leadership");
-        election.report(What::ChildStarted { pid: child.pid() });
+        election.report(epoch, What::ChildStarted { pid: child.pid() });
         let (ended, leaving) = wait(&mut child, signals).await;
-        election.report(What::ChildExited { code: ended.exit.code() });
+        election.report(epoch, What::ChildExited { code: ended.exit.code() });
         Ok(match ended.why {
             _ if leaving => Next::Leave(Exit::Clean),
             Why::ByItself => Next::Leave(Exit::Command(ended.exit.code())),

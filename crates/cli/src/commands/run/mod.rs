@@ -65,8 +65,12 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
         let _ = tokio::time::timeout(LAST_EVENTS, screen).await;
     }
     drop(election);
-    for task in watching {
-        let _ = tokio::time::timeout(LAST_EVENTS, task).await;
+    for mut task in watching {
+        if tokio::time::timeout(LAST_EVENTS, &mut task).await.is_err() {
+            // A hook that hangs goes with us, and so does its group, which only the end of its task kills.
+            task.abort();
+            let _ = task.await;
+        }
     }
     outcome
 }
