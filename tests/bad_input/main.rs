@@ -50,7 +50,10 @@ fn wrong_words_are_told_from_right_ones() {
     refused(&plain(&["run", "job", "--tll", "3s"]), 64, "--ttl");
     refused(&plain(&["run", "job", "-n", "--wait", "3s"]), 64, "cannot be used with");
     refused(&plain(&["--backend", "mysql://x", "status"]), 64, "no backend \"mysql\"");
-    refused(&plain(&["--backend", "nonsense", "status"]), 64, "not a backend");
+    refused(&plain(&["--backend", "nonsense", "status"]), 64, "not a backend's URL");
+    let secret = plain(&["--backend", "mysql://me:s3cret@host/db", "status"]);
+    refused(&secret, 64, "process list");
+    assert!(!String::from_utf8_lossy(&secret.stderr).contains("s3cret"), "{secret:?}");
     refused(&plain(&["--backend", "file://host/dir", "status"]), 64, "host");
     refused(&plain(&["--backend", "file:", "status"]), 64, "director");
     refused(&plain(&["run", ""]), 64, "empty");

@@ -19,8 +19,15 @@ pub(crate) fn connect(global: &Global) -> Result<Store, Failure> {
             .to_owned(),
         (None, None) => format!("file:{}", default_directory()?.display()),
     };
+    if has_password(global) && std::env::args().any(|argument| argument.contains(&url)) {
+        tracing::warn!(
+            "the password on the command line shows in every process list; put the URL into a file (--backend-file) \
+             or into BELLWETHER_BACKEND"
+        );
+    }
     let Some((scheme, _)) = url.split_once(':') else {
-        return Err(usage(format!("{url:?} is not a backend: write it like file:DIR or memory:")));
+        // What was given may be a secret in the wrong place, so it is not repeated.
+        return Err(usage("that is not a backend's URL: write it like file:DIR or memory:".to_owned()));
     };
     match scheme {
         "memory" => Ok(bellwether::memory()),
