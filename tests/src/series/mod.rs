@@ -73,15 +73,12 @@ impl Series {
         let done = way.act(self);
         self.leader = self.next_leader(before.epoch);
         let (took, bound) = (self.leader.acquired.since(done.since), done.bound);
-        // At this instant, not some time later.
-        let mut orphans = self.stage.orphans(Some(self.leader.epoch));
-        done.put_right(self);
-        orphans.extend(self.stage.orphans(Some(self.leader.epoch)));
         self.figures.note(way, took, bound);
         self.figures.two_at_once(way, &self.stage.take_two_at_once());
-        self.figures.orphans(way, &orphans);
-        // Those that are left must not be counted twice, nor hold the next witness up.
-        orphans.iter().for_each(|orphan| orphan.signal(Signal::KILL));
+        // At this instant, not some time later; and once more when those that were stopped have gone on.
+        self.note_orphans(way);
+        done.put_right(self);
+        self.note_orphans(way);
         self.fill_up();
     }
 
@@ -103,6 +100,13 @@ impl Series {
         }
         self.figures.left(&self.stage.emptied());
         self.figures
+    }
+
+    fn note_orphans(&mut self, way: Way) {
+        let orphans = self.stage.orphans(Some(self.leader.epoch));
+        self.figures.orphans(way, &orphans);
+        // They must not be counted twice, nor hold the next witness up.
+        orphans.iter().for_each(|orphan| orphan.signal(Signal::KILL));
     }
 
     fn fill_up(&mut self) {
