@@ -83,6 +83,7 @@ impl Claim<'_> {
             Ok(Some(epoch)) => {
                 let until = self.inner.clock.boot() + self.bid.ttl;
                 self.link.slots.put(self.keys, Slot::Waiting { until, ttl: self.bid.ttl });
+                self.link.released_by_other(self.keys);
                 let timed_out = self.inner.take_witness(self.keys);
                 match self.judge(until).await {
                     Ok(None) => Outcome::Denied(waiting(until)),
@@ -150,6 +151,9 @@ impl Claim<'_> {
             return Outcome::Denied(Seen { free_at: Some(self.inner.clock.boot()), ..Seen::nothing() });
         };
         let silent = row.get::<_, Option<i64>>("idle_ms").and_then(|ms| u64::try_from(ms).ok());
+        if pid != self.link.a.session.pid && self.inner.follows(self.keys) {
+            self.link.held_by_other(pid, self.keys);
+        }
         self.inner.witness(self.keys, Duration::from_millis(silent.unwrap_or(0)));
         let (id, ttl) = name.as_deref().map_or((None, None), names::read);
         if let Some(theirs) = ttl.filter(|ttl| millis(*ttl) != millis(self.bid.ttl)) {

@@ -40,6 +40,7 @@ mod session;
 mod slots;
 mod sql;
 mod tend;
+mod watch;
 
 pub use config::Config;
 pub use keys::Keys;

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bellwether_core::{Boot, Clock, Error};
+use tokio::sync::Notify;
 use tokio_postgres::{Row, Statement};
 
 use crate::errors::{Failure, misconfigured, unavailable};
@@ -11,6 +12,7 @@ use crate::hold::Beats;
 use crate::names::millis;
 use crate::session::{Hear, Session, Values, place};
 use crate::slots::Slots;
+use crate::watch::Others;
 use crate::{Config, Keys, sql};
 
 /// How long the probe for a pooler waits: in transaction mode the second question hangs or reaches another server process.
@@ -22,6 +24,9 @@ pub(crate) struct Link {
     b: Mutex<Arc<Beta>>,
     pub(crate) slots: Slots,
     pub(crate) beats: Beats,
+    others: Mutex<Others>,
+    /// Somebody else was found to have a lock.
+    pub(crate) denied: Notify,
     /// Which of the hosts is the primary.
     pub(crate) host: usize,
     /// The timeline when it was opened; a promotion under a living session shows as another.
@@ -89,6 +94,8 @@ impl Link {
             b: Mutex::new(Arc::new(b)),
             slots: Slots::default(),
             beats: Beats::default(),
+            others: Mutex::default(),
+            denied: Notify::new(),
             host,
             timeline,
         })
@@ -118,6 +125,34 @@ impl Link {
     pub(crate) fn is_steady(&self, now: Boot, span: Duration) -> bool {
         let known = self.timeline.lock().unwrap_or_else(PoisonError::into_inner);
         known.0 != 0 && now.since(known.1) >= span
+    }
+}
+
+/// Whose end is waited for.
+impl Link {
+    pub(crate) fn held_by_other(&self, pid: i32, keys: Keys) {
+        self.with_others(|others| others.note(pid, keys));
+        self.denied.notify_one();
+    }
+
+    pub(crate) fn released_by_other(&self, keys: Keys) {
+        self.with_others(|others| others.released(keys));
+    }
+
+    pub(crate) fn others(&self) -> Vec<(i32, Keys)> {
+        self.with_others(|others| others.all())
+    }
+
+    pub(crate) fn forget_other(&self, pid: i32) -> Vec<Keys> {
+        self.with_others(|others| others.forget(pid))
+    }
+
+    pub(crate) fn rotate_others(&self) {
+        self.with_others(Others::rotate);
+    }
+
+    fn with_others<T>(&self, work: impl FnOnce(&mut Others) -> T) -> T {
+        work(&mut self.others.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

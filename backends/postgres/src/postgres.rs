@@ -10,7 +10,7 @@ use bellwether_core::{
     Bid, Boot, Candidate, Clock, ElectionName, Error, ErrorKind, Grant, Holder, Outcome, Parting, Proof,
     Request, Seen,
 };
-use tokio::sync::watch;
+use tokio::sync::watch as broadcast;
 
 use crate::errors::{BACKEND, Failure, unavailable};
 use crate::link::{Beta, Link};
@@ -18,6 +18,7 @@ use crate::news::News;
 use crate::session::Hear;
 use crate::slots::Slot;
 use crate::tend::tend;
+use crate::watch::watch;
 use crate::{Config, Keys, names};
 
 /// How long a look may take.
@@ -56,7 +57,7 @@ impl Postgres {
             only: OnceLock::new(),
             news: Arc::default(),
             worked_before: AtomicBool::new(false),
-            alive: watch::channel(()).0,
+            alive: broadcast::channel(()).0,
         }))
     }
 
@@ -84,7 +85,7 @@ pub(crate) struct Inner {
     pub(crate) news: Arc<News>,
     worked_before: AtomicBool,
     /// Ends with the backend; tasks listen.
-    pub(crate) alive: watch::Sender<()>,
+    pub(crate) alive: broadcast::Sender<()>,
 }
 
 struct Lingering {
@@ -113,6 +114,7 @@ impl Inner {
         let link = Arc::new(opened.map_err(|error| self.in_hindsight(error))?);
         self.worked_before.store(true, Ordering::Relaxed);
         *lock(&self.link) = Some(Arc::clone(&link));
+        tokio::spawn(watch(Arc::downgrade(self), Arc::clone(&link), self.alive.subscribe()));
         tokio::spawn(tend(Arc::downgrade(self), Arc::clone(&link), self.alive.subscribe()));
         Ok(link)
     }
@@ -135,9 +137,16 @@ impl Inner {
     fn heard(&self, payload: &str) {
         let Some(keys) = released(payload) else { return };
         lock(&self.witnessed).remove(&keys);
+        if let Some(link) = self.current() {
+            link.released_by_other(keys);
+        }
         if let Some(on) = lock(&self.followed).get(&keys) {
             self.news.changed(on.clone(), Seen { proof: Proof::Released, ..Seen::nothing() });
         }
+    }
+
+    pub(crate) fn follows(&self, keys: Keys) -> bool {
+        lock(&self.followed).contains_key(&keys)
     }
 
     pub(crate) fn witness(&self, keys: Keys, silent: Duration) {
@@ -324,6 +333,9 @@ impl Backend for Postgres {
         let Ok(keys) = self.0.keys(on) else { return };
         if !interested {
             lock(&self.0.followed).remove(&keys);
+            if let Some(link) = self.0.current() {
+                link.released_by_other(keys);
+            }
             self.0.news.forget(on);
             return;
         }

@@ -133,7 +133,8 @@ impl Drop for Server {
 
 /// Where the server's programs are.
 fn bin() -> PathBuf {
-    let has = |dir: &PathBuf| dir.join("initdb").exists() && dir.join("postgres").exists();
+    let has =
+        |dir: &PathBuf| ["initdb", "postgres", "pg_basebackup"].iter().all(|name| dir.join(name).exists());
     if let Some(dir) = std::env::var_os("BELLWETHER_TEST_POSTGRES").map(PathBuf::from) {
         assert!(has(&dir), "BELLWETHER_TEST_POSTGRES is {}, where there is no initdb", dir.display());
         return dir;
