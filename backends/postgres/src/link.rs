@@ -77,6 +77,7 @@ impl Link {
             Session::open(&config.server, host, opened, limit, None),
             Beta::open(config, host, opened, notes),
         )?;
+        session.same_server(&b.session)?;
         refuse_pooler(&session, &b.session, &place(&config.server, host)).await?;
         let (claim, again, beat, release) = tokio::try_join!(
             session.prepare(sql::CLAIM),

@@ -34,6 +34,8 @@ pub(crate) struct Session {
     client: Client,
     /// The server's process behind it.
     pub(crate) pid: i32,
+    /// Which server, and which start of it: behind one name there may be several.
+    server: String,
     /// When it was opened, on our clock: a server that restarts ends it, so it proves that there was no restart since.
     pub(crate) opened: Boot,
     ended: watch::Sender<bool>,
@@ -108,6 +110,7 @@ impl Session {
         let mut session = Session {
             client,
             pid: 0,
+            server: String::new(),
             opened,
             ended,
             #[cfg(unix)]
@@ -116,6 +119,7 @@ impl Session {
         session.client.batch_execute(sql::PREPARE_SESSION).await.map_err(meaning)?;
         let row = session.client.query_one(sql::WHERE_AM_I, &[]).await.map_err(meaning)?;
         session.pid = row.get(0);
+        session.server = row.get(3);
         let (standby, version): (bool, i32) = (row.get(1), row.get(2));
         if version < OLDEST_VERSION {
             return Err(misconfigured(format!(
@@ -130,6 +134,14 @@ impl Session {
             )));
         }
         Ok(session)
+    }
+
+    /// An error unless both reached the same server.
+    pub(crate) fn same_server(&self, other: &Session) -> Result<(), Error> {
+        if self.server == other.server {
+            return Ok(());
+        }
+        Err(unavailable("two connections reached two servers: name one in the URL, not a balancer"))
     }
 
     pub(crate) async fn prepare(&self, text: &str) -> Result<Statement, Error> {

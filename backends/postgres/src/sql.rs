@@ -13,7 +13,8 @@ pub(crate) const PREPARE_SESSION: &str = "SET synchronous_commit = on; SET state
      SET default_transaction_read_only = off; SET client_min_messages = error";
 
 pub(crate) const WHERE_AM_I: &str = "SELECT pg_backend_pid(), pg_is_in_recovery(), \
-     current_setting('server_version_num')::int4";
+     current_setting('server_version_num')::int4, \
+     pg_postmaster_start_time()::text || ' ' || system_identifier::text FROM pg_control_system()";
 
 /// Nothing may end the session before `idle_session_timeout` does: keepalives of 2/1/3 were seen to free the lock of
 /// a cut-off leader after 4 s that believed for the whole ttl. $1: seconds, $2: milliseconds.
@@ -104,7 +105,8 @@ pub(crate) const RELEASE: &str = "SELECT pg_advisory_unlock($1, $2), \
 /// $3: for how many milliseconds the server must have been quiet; $4: by force; $5: the lease.
 ///
 /// Quiet counts from the start of the server, the last crash of a backend (it resets `pg_stat_wal`), and on a timeline
-/// above the first from the last checkpoint, since a promotion ends in one and leaves no other date.
+/// above the first from the last checkpoint, since a promotion ends in one and leaves no other date. That date is cut
+/// off to whole seconds, hence the second on top.
 pub(crate) const PRESENCE: &str = concat!(
     "WITH seen AS MATERIALIZED (SELECT pg_is_in_recovery() AS standby, EXISTS (SELECT FROM pg_locks l \
      WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted AND l.pid <> pg_backend_pid() \
@@ -115,7 +117,8 @@ pub(crate) const PRESENCE: &str = concat!(
     " END AS timeline), dated AS MATERIALIZED (SELECT seen.*, \
      (extract(epoch FROM clock_timestamp() - greatest(pg_postmaster_start_time(), \
      (SELECT stats_reset FROM pg_stat_wal), CASE WHEN timeline > 1 THEN \
-     (SELECT CASE WHEN c.timeline_id = timeline THEN c.checkpoint_time ELSE clock_timestamp() END \
+     (SELECT CASE WHEN c.timeline_id = timeline THEN c.checkpoint_time + interval '1 second' \
+     ELSE clock_timestamp() END \
      FROM pg_control_checkpoint() c) END)) * 1000)::int8 AS quiet_ms FROM seen), \
      verdict AS MATERIALIZED (SELECT dated.*, \
      NOT standby AND ($4::bool OR (NOT others AND quiet_ms >= $3::int8)) AS go FROM dated) \

@@ -75,6 +75,9 @@ impl Inner {
     async fn replace_b(self: &Arc<Self>, link: &Arc<Link>) -> bool {
         let opened = self.clock.boot();
         let Ok(new) = Beta::open(&self.config, link.host, opened, self.ear()).await else { return false };
+        if link.a.session.same_server(&new.session).is_err() {
+            return false;
+        }
         link.replace_b(new);
         for (keys, slot) in link.slots.every() {
             if let Slot::Held { ttl, .. } = slot {

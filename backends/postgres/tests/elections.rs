@@ -7,7 +7,7 @@ use std::time::Duration;
 use bellwether_deadman::boot_now;
 use bellwether_election::{Election, Store};
 use bellwether_postgres::from_url;
-use support::candidate::clock;
+use support::candidate::{Actor, clock};
 use support::process::{Process, role};
 use support::server::Server;
 
@@ -47,6 +47,32 @@ async fn a_released_lead_is_handed_over_in_milliseconds() {
     let median = median(handovers);
     println!("handover, from stop() to the next leadership: {median:?}");
     assert!(median < Duration::from_millis(100), "{median:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_take_a_moment() {
+    let server = Server::start(TTL).await;
+    let (a, b) = (Actor::new(&server.url(), "a", TTL), Actor::new(&server.url(), "b", TTL));
+    let (mut claims, mut denials, mut renewals, mut releases) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..100 {
+        let start = boot_now();
+        let grant = a.lead().await;
+        let claimed = boot_now();
+        b.denied().await;
+        let denied = boot_now();
+        a.keep(&grant).await;
+        let renewed = boot_now();
+        a.let_go(&grant).await;
+        releases.push(boot_now().since(renewed));
+        claims.push(claimed.since(start));
+        denials.push(denied.since(claimed));
+        renewals.push(renewed.since(denied));
+    }
+    for (what, all) in [("claim", claims), ("denial", denials), ("renewal", renewals), ("release", releases)]
+    {
+        println!("{what}, median: {:?}", median(all));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

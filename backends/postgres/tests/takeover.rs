@@ -197,3 +197,26 @@ async fn a_second_session_that_ends_is_replaced_and_costs_no_leadership() {
     a.let_go(&grant).await;
     b.lead().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn after_a_promotion_nobody_leads_within_the_ttl_and_the_epoch_is_higher() {
+    let mut server = Server::start(TTL).await;
+    let replica = server.replica().await;
+    let url = format!("postgres://postgres@127.0.0.1:{},127.0.0.1:{}/postgres", server.port, replica.port);
+    let (a, b) = (Actor::new(&url, "a", TTL), Actor::new(&url, "b", TTL));
+    // The replica gets older than the ttl, so that only the promotion can make anybody wait.
+    tokio::time::sleep(TTL).await;
+    let first = a.lead().await;
+    b.denied().await;
+    server.down("INT");
+    replica.admin().await.execute("SELECT pg_promote()", &[]).await.unwrap();
+    let promoted = boot_now();
+    let (second, at) = b.lead_within(4 * TTL).await;
+    assert!(
+        at >= promoted + TTL - Duration::from_millis(200),
+        "b led {:?} after the promotion",
+        at.since(promoted)
+    );
+    assert!(at >= first.counted_from + TTL);
+    assert!(second.epoch > first.epoch && second.epoch.get() >> 40 == 2, "{:?}", second.epoch);
+}
