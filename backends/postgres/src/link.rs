@@ -85,6 +85,7 @@ impl Link {
             session.prepare(sql::BEAT),
             session.prepare(sql::RELEASE),
         )?;
+        warm_up(&session, &b, &claim, limit).await.map_err(Failure::error)?;
         // Others park on it to hear of this session's end. Without it they hear later, no more.
         let own = format!("SELECT pg_try_advisory_lock({}, {})", crate::keys::SESSION_KEY, session.pid);
         session.ask(limit, &own).await.map_err(Failure::error)?;
@@ -233,6 +234,31 @@ async fn tune(session: &Session, tuned: &Mutex<Duration>, ttl: Duration) -> Resu
     let text = sql::NO_EARLIER.replace("$1", &format!("'{seconds}'")).replace("$2", &format!("'{millis}'"));
     session.ask(limit(ttl), &text).await?;
     *tuned.lock().unwrap_or_else(PoisonError::into_inner) = ttl;
+    Ok(())
+}
+
+/// Has every statement of a takeover planned, which takes milliseconds and would be part of the first handover. A lock that B
+/// has is denied to A, and presence is not asked for: nothing is written.
+async fn warm_up(a: &Session, b: &Beta, claim: &Statement, limit: Duration) -> Result<(), Failure> {
+    let key = crate::keys::SESSION_KEY;
+    let pid = b.session.pid;
+    let (own, lease, name) = (format!("SELECT pg_try_advisory_lock({key}, {pid})"), "0", "bellwether");
+    b.session.ask(limit, &own).await?;
+    let (never, force) = (i64::MAX, false);
+    let on_a = async {
+        let row = a.row(limit, claim, &[&key, &pid, &lease, &name]).await?;
+        // Whoever had it before was given the same number by the server and is not gone yet.
+        if row.get("got") {
+            Err(Failure::Over(unavailable("the session's own lock was not to be had")))
+        } else {
+            Ok(())
+        }
+    };
+    let on_b = async {
+        b.session.row(limit, &b.presence, &[&key, &pid, &never, &force, &lease]).await?;
+        b.session.rows(limit, &b.look, &[&key, &pid]).await
+    };
+    tokio::try_join!(on_a, on_b)?;
     Ok(())
 }
 

@@ -7,10 +7,12 @@
 /// election at every reconnect, and releases are rare.
 pub(crate) const CHANNEL: &str = "bellwether";
 
-/// What a new session is set to before anything else. `synchronous_commit`: an epoch must survive the server's crash.
+/// What a new session is set to before anything else. Generic plans: each statement is planned once, when the session is
+/// opened, instead of in the middle of a handover. `synchronous_commit`: an epoch must survive the server's crash.
 pub(crate) const PREPARE_SESSION: &str = "SET synchronous_commit = on; SET statement_timeout = 0; SET lock_timeout = 0; \
      SET idle_session_timeout = 0; SET idle_in_transaction_session_timeout = 0; \
-     SET default_transaction_read_only = off; SET client_min_messages = error";
+     SET default_transaction_read_only = off; SET client_min_messages = error; SET jit = off; \
+     SET plan_cache_mode = force_generic_plan";
 
 pub(crate) const WHERE_AM_I: &str = "SELECT pg_backend_pid(), pg_is_in_recovery(), \
      current_setting('server_version_num')::int4, \

@@ -106,7 +106,7 @@ async fn a_stopped_holder_is_replaced_after_its_ttl_and_not_before() {
     }
     let server = Server::start(ttl).await;
     let mut late = Vec::new();
-    for _ in 0..3 {
+    for _ in 0..10 {
         let note = server.dir().join("renewed");
         let mut child = Process::start(NAME, &format!("{}\n{}", server.url(), note.display()));
         child.wait_for("leading");
