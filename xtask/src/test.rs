@@ -71,7 +71,7 @@ impl Session<'_> {
 
     fn attempt(&mut self, step: &Step, packages: &[String]) -> Result<Tally, Problem> {
         for tool in step.needs {
-            tool.find()?;
+            tool.provide()?;
         }
         match &step.action {
             Action::Tidy => tidy::check(false).map(Tally::of_verdict),

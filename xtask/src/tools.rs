@@ -1,40 +1,75 @@
 //! What is used from the machine, beyond the toolchain that compiled this.
 //!
-//! A step that needs one of these and does not find it fails with the tool's name and [`Tool::advice`].
+//! A step that needs one of these gets it provided where that is possible, and else fails with the tool's name and
+//! [`Tool::advice`].
 
-use crate::process;
+use crate::{postgres, process};
 
 #[derive(Debug)]
 pub(crate) struct Tool {
     pub(crate) name: &'static str,
-    /// A command that prints a version if the tool is there.
-    probe: &'static [&'static str],
+    probe: Probe,
     pub(crate) used_for: &'static str,
     /// What to do when it is missing.
     advice: &'static str,
+    /// Installs it.
+    install: Option<fn() -> Result<(), String>>,
+}
+
+#[derive(Debug)]
+enum Probe {
+    /// A command that prints a version if the tool is there.
+    Command(&'static [&'static str]),
+    /// Says what is there, if anything.
+    Place(fn() -> Option<String>),
 }
 
 pub(crate) const RUSTFMT: Tool = Tool {
     name: "rustfmt",
-    probe: &["cargo", "fmt", "--version"],
+    probe: Probe::Command(&["cargo", "fmt", "--version"]),
     used_for: "the format of the code",
     advice: "run `rustup component add rustfmt`, or install the package of that name",
+    install: None,
 };
 
 pub(crate) const CLIPPY: Tool = Tool {
     name: "clippy",
-    probe: &["cargo", "clippy", "--version"],
+    probe: Probe::Command(&["cargo", "clippy", "--version"]),
     used_for: "lints",
     advice: "run `rustup component add clippy`, or install the package of that name",
+    install: None,
+};
+
+pub(crate) const POSTGRES: Tool = Tool {
+    name: "PostgreSQL",
+    probe: Probe::Place(postgres::version),
+    used_for: "the tests of backends/postgres, which start a server of their own",
+    advice: "install the server's package (Debian: postgresql), or name its programs' directory in \
+             BELLWETHER_TEST_POSTGRES",
+    install: Some(postgres::install),
 };
 
 /// All of them, for `cargo xtask env`. Servers that tests run against join this list with their backends.
-pub(crate) const ALL: &[&Tool] = &[&RUSTFMT, &CLIPPY];
+pub(crate) const ALL: &[&Tool] = &[&RUSTFMT, &CLIPPY, &POSTGRES];
 
 impl Tool {
     /// What it says of its version, or a sentence that says what to do.
     pub(crate) fn find(&self) -> Result<String, String> {
-        process::version(self.probe).ok_or_else(|| format!("{} is missing: {}", self.name, self.advice))
+        let found = match self.probe {
+            Probe::Command(command) => process::version(command),
+            Probe::Place(look) => look(),
+        };
+        found.ok_or_else(|| format!("{} is missing: {}", self.name, self.advice))
+    }
+
+    /// As [`Tool::find`], after installing it if it is missing and that can be done from here.
+    pub(crate) fn provide(&self) -> Result<String, String> {
+        let (Err(missing), Some(install)) = (self.find(), self.install) else { return self.find() };
+        process::say(&format!("{} is not here yet: installing it", self.name));
+        install().map_err(|problem| format!("{missing} ({problem})"))?;
+        let version = self.find()?;
+        process::say(&format!("installed: {version}"));
+        Ok(version)
     }
 }
 
@@ -42,14 +77,23 @@ impl Tool {
 mod tests {
     use super::*;
 
+    const ABSENT: Tool = Tool {
+        name: "abacus",
+        probe: Probe::Command(&["there-is-no-such-program", "--version"]),
+        used_for: "counting",
+        advice: "carve one",
+        install: None,
+    };
+
     #[test]
     fn what_is_missing_is_named_with_what_to_do() {
-        let absent = Tool {
-            name: "abacus",
-            probe: &["there-is-no-such-program", "--version"],
-            used_for: "counting",
-            advice: "carve one",
-        };
-        assert_eq!(absent.find().unwrap_err(), "abacus is missing: carve one");
+        assert_eq!(ABSENT.find().unwrap_err(), "abacus is missing: carve one");
+        assert_eq!(ABSENT.provide().unwrap_err(), "abacus is missing: carve one");
+    }
+
+    #[test]
+    fn what_cannot_be_installed_is_named_too_with_the_reason() {
+        let absent = Tool { install: Some(|| Err("no wood".to_owned())), ..ABSENT };
+        assert_eq!(absent.provide().unwrap_err(), "abacus is missing: carve one (no wood)");
     }
 }

@@ -40,6 +40,8 @@ pub use bellwether_election::{
 };
 #[cfg(feature = "file")]
 pub use bellwether_file as file;
+#[cfg(feature = "postgres")]
+pub use bellwether_postgres as postgres;
 
 /// The README's program is compiled and run with the tests.
 #[cfg(doctest)]
@@ -58,4 +60,13 @@ pub fn memory() -> Store {
 #[cfg(feature = "file")]
 pub fn file(directory: impl AsRef<std::path::Path>) -> Result<Store, Error> {
     Ok(Store::from(bellwether_file::open(directory, Arc::new(SystemClock))?))
+}
+
+/// Elections on the PostgreSQL server that this URL names. Nothing is connected yet.
+///
+/// # Errors
+/// When the URL cannot be read or asks for what this build cannot do.
+#[cfg(feature = "postgres")]
+pub fn postgres(url: &str) -> Result<Store, Error> {
+    Ok(Store::from(bellwether_postgres::from_url(url, Arc::new(SystemClock))?))
 }

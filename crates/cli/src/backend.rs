@@ -33,6 +33,8 @@ pub(crate) fn connect(global: &Global) -> Result<Store, Failure> {
         "memory" => Ok(bellwether::memory()),
         #[cfg(feature = "file")]
         "file" => Ok(bellwether::file(bellwether::file::directory(&url)?)?),
+        #[cfg(feature = "postgres")]
+        "postgres" | "postgresql" => Ok(bellwether::postgres(&url)?),
         _ => Err(usage(format!("no backend {scheme:?} in this build: there are {}", known().join(", ")))),
     }
 }
@@ -70,6 +72,9 @@ fn known() -> Vec<&'static str> {
     let mut all = vec!["memory:"];
     if cfg!(feature = "file") {
         all.push("file:DIR");
+    }
+    if cfg!(feature = "postgres") {
+        all.push("postgres://…");
     }
     all
 }

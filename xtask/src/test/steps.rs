@@ -5,7 +5,7 @@
 
 use crate::metadata::Workspace;
 use crate::sim;
-use crate::tools::{CLIPPY, RUSTFMT, Tool};
+use crate::tools::{CLIPPY, POSTGRES, RUSTFMT, Tool};
 
 #[derive(Clone, Debug)]
 pub(super) struct Step {
@@ -35,6 +35,7 @@ pub(super) enum Action {
 }
 
 pub(super) const BUILD: &str = "build";
+const POSTGRES_STEP: &str = "postgres";
 
 /// The packages that make up the project, with the name of their step.
 const PACKAGES: &[(&str, &str, &str)] = &[
@@ -42,6 +43,7 @@ const PACKAGES: &[(&str, &str, &str)] = &[
     ("backend", "bellwether-backend", "what a backend must do, and the one in memory"),
     ("deadman", "bellwether-deadman", "the boot-time clock and its timer, the kernel's deadline, processes"),
     ("file", "bellwether-file", "elections in a directory"),
+    (POSTGRES_STEP, "bellwether-postgres", "elections on a PostgreSQL server of the test's own"),
     ("election", "bellwether-election", "the election running"),
     ("supervise", "bellwether-supervise", "a command that lives as long as a leadership"),
     ("bellwether", "bellwether", "the crate that users add"),
@@ -102,7 +104,8 @@ pub(super) fn all(workspace: &Workspace) -> Vec<Step> {
         step(BUILD, "every test program, once", &[], Action::Build),
     ];
     for (name, package, what) in PACKAGES {
-        steps.push(step(name, what, &[], Action::Tests { package: (*package).to_owned() }));
+        let needs: &[&Tool] = if *name == POSTGRES_STEP { &[&POSTGRES] } else { &[] };
+        steps.push(step(name, what, needs, Action::Tests { package: (*package).to_owned() }));
     }
     for package in &workspace.packages {
         if PACKAGES.iter().all(|(_, listed, _)| *listed != package.name) {

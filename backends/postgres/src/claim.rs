@@ -1,0 +1,279 @@
+//! Claiming: the lock on A, then the judgement whether its last leader may still believe, then presence on B.
+//!
+//! ```text
+//!           denied                       somebody present, or the server restarted within the ttl
+//!  free ──▶ A: lock and epoch ──▶ B: ────────────────────────────────▶ Waiting ──▶ Held
+//!              in one statement      nobody, and quiet for a ttl ──▶ Held   the presence went, or a ttl passed
+//! ```
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bellwether_core::{Bid, Boot, ElectionName, Epoch, Error, ErrorKind, Grant, Outcome, Seen};
+use tokio_postgres::Row;
+
+use crate::errors::{BACKEND, Failure, misconfigured, outcome, unavailable};
+use crate::link::{Link, limit};
+use crate::names::{self, millis};
+use crate::postgres::{Inner, Witness, held_by, waiting};
+use crate::slots::Slot;
+use crate::{Keys, epoch, sql};
+
+/// Most elections of one session: the server's lock table is shared, and with it full nobody can even connect.
+const ELECTIONS_MAX: usize = 1_000;
+
+/// How long a claim looks out for a presence that is just going: of a process that was killed, both sessions end, one
+/// a moment after the other.
+const JUST_GOING: Duration = Duration::from_millis(60);
+
+/// How many transaction ids a claim uses up to get above a floor. More are missing only where the database was
+/// restored from a backup.
+const ADVANCE_MAX: u64 = 10_000;
+
+impl Inner {
+    pub(crate) async fn claim(self: Arc<Self>, on: ElectionName, bid: Bid) -> Outcome<Grant> {
+        let keys = match self.keys(&on) {
+            Ok(keys) => keys,
+            Err(error) => return Outcome::Refused(error),
+        };
+        let link = match self.link().await {
+            Ok(link) => link,
+            Err(error) => return outcome(error),
+        };
+        self.leave_lingering(keys, &bid.who).await;
+        let _turn = link.slots.turn(keys).await;
+        let claim = Claim { inner: &self, link: &link, keys, bid: &bid };
+        match link.slots.of(keys) {
+            None => claim.take().await,
+            Some(Slot::Waiting { until, .. }) => claim.go_on(until).await,
+            Some(Slot::Held { who, .. }) if who.incarnation != bid.who.incarnation => {
+                Outcome::Denied(held_by(&who))
+            }
+            // Ours, and its claim's answer was lost on the way: under a new epoch.
+            Some(Slot::Held { .. }) => claim.again(true, false).await,
+        }
+    }
+}
+
+struct Claim<'a> {
+    inner: &'a Arc<Inner>,
+    link: &'a Arc<Link>,
+    keys: Keys,
+    bid: &'a Bid,
+}
+
+impl Claim<'_> {
+    async fn take(&self) -> Outcome<Grant> {
+        if self.link.slots.len() >= ELECTIONS_MAX {
+            let sentence =
+                format!("this process holds {ELECTIONS_MAX} locks already; use another connection");
+            return Outcome::Refused(Error::new(ErrorKind::Exhausted, BACKEND, sentence));
+        }
+        let row = match self.on_a(&self.link.a.claim).await {
+            Ok(row) => row,
+            Err(Failure::Over(error)) => return Outcome::Unknown(error),
+            Err(Failure::Said(error)) => {
+                self.undo().await;
+                return outcome(error);
+            }
+        };
+        match self.granted(&row) {
+            Err(error) => outcome(error),
+            Ok(None) => self.denied(&row),
+            Ok(Some(epoch)) => {
+                let until = self.inner.clock.boot() + self.bid.ttl;
+                self.link.slots.put(self.keys, Slot::Waiting { until, ttl: self.bid.ttl });
+                self.link.released_by_other(self.keys);
+                let timed_out = self.inner.take_witness(self.keys);
+                match self.judge(until).await {
+                    Ok(None) => Outcome::Denied(waiting(until)),
+                    Ok(Some(())) => self.lead(epoch, self.crashed(timed_out)).await,
+                    Err(error) => Outcome::Unknown(error),
+                }
+            }
+        }
+    }
+
+    /// The lock is ours and its last leader may have believed: is that over?
+    async fn go_on(&self, until: Boot) -> Outcome<Grant> {
+        let over = self.inner.clock.boot() >= until;
+        match self.present(over).await {
+            Ok(true) => self.again(false, !over).await,
+            Ok(false) => Outcome::Denied(waiting(until)),
+            Err(failure) => Outcome::Unknown(failure.error()),
+        }
+    }
+
+    /// A new epoch for a lock that this session has; with `proof`, presence is proven too.
+    async fn again(&self, proof: bool, after_crash: bool) -> Outcome<Grant> {
+        let row = match self.on_a(&self.link.a.again).await {
+            Ok(row) => row,
+            Err(failure) => return outcome(failure.error()),
+        };
+        match self.granted(&row) {
+            Err(error) => outcome(error),
+            Ok(None) => {
+                self.link.slots.remove(self.keys);
+                Outcome::Unknown(unavailable("the lock was gone; somebody unlocked it"))
+            }
+            Ok(Some(epoch)) => {
+                if proof {
+                    let present = self
+                        .inner
+                        .beat(self.link)
+                        .await
+                        .b
+                        .is_ok_and(|all| all.contains(&self.keys.presence()));
+                    if !present && !self.present(true).await.unwrap_or(false) {
+                        return Outcome::Unknown(unavailable("the second session is not there yet"));
+                    }
+                }
+                self.lead(epoch, after_crash).await
+            }
+        }
+    }
+
+    async fn lead(&self, epoch: Epoch, after_crash: bool) -> Outcome<Grant> {
+        let epoch = match self.above_floor(epoch).await {
+            Ok(epoch) => epoch,
+            Err(error) => return outcome(error),
+        };
+        let Bid { who, ttl, sent, .. } = self.bid.clone();
+        let incarnation = who.incarnation;
+        self.link.slots.put(self.keys, Slot::Held { who, epoch, ttl });
+        Outcome::Held(Grant { epoch, incarnation, ttl, counted_from: sent, after_crash })
+    }
+
+    fn denied(&self, row: &Row) -> Outcome<Grant> {
+        let (Some(pid), name) = (row.get::<_, Option<i32>>("holder"), row.get::<_, Option<String>>("name"))
+        else {
+            // Let go between the try and the look.
+            return Outcome::Denied(Seen { free_at: Some(self.inner.clock.boot()), ..Seen::nothing() });
+        };
+        let silent = row.get::<_, Option<i64>>("idle_ms").and_then(|ms| u64::try_from(ms).ok());
+        if pid != self.link.a.session.pid && self.inner.follows(self.keys) {
+            self.link.held_by_other(pid, self.keys);
+        }
+        self.inner.witness(self.keys, Duration::from_millis(silent.unwrap_or(0)));
+        let (id, ttl) = name.as_deref().map_or((None, None), names::read);
+        if let Some(theirs) = ttl.filter(|ttl| millis(*ttl) != millis(self.bid.ttl)) {
+            return Outcome::Refused(misconfigured(format!(
+                "the holder's ttl is {theirs:?} and this candidate's {:?}: all candidates of an election use one",
+                self.bid.ttl
+            )));
+        }
+        if self.bid.danger_reclaim && id.as_ref() == Some(&self.bid.who.id) {
+            let sentence =
+                "an earlier session of this id cannot be taken over here; end it with pg_terminate_backend";
+            return Outcome::Refused(Error::new(ErrorKind::Unsupported, BACKEND, sentence));
+        }
+        Outcome::Denied(self.inner.holder(self.link, self.keys, pid, name.as_deref()))
+    }
+
+    /// Waits a moment for a presence that is just going.
+    async fn judge(&self, until: Boot) -> Result<Option<()>, Error> {
+        let longest = JUST_GOING.min(self.bid.ttl / 10);
+        let (mut waited, mut pause) = (Duration::ZERO, Duration::from_millis(1));
+        loop {
+            if self.present(self.inner.clock.boot() >= until).await.map_err(Failure::error)? {
+                return Ok(Some(()));
+            }
+            if waited >= longest {
+                return Ok(None);
+            }
+            tokio::time::sleep(pause).await;
+            waited += pause;
+            pause *= 2;
+        }
+    }
+
+    /// Takes presence, by force or if nobody else's is left and the server was quiet for a ttl.
+    async fn present(&self, force: bool) -> Result<bool, Failure> {
+        let (presence, ttl) = (self.keys.presence(), self.bid.ttl);
+        let (need, lease) = (self.quiet_needed(), self.lease());
+        let b = self.link.b();
+        let row = b.row(ttl, &b.presence, &[&presence.0, &presence.1, &need, &force, &lease]).await?;
+        // The next look knows whether the timeline was still the same.
+        self.link.unchanged_since(self.inner.clock.boot(), row.get("timeline"));
+        Ok(row.get("present"))
+    }
+
+    /// A session that has lived for a ttl on one timeline proves by itself that nothing freed locks early. Only for
+    /// a younger one the server's own dates count.
+    fn quiet_needed(&self) -> i64 {
+        let now = self.inner.clock.boot();
+        let lived = now.since(self.link.a.session.opened.max(self.link.b().session.opened));
+        if lived >= self.bid.ttl && self.link.is_steady(now, self.bid.ttl) { 0 } else { millis(self.bid.ttl) }
+    }
+
+    /// Whether a holder that was seen and never let go crashed, as opposed to having been silent for its ttl.
+    fn crashed(&self, witness: Option<Witness>) -> bool {
+        let ttl = self.bid.ttl;
+        witness.is_some_and(|Witness { at, silent }| {
+            let since = self.inner.clock.boot().since(at);
+            silent + since + ttl / 20 < ttl || since > ttl
+        })
+    }
+
+    async fn on_a(&self, statement: &tokio_postgres::Statement) -> Result<Row, Failure> {
+        let (id, ttl) = self.link.slots.used_by(&self.bid.who.id, self.bid.ttl);
+        let (lease, name) = (self.lease(), names::write(id.as_ref(), ttl));
+        self.link.a.row(self.bid.ttl, statement, &[&self.keys.0, &self.keys.1, &lease, &name]).await
+    }
+
+    /// The epoch, if the lock is ours.
+    fn granted(&self, row: &Row) -> Result<Option<Epoch>, Error> {
+        let session = &self.link.a.session;
+        if row.get::<_, i32>("pid") != session.pid {
+            session.throw_away();
+            return Err(misconfigured(
+                "the session moved to another server process: connect without a pooler",
+            ));
+        }
+        if row.get("standby") {
+            session.throw_away();
+            return Err(unavailable("the server has become a standby"));
+        }
+        if !row.get::<_, bool>("got") {
+            return Ok(None);
+        }
+        let numbered = epoch::epoch(row.get("timeline"), row.get("xid"));
+        // An epoch that cannot be issued must not leave a lock that nobody leads on.
+        numbered.map(Some).inspect_err(|_| session.throw_away())
+    }
+
+    /// Uses up transaction ids where this candidate has seen a higher epoch than the server's counter gives.
+    async fn above_floor(&self, epoch: Epoch) -> Result<Epoch, Error> {
+        if epoch > self.bid.floor {
+            return Ok(epoch);
+        }
+        let missing = self.bid.floor.get() - epoch.get() + 1;
+        if missing > ADVANCE_MAX {
+            self.link.a.session.throw_away();
+            return Err(misconfigured(format!(
+                "the server's next epoch is {epoch}, and {} was seen before: it was restored from a backup or is another one; \
+                 start every candidate anew to accept it",
+                self.bid.floor
+            )));
+        }
+        let b = self.link.b();
+        b.session.execute(limit(self.bid.ttl), &sql::advance(missing)).await.map_err(Failure::error)?;
+        let row = self.on_a(&self.link.a.again).await.map_err(Failure::error)?;
+        match self.granted(&row)? {
+            Some(epoch) if epoch > self.bid.floor => Ok(epoch),
+            _ => Err(unavailable("no epoch above those before it was to be had")),
+        }
+    }
+
+    /// After an error nobody knows whether the lock was taken before it.
+    async fn undo(&self) {
+        let text = format!("SELECT pg_advisory_unlock({}, {})", self.keys.0, self.keys.1);
+        if self.link.a.session.ask(limit(self.bid.ttl), &text).await.is_err() {
+            self.link.a.session.throw_away();
+        }
+    }
+
+    fn lease(&self) -> String {
+        millis(self.bid.ttl.max(self.link.slots.lease_without(self.keys))).to_string()
+    }
+}

@@ -1,0 +1,197 @@
+//! Holding on and letting go: one heartbeat for all elections of a session, and releases.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bellwether_core::{Boot, Candidate, ElectionName, Error, Grant, Outcome, Seen, Signal};
+use tokio::sync::oneshot;
+
+use crate::Keys;
+use crate::errors::{Failure, unavailable};
+use crate::link::{Link, locks_of};
+use crate::names::millis;
+use crate::postgres::{Inner, lock, release_notice};
+use crate::slots::Slot;
+
+/// What one heartbeat showed: the locks of either session.
+#[derive(Clone)]
+pub(crate) struct Beat {
+    pub(crate) a: Result<Arc<HashSet<Keys>>, Error>,
+    pub(crate) b: Result<Arc<HashSet<Keys>>, Error>,
+}
+
+/// Those who wait for a heartbeat. One that is under way serves nobody who came after it left: their renewals would count
+/// from an instant that the server has not heard of.
+#[derive(Default)]
+pub(crate) struct Beats(Mutex<Queue>);
+
+#[derive(Default)]
+struct Queue {
+    waiting: Vec<oneshot::Sender<Beat>>,
+    beating: bool,
+}
+
+impl Inner {
+    /// The next heartbeat, shared with everybody who asks before it leaves.
+    pub(crate) async fn beat(self: &Arc<Self>, link: &Arc<Link>) -> Beat {
+        let (sender, answer) = oneshot::channel();
+        let start = {
+            let mut queue = lock(&link.beats.0);
+            queue.waiting.push(sender);
+            !std::mem::replace(&mut queue.beating, true)
+        };
+        if start {
+            tokio::spawn(Arc::clone(self).beat_on(Arc::clone(link)));
+        }
+        let lost = || Err(unavailable("the heartbeat ended in a panic"));
+        answer.await.unwrap_or_else(|_| Beat { a: lost(), b: lost() })
+    }
+
+    async fn beat_on(self: Arc<Self>, link: Arc<Link>) {
+        loop {
+            let waiting = {
+                let mut queue = lock(&link.beats.0);
+                if queue.waiting.is_empty() {
+                    queue.beating = false;
+                    return;
+                }
+                std::mem::take(&mut queue.waiting)
+            };
+            let beat = self.beat_once(&link).await;
+            for waiter in waiting {
+                let _ = waiter.send(beat.clone());
+            }
+        }
+    }
+
+    async fn beat_once(&self, link: &Link) -> Beat {
+        let longest = link.slots.every().iter().map(|(_, slot)| slot.ttl()).max();
+        let ttl = longest.unwrap_or(Duration::from_secs(1));
+        let b = link.b();
+        let both = async { tokio::join!(link.a.row(ttl, &link.a.beat, &[]), b.row(ttl, &b.beat, &[])) };
+        tokio::pin!(both);
+        let (on_a, on_b) = tokio::select! {
+            rows = &mut both => rows,
+            () = tokio::time::sleep(ttl / 4) => {
+                self.news.all(Signal::Doubt);
+                both.await
+            }
+        };
+        let read = |row: Result<_, Failure>, session| {
+            let locks = row.map_err(Failure::error).and_then(|row| locks_of(&row, session))?;
+            Ok(Arc::new(locks.into_iter().collect()))
+        };
+        Beat { a: read(on_a, &link.a.session), b: read(on_b, &b.session) }
+    }
+
+    pub(crate) async fn renew(
+        self: Arc<Self>,
+        sent: Boot,
+        held: Vec<(ElectionName, Grant)>,
+    ) -> Vec<Outcome<Grant>> {
+        let Some(link) = self.current() else {
+            // The session is over, and so is every grant of it.
+            return held.iter().map(|_| Outcome::Denied(Seen::nothing())).collect();
+        };
+        let ours = |on: &ElectionName, grant: &Grant| {
+            let keys = self.keys(on).ok()?;
+            link.slots.of(keys).is_some_and(|slot| slot.is(grant)).then_some(keys)
+        };
+        if !held.iter().any(|(on, grant)| ours(on, grant).is_some()) {
+            return held.iter().map(|_| Outcome::Denied(Seen::nothing())).collect();
+        }
+        let beat = self.beat(&link).await;
+        let mut answers = Vec::with_capacity(held.len());
+        for (on, grant) in &held {
+            // Looked up again: it may have been let go meanwhile.
+            answers.push(match ours(on, grant) {
+                None => Outcome::Denied(Seen::nothing()),
+                Some(keys) => self.renewed(&link, &beat, keys, sent, grant).await,
+            });
+        }
+        answers
+    }
+
+    async fn renewed(
+        &self,
+        link: &Link,
+        beat: &Beat,
+        keys: Keys,
+        sent: Boot,
+        grant: &Grant,
+    ) -> Outcome<Grant> {
+        match &beat.a {
+            Err(error) => return Outcome::Unknown(error.clone()),
+            Ok(locks) if !locks.contains(&keys) => {
+                link.slots.remove(keys);
+                return Outcome::Denied(Seen::nothing());
+            }
+            Ok(_) => {}
+        }
+        match &beat.b {
+            Err(error) => Outcome::Unknown(error.clone()),
+            Ok(locks) if !locks.contains(&keys.presence()) => {
+                // A new second session: presence first, and the next heartbeat counts.
+                self.appear(link, keys, grant.ttl).await;
+                Outcome::Unknown(unavailable("the second session was replaced"))
+            }
+            Ok(_) => Outcome::Held(Grant { counted_from: sent, ..grant.clone() }),
+        }
+    }
+
+    /// Takes presence for what is already led.
+    pub(crate) async fn appear(&self, link: &Link, keys: Keys, ttl: Duration) {
+        let (presence, b) = (keys.presence(), link.b());
+        let lease = millis(ttl.max(link.slots.lease_without(keys))).to_string();
+        let _ = b.row(ttl, &b.presence, &[&presence.0, &presence.1, &0_i64, &true, &lease]).await;
+    }
+
+    pub(crate) async fn release(self: Arc<Self>, on: ElectionName, grant: Grant) -> Outcome<()> {
+        let keys = match self.keys(&on) {
+            Ok(keys) => keys,
+            Err(error) => return Outcome::Refused(error),
+        };
+        let Some(link) = self.current() else {
+            // The session is over; what it held is free, or about to be.
+            return Outcome::Denied(Seen::nothing());
+        };
+        let _turn = link.slots.turn(keys).await;
+        if !link.slots.of(keys).is_some_and(|slot| slot.is(&grant)) {
+            return Outcome::Denied(Seen::nothing());
+        }
+        self.let_go(&link, keys, grant.ttl, true).await
+    }
+
+    /// Presence first: whoever finds the lock free must find nobody in its way.
+    pub(crate) async fn let_go(&self, link: &Link, keys: Keys, ttl: Duration, present: bool) -> Outcome<()> {
+        let lease = link.slots.lease_without(keys);
+        if present {
+            link.b().leave(keys, ttl, lease).await;
+        }
+        let (lease, notice) = (millis(lease).to_string(), release_notice(keys));
+        let released = link.a.row(ttl, &link.a.release, &[&keys.0, &keys.1, &lease, &notice]).await;
+        match released {
+            Ok(row) => {
+                link.slots.remove(keys);
+                if row.get(0) { Outcome::Held(()) } else { Outcome::Denied(Seen::nothing()) }
+            }
+            Err(failure) => Outcome::Unknown(failure.error()),
+        }
+    }
+
+    /// The candidate takes part no more: nothing of it stays behind.
+    pub(crate) async fn retired(&self, keys: Keys, who: &Candidate) {
+        self.leave_lingering(keys, who).await;
+        let Some(link) = self.current() else { return };
+        let _turn = link.slots.turn(keys).await;
+        let present = match link.slots.of(keys) {
+            Some(Slot::Held { who: leader, .. }) if leader.incarnation == who.incarnation => true,
+            Some(Slot::Waiting { .. }) => false,
+            _ => return,
+        };
+        if let Some(slot) = link.slots.of(keys) {
+            let _ = self.let_go(&link, keys, slot.ttl(), present).await;
+        }
+    }
+}

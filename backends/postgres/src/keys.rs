@@ -1,0 +1,65 @@
+//! Which locks belong to an election.
+//!
+//! The name's keys are the first eight bytes, big-endian, of SHA-256 over `bellwether election`, a zero byte and the name:
+//! the first four are `key1`, the others `key2`. The keys of the presence are made the same way from `bellwether presence`, a
+//! zero byte and the eight bytes of the election's keys, so that elections with explicit keys have one too.
+
+use bellwether_core::ElectionName;
+use sha2::{Digest, Sha256};
+
+/// The two numbers of an advisory lock, as `pg_try_advisory_lock(key1, key2)` takes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Keys(pub i32, pub i32);
+
+/// The first key of a session's own lock, whose second is its process id: "BWLS".
+pub(crate) const SESSION_KEY: i32 = i32::from_be_bytes(*b"BWLS");
+
+impl Keys {
+    /// The keys of an election without explicit ones.
+    pub fn of(on: &ElectionName) -> Keys {
+        Keys::hashed(b"bellwether election\0", on.as_str().as_bytes())
+    }
+
+    /// The keys of the lock that the leader's second session holds, shared.
+    pub fn presence(self) -> Keys {
+        let mut bytes = [0; 8];
+        bytes[..4].copy_from_slice(&self.0.to_be_bytes());
+        bytes[4..].copy_from_slice(&self.1.to_be_bytes());
+        Keys::hashed(b"bellwether presence\0", &bytes)
+    }
+
+    /// As the two unsigned numbers of `pg_locks` come back, put together.
+    pub(crate) fn from_catalogue(class: i64, object: i64) -> Keys {
+        // The catalogue shows int4 as unsigned: −5 is 4294967291.
+        Keys(class as u32 as i32, object as u32 as i32)
+    }
+
+    fn hashed(domain: &[u8], content: &[u8]) -> Keys {
+        let digest = Sha256::new().chain_update(domain).chain_update(content).finalize();
+        let number = |from: usize| {
+            i32::from_be_bytes([digest[from], digest[from + 1], digest[from + 2], digest[from + 3]])
+        };
+        Keys(number(0), number(4))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_never_change_from_one_version_to_the_next() {
+        let reports = Keys::of(&ElectionName::new("reports").unwrap());
+        // sha256("bellwether election\0reports"), by another program.
+        assert_eq!(reports, KNOWN);
+        assert_ne!(reports.presence(), reports);
+        assert_ne!(Keys(1, 2).presence(), Keys(2, 1).presence());
+    }
+
+    const KNOWN: Keys = Keys(1955297891, 1138802702);
+
+    #[test]
+    fn negative_keys_come_back_from_the_catalogue() {
+        assert_eq!(Keys::from_catalogue(4_294_967_291, 7), Keys(-5, 7));
+    }
+}

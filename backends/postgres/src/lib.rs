@@ -1,0 +1,47 @@
+//! Leader election on PostgreSQL's advisory locks, with a lease that the server enforces.
+//!
+//! No table, no schema, no extension; any role that may connect can take part. PostgreSQL 14 or later.
+//!
+//! ```text
+//!             ┌── A: the election's lock, heartbeat, release ──┐      idle_session_timeout = ttl on A and B:
+//!  a process ─┤                                                ├─ PostgreSQL   silence frees both, the server's
+//!             ├── B: the leader's presence, LISTEN, looks ─────┤               clock decides
+//!             └── C: parked on the leader's session key ───────┘      C only while following somebody
+//! ```
+//!
+//! What holds, and why:
+//!
+//! - **Who has the lock on A may try; who also has presence on B leads.** A renewal counts only when both sessions
+//!   answered, from the instant before either was asked. So a session that ends by its idle time-out ends after belief in
+//!   it did.
+//! - **A freed lock proves only that A ended.** Its taker leads at once only if nobody's presence is left and the server
+//!   has neither been restarted nor promoted within the ttl. Else it keeps the lock, is
+//!   [denied](bellwether_core::Outcome::Denied) with the instant at which the ttl is over, and leads then, or when the
+//!   presence goes.
+//! - **Letting go drops the presence first, then the lock**, with the notice to followers in one statement.
+//! - **Epochs** are `timeline << 40 | xid`, the transaction id assigned after the lock was granted and made durable by a
+//!   logical message ([`epoch`](crate)).
+//! - **Nothing parks on an election's lock.** C parks on a key of the leader's *session*, a second at a time.
+//!
+//! Leaves to others: belief and deadlines (`bellwether-core`), timers and work (`bellwether-election`). What can break the
+//! promise is in GUARANTEES.md.
+
+mod claim;
+mod config;
+mod epoch;
+mod errors;
+mod hold;
+mod keys;
+mod link;
+mod names;
+mod news;
+mod postgres;
+mod session;
+mod slots;
+mod sql;
+mod tend;
+mod watch;
+
+pub use config::Config;
+pub use keys::Keys;
+pub use postgres::{Postgres, from_env, from_url};

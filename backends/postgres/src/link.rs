@@ -1,0 +1,284 @@
+//! The two sessions of a process, A and B, that stand and fall together, with what is held on them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bellwether_core::{Boot, Clock, Error};
+use tokio::sync::Notify;
+use tokio_postgres::{Row, Statement};
+
+use crate::errors::{Failure, misconfigured, unavailable};
+use crate::hold::Beats;
+use crate::names::millis;
+use crate::session::{Hear, Session, Values, place};
+use crate::slots::Slots;
+use crate::watch::Others;
+use crate::{Config, Keys, sql};
+
+/// How long the probe for a pooler waits: in transaction mode the second question hangs or reaches another server process.
+const PROBE_LIMIT: Duration = Duration::from_secs(2);
+
+/// Both sessions.
+pub(crate) struct Link {
+    pub(crate) a: Alpha,
+    b: Mutex<Arc<Beta>>,
+    pub(crate) slots: Slots,
+    pub(crate) beats: Beats,
+    others: Mutex<Others>,
+    /// Somebody else was found to have a lock.
+    pub(crate) denied: Notify,
+    /// Which of the hosts is the primary.
+    pub(crate) host: usize,
+    /// The timeline when it was opened; a promotion under a living session shows as another.
+    timeline: Mutex<(i32, Boot)>,
+}
+
+/// The session of the locks, with its statements.
+pub(crate) struct Alpha {
+    pub(crate) session: Session,
+    pub(crate) claim: Statement,
+    pub(crate) again: Statement,
+    pub(crate) beat: Statement,
+    pub(crate) release: Statement,
+    tuned: Mutex<Duration>,
+}
+
+/// The session of presence and news, with its statements.
+pub(crate) struct Beta {
+    pub(crate) session: Session,
+    pub(crate) presence: Statement,
+    pub(crate) absence: Statement,
+    pub(crate) beat: Statement,
+    pub(crate) look: Statement,
+    tuned: Mutex<Duration>,
+}
+
+impl Link {
+    /// Opens both on the first host that is a primary.
+    pub(crate) async fn open(config: &Config, clock: &dyn Clock, notes: Hear) -> Result<Link, Error> {
+        let mut last = None;
+        for host in 0..config.server.get_hosts().len() {
+            match Link::open_at(config, host, clock, notes.clone()).await {
+                Ok(link) => return Ok(link),
+                // A server that cannot be reached may come back as the primary: that counts for more than a standby.
+                Err(error) => match &last {
+                    Some(last) if Error::is_retryable(last) => {}
+                    _ => last = Some(error),
+                },
+            }
+        }
+        Err(last.unwrap_or_else(|| misconfigured("no host is named")))
+    }
+
+    async fn open_at(config: &Config, host: usize, clock: &dyn Clock, notes: Hear) -> Result<Link, Error> {
+        let limit = config.connect_timeout();
+        let opened = clock.boot();
+        let (session, b) = tokio::try_join!(
+            Session::open(&config.server, host, opened, limit, None),
+            Beta::open(config, host, opened, notes),
+        )?;
+        session.same_server(&b.session)?;
+        refuse_pooler(&session, &b.session, &place(&config.server, host)).await?;
+        let (claim, again, beat, release) = tokio::try_join!(
+            session.prepare(sql::CLAIM),
+            session.prepare(sql::AGAIN),
+            session.prepare(sql::BEAT),
+            session.prepare(sql::RELEASE),
+        )?;
+        warm_up(&session, &b, &claim, limit).await.map_err(Failure::error)?;
+        // Others park on it to hear of this session's end. Without it they hear later, no more.
+        let own = format!("SELECT pg_try_advisory_lock({}, {})", crate::keys::SESSION_KEY, session.pid);
+        session.ask(limit, &own).await.map_err(Failure::error)?;
+        let a = Alpha { session, claim, again, beat, release, tuned: Mutex::default() };
+        let timeline = Mutex::new((0, opened));
+        Ok(Link {
+            a,
+            b: Mutex::new(Arc::new(b)),
+            slots: Slots::default(),
+            beats: Beats::default(),
+            others: Mutex::default(),
+            denied: Notify::new(),
+            host,
+            timeline,
+        })
+    }
+
+    pub(crate) fn b(&self) -> Arc<Beta> {
+        Arc::clone(&self.b.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn replace_b(&self, new: Beta) {
+        *self.b.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(new);
+    }
+
+    /// Since when, at the latest, this link has seen one and the same server without restart or promotion.
+    pub(crate) fn unchanged_since(&self, now: Boot, timeline: i32) -> Boot {
+        let mut known = self.timeline.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.0 != timeline {
+            let first = known.0 == 0;
+            *known = (timeline, if first { self.a.session.opened } else { now });
+        }
+        known.1
+    }
+}
+
+impl Link {
+    /// Whether no promotion was seen within this time.
+    pub(crate) fn is_steady(&self, now: Boot, span: Duration) -> bool {
+        let known = self.timeline.lock().unwrap_or_else(PoisonError::into_inner);
+        known.0 != 0 && now.since(known.1) >= span
+    }
+}
+
+/// Whose end is waited for.
+impl Link {
+    pub(crate) fn held_by_other(&self, pid: i32, keys: Keys) {
+        self.with_others(|others| others.note(pid, keys));
+        self.denied.notify_one();
+    }
+
+    pub(crate) fn released_by_other(&self, keys: Keys) {
+        self.with_others(|others| others.released(keys));
+    }
+
+    pub(crate) fn others(&self) -> Vec<(i32, Keys)> {
+        self.with_others(|others| others.all())
+    }
+
+    pub(crate) fn forget_other(&self, pid: i32) -> Vec<Keys> {
+        self.with_others(|others| others.forget(pid))
+    }
+
+    pub(crate) fn rotate_others(&self) {
+        self.with_others(Others::rotate);
+    }
+
+    fn with_others<T>(&self, work: impl FnOnce(&mut Others) -> T) -> T {
+        work(&mut self.others.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Alpha {
+    /// Runs a statement on A, within the ttl that belief in its answer could last at most.
+    pub(crate) async fn row(
+        &self,
+        ttl: Duration,
+        statement: &Statement,
+        values: Values<'_>,
+    ) -> Result<Row, Failure> {
+        tune(&self.session, &self.tuned, ttl).await?;
+        self.session.row(limit(ttl), statement, values).await
+    }
+}
+
+impl Beta {
+    pub(crate) async fn open(config: &Config, host: usize, opened: Boot, notes: Hear) -> Result<Beta, Error> {
+        let limit = config.connect_timeout();
+        let session = Session::open(&config.server, host, opened, limit, Some(notes)).await?;
+        let (presence, absence, beat, look) = tokio::try_join!(
+            session.prepare(sql::PRESENCE),
+            session.prepare(sql::ABSENCE),
+            session.prepare(sql::BEAT),
+            session.prepare(sql::LOOK),
+        )?;
+        let setting = format!("LISTEN {}; SET application_name = 'bellwether presence'", sql::CHANNEL);
+        session.execute(limit, &setting).await.map_err(Failure::error)?;
+        Ok(Beta { session, presence, absence, beat, look, tuned: Mutex::default() })
+    }
+
+    /// As [`Alpha::row`].
+    pub(crate) async fn row(
+        &self,
+        ttl: Duration,
+        statement: &Statement,
+        values: Values<'_>,
+    ) -> Result<Row, Failure> {
+        tune(&self.session, &self.tuned, ttl).await?;
+        self.session.row(limit(ttl), statement, values).await
+    }
+
+    /// This process's work in that election is over; the presence goes, as far as the session still can.
+    pub(crate) async fn leave(&self, keys: Keys, ttl: Duration, lease: Duration) {
+        let presence = keys.presence();
+        let lease = millis(lease).to_string();
+        let _ = self.row(ttl, &self.absence, &[&presence.0, &presence.1, &lease]).await;
+    }
+}
+
+/// The keys of every lock that a heartbeat shows; an error if the session is no longer what it was.
+pub(crate) fn locks_of(row: &Row, session: &Session) -> Result<Vec<Keys>, Error> {
+    let (pid, standby): (i32, bool) = (row.get(0), row.get(1));
+    if pid != session.pid {
+        session.throw_away();
+        return Err(misconfigured("the session moved to another server process: connect without a pooler"));
+    }
+    if standby {
+        session.throw_away();
+        return Err(unavailable("the server has become a standby"));
+    }
+    let (classes, objects): (Vec<i64>, Vec<i64>) = (row.get(2), row.get(3));
+    Ok(classes.into_iter().zip(objects).map(|(class, object)| Keys::from_catalogue(class, object)).collect())
+}
+
+/// How long an answer is waited for: past the ttl nobody believes in it any more.
+pub(crate) fn limit(ttl: Duration) -> Duration {
+    ttl.max(Duration::from_millis(500))
+}
+
+/// Makes sure that nothing ends the session before its lease does.
+async fn tune(session: &Session, tuned: &Mutex<Duration>, ttl: Duration) -> Result<(), Failure> {
+    if *tuned.lock().unwrap_or_else(PoisonError::into_inner) >= ttl {
+        return Ok(());
+    }
+    let (seconds, millis) = (ttl.as_secs() + 2, millis(ttl) + 1_000);
+    let text = sql::NO_EARLIER.replace("$1", &format!("'{seconds}'")).replace("$2", &format!("'{millis}'"));
+    session.ask(limit(ttl), &text).await?;
+    *tuned.lock().unwrap_or_else(PoisonError::into_inner) = ttl;
+    Ok(())
+}
+
+/// Has every statement of a takeover planned, which takes milliseconds and would be part of the first handover. A lock that B
+/// has is denied to A, and presence is not asked for: nothing is written.
+async fn warm_up(a: &Session, b: &Beta, claim: &Statement, limit: Duration) -> Result<(), Failure> {
+    let key = crate::keys::SESSION_KEY;
+    let pid = b.session.pid;
+    let (own, lease, name) = (format!("SELECT pg_try_advisory_lock({key}, {pid})"), "0", "bellwether");
+    b.session.ask(limit, &own).await?;
+    let (never, force) = (i64::MAX, false);
+    let on_a = async {
+        let row = a.row(limit, claim, &[&key, &pid, &lease, &name]).await?;
+        // Whoever had it before was given the same number by the server and is not gone yet.
+        if row.get("got") {
+            Err(Failure::Over(unavailable("the session's own lock was not to be had")))
+        } else {
+            Ok(())
+        }
+    };
+    let on_b = async {
+        b.session.row(limit, &b.presence, &[&key, &pid, &never, &force, &lease]).await?;
+        b.session.rows(limit, &b.look, &[&key, &pid]).await
+    };
+    tokio::try_join!(on_a, on_b)?;
+    Ok(())
+}
+
+/// While B is in a transaction, a pooler in transaction mode hands A another server process, or nothing.
+async fn refuse_pooler(a: &Session, b: &Session, place: &str) -> Result<(), Error> {
+    let refused = || {
+        misconfigured(format!(
+            "{place} is a pooler that lends its connections by the transaction, so locks there belong to nobody: connect to \
+             the server itself, or to a pool in session mode"
+        ))
+    };
+    b.execute(PROBE_LIMIT, "BEGIN").await.map_err(Failure::error)?;
+    let again = a.ask(PROBE_LIMIT, "SELECT pg_backend_pid()").await;
+    let ended = b.execute(PROBE_LIMIT, "COMMIT").await;
+    match again {
+        Ok(rows) if rows.first().is_some_and(|row| row.get::<_, i32>(0) == a.pid) => {
+            ended.map_err(Failure::error)
+        }
+        Ok(_) => Err(refused()),
+        Err(Failure::Over(error)) if error.kind() == bellwether_core::ErrorKind::TimedOut => Err(refused()),
+        Err(failure) => Err(failure.error()),
+    }
+}

@@ -1,0 +1,391 @@
+//! The backend: what it knows, and the trait's methods, each of which runs to its end even if its caller goes away.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use bellwether_backend::{Backend, Capabilities, Fut, Notice, Notices, Past, Renewal};
+use bellwether_core::{
+    Bid, Boot, Candidate, Clock, ElectionName, Error, ErrorKind, Grant, Holder, Outcome, Parting, Proof,
+    Request, Seen,
+};
+use tokio::sync::watch as broadcast;
+
+use crate::errors::{BACKEND, Failure, unavailable};
+use crate::link::{Beta, Link};
+use crate::news::News;
+use crate::session::Hear;
+use crate::slots::Slot;
+use crate::tend::tend;
+use crate::watch::watch;
+use crate::{Config, Keys, names};
+
+/// How long a look may take.
+const LOOK_LIMIT: Duration = Duration::from_secs(5);
+
+/// Elections on one PostgreSQL server.
+pub struct Postgres(pub(crate) Arc<Inner>);
+
+/// Elections on the server that this URL names; see [`Config::from_url`]. Nothing is connected yet.
+///
+/// # Errors
+/// When the URL cannot be read or asks for what this build cannot do.
+pub fn from_url(url: &str, clock: Arc<dyn Clock>) -> Result<Postgres, Error> {
+    Ok(Postgres::new(Config::from_url(url)?, clock))
+}
+
+/// Elections on the server that libpq's variables name; see [`Config::from_env`]. Nothing is connected yet.
+///
+/// # Errors
+/// As [`from_url`].
+pub fn from_env(clock: Arc<dyn Clock>) -> Result<Postgres, Error> {
+    Ok(Postgres::new(Config::from_env()?, clock))
+}
+
+impl Postgres {
+    /// Elections on that server. Nothing is connected yet.
+    pub fn new(config: Config, clock: Arc<dyn Clock>) -> Postgres {
+        Postgres(Arc::new(Inner {
+            config,
+            clock,
+            link: Mutex::default(),
+            opening: tokio::sync::Mutex::default(),
+            lingering: Mutex::default(),
+            followed: Mutex::default(),
+            witnessed: Mutex::default(),
+            only: OnceLock::new(),
+            news: Arc::default(),
+            worked_before: AtomicBool::new(false),
+            alive: broadcast::channel(()).0,
+        }))
+    }
+
+    /// Connects now, so that what is wrong shows at once.
+    ///
+    /// # Errors
+    /// When the server cannot be reached or is not fit for elections.
+    pub async fn connect(&self) -> Result<(), Error> {
+        self.0.link().await.map(drop)
+    }
+}
+
+/// What all tasks of a backend share.
+pub(crate) struct Inner {
+    pub(crate) config: Config,
+    pub(crate) clock: Arc<dyn Clock>,
+    link: Mutex<Option<Arc<Link>>>,
+    opening: tokio::sync::Mutex<()>,
+    /// Second sessions whose first one ended, kept until the work that they stand for is over.
+    lingering: Mutex<Vec<Lingering>>,
+    pub(crate) followed: Mutex<HashMap<Keys, ElectionName>>,
+    /// Holders that were seen and have not said that they let go.
+    witnessed: Mutex<HashMap<Keys, Witness>>,
+    only: OnceLock<ElectionName>,
+    pub(crate) news: Arc<News>,
+    worked_before: AtomicBool,
+    /// Ends with the backend; tasks listen.
+    pub(crate) alive: broadcast::Sender<()>,
+}
+
+struct Lingering {
+    b: Arc<Beta>,
+    held: Vec<(Keys, Slot)>,
+}
+
+/// When a holder was last seen, and for how long its session had been silent then.
+#[derive(Clone, Copy)]
+pub(crate) struct Witness {
+    pub(crate) at: Boot,
+    pub(crate) silent: Duration,
+}
+
+impl Inner {
+    /// The sessions, opened if need be.
+    pub(crate) async fn link(self: &Arc<Self>) -> Result<Arc<Link>, Error> {
+        if let Some(link) = self.current() {
+            return Ok(link);
+        }
+        let _one_at_a_time = self.opening.lock().await;
+        if let Some(link) = self.current() {
+            return Ok(link);
+        }
+        let opened = Link::open(&self.config, &*self.clock, self.ear()).await;
+        let link = Arc::new(opened.map_err(|error| self.in_hindsight(error))?);
+        self.worked_before.store(true, Ordering::Relaxed);
+        *lock(&self.link) = Some(Arc::clone(&link));
+        tokio::spawn(watch(Arc::downgrade(self), Arc::clone(&link), self.alive.subscribe()));
+        tokio::spawn(tend(Arc::downgrade(self), Arc::clone(&link), self.alive.subscribe()));
+        Ok(link)
+    }
+
+    /// The sessions, if they are there.
+    pub(crate) fn current(&self) -> Option<Arc<Link>> {
+        lock(&self.link).as_ref().filter(|link| !link.a.session.is_over()).map(Arc::clone)
+    }
+
+    /// Hears notices on behalf of this backend for as long as it is there.
+    pub(crate) fn ear(self: &Arc<Self>) -> Hear {
+        let inner = Arc::downgrade(self);
+        Arc::new(move |payload: &str| {
+            if let Some(inner) = inner.upgrade() {
+                inner.heard(payload);
+            }
+        })
+    }
+
+    fn heard(&self, payload: &str) {
+        let Some(keys) = released(payload) else { return };
+        lock(&self.witnessed).remove(&keys);
+        if let Some(link) = self.current() {
+            link.released_by_other(keys);
+        }
+        if let Some(on) = lock(&self.followed).get(&keys) {
+            self.news.changed(on.clone(), Seen { proof: Proof::Released, ..Seen::nothing() });
+        }
+    }
+
+    pub(crate) fn follows(&self, keys: Keys) -> bool {
+        lock(&self.followed).contains_key(&keys)
+    }
+
+    pub(crate) fn witness(&self, keys: Keys, silent: Duration) {
+        lock(&self.witnessed).insert(keys, Witness { at: self.clock.boot(), silent });
+    }
+
+    pub(crate) fn take_witness(&self, keys: Keys) -> Option<Witness> {
+        lock(&self.witnessed).remove(&keys)
+    }
+
+    /// The lock of this election; an error if the URL's one pair of keys is already another's.
+    pub(crate) fn keys(&self, on: &ElectionName) -> Result<Keys, Error> {
+        if self.config.has_one_lock() && self.only.get_or_init(|| on.clone()) != on {
+            let sentence = format!(
+                "key1 and key2 of the URL are the lock of {:?}; {on:?} needs a connection of its own",
+                self.only.get().map_or("", ElectionName::as_str)
+            );
+            return Err(Error::new(ErrorKind::InvalidInput, BACKEND, sentence));
+        }
+        Ok(self.config.keys_of(on))
+    }
+
+    /// Session A ended: what it held is lost, but the work may still be stopping, and B says so to others.
+    pub(crate) fn linger(self: &Arc<Self>, link: &Arc<Link>) {
+        let mut current = lock(&self.link);
+        if current.as_ref().is_some_and(|current| Arc::ptr_eq(current, link)) {
+            *current = None;
+        }
+        drop(current);
+        let held: Vec<_> =
+            link.slots.every().into_iter().filter(|(_, slot)| matches!(slot, Slot::Held { .. })).collect();
+        let Some(longest) = held.iter().map(|(_, slot)| slot.ttl()).max() else { return };
+        let b = link.b();
+        lock(&self.lingering).push(Lingering { b: Arc::clone(&b), held });
+        let inner = Arc::downgrade(self);
+        tokio::spawn(async move {
+            tokio::time::sleep(longest).await;
+            if let Some(inner) = inner.upgrade() {
+                lock(&inner.lingering).retain(|old| !Arc::ptr_eq(&old.b, &b));
+            }
+        });
+    }
+
+    /// This candidate stands again, or left: its earlier work is over, so nobody has to wait for it.
+    pub(crate) async fn leave_lingering(&self, keys: Keys, who: &Candidate) {
+        let mut over = Vec::new();
+        for old in lock(&self.lingering).iter_mut() {
+            old.held.retain(|(other, slot)| {
+                let its = *other == keys
+                    && matches!(slot, Slot::Held { who: leader, .. } if leader.incarnation == who.incarnation);
+                if its {
+                    over.push((Arc::clone(&old.b), slot.ttl()));
+                }
+                !its
+            });
+        }
+        lock(&self.lingering).retain(|old| !old.held.is_empty());
+        for (b, ttl) in over {
+            b.leave(keys, ttl, ttl).await;
+            let notice = format!("SELECT pg_notify('{}', '{}')", crate::sql::CHANNEL, release_notice(keys));
+            let _ = b.session.ask(ttl, &notice).await;
+        }
+    }
+
+    /// Who holds it, as others can tell.
+    async fn look(self: &Arc<Self>, on: &ElectionName) -> Result<Seen, Error> {
+        let keys = self.keys(on)?;
+        let link = self.link().await?;
+        let b = link.b();
+        let rows = b.session.rows(LOOK_LIMIT, &b.look, &[&keys.0, &keys.1]).await.map_err(Failure::error)?;
+        let Some(row) = rows.first() else { return Ok(Seen::nothing()) };
+        let (pid, name): (i32, Option<String>) = (row.get(0), row.get(1));
+        Ok(self.holder(&link, keys, pid, name.as_deref()))
+    }
+
+    /// The holder behind that process of the server.
+    pub(crate) fn holder(&self, link: &Link, keys: Keys, pid: i32, name: Option<&str>) -> Seen {
+        if pid != link.a.session.pid {
+            let id = name.and_then(|name| names::read(name).0);
+            let holder = id.map(|id| Holder { id, incarnation: None });
+            return Seen { holder, proof: Proof::Alive, ..Seen::nothing() };
+        }
+        match link.slots.of(keys) {
+            Some(Slot::Held { who, .. }) => held_by(&who),
+            // Ours and not led: nobody leads.
+            Some(Slot::Waiting { until, .. }) => waiting(until),
+            None => Seen { proof: Proof::Record, ..Seen::nothing() },
+        }
+    }
+
+    /// What worked before is not set up wrongly: a standby will be promoted, a password put right.
+    fn in_hindsight(&self, error: Error) -> Error {
+        if self.worked_before.load(Ordering::Relaxed) && !error.is_retryable() {
+            return unavailable("the server that held the elections does not do so now").caused_by(error);
+        }
+        error
+    }
+}
+
+/// Nobody leads before then.
+pub(crate) fn waiting(until: Boot) -> Seen {
+    Seen { proof: Proof::Record, free_at: Some(until), ..Seen::nothing() }
+}
+
+/// A candidate of this process leads.
+pub(crate) fn held_by(who: &Candidate) -> Seen {
+    let holder = Holder { id: who.id.clone(), incarnation: Some(who.incarnation) };
+    Seen { holder: Some(holder), proof: Proof::Alive, ..Seen::nothing() }
+}
+
+pub(crate) fn release_notice(keys: Keys) -> String {
+    format!("release {} {}", keys.0, keys.1)
+}
+
+fn released(payload: &str) -> Option<Keys> {
+    let (one, two) = payload.strip_prefix("release ")?.split_once(' ')?;
+    Some(Keys(one.parse().ok()?, two.parse().ok()?))
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs to its end whatever becomes of the caller: a claim that nobody waits for must not leave its lock behind.
+fn to_the_end<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+    failed: impl FnOnce(Error) -> T + Send + 'static,
+) -> Fut<'static, T> {
+    let task = tokio::spawn(work);
+    Box::pin(async move {
+        task.await.unwrap_or_else(|_| failed(Error::new(ErrorKind::Bug, BACKEND, "a call ended in a panic")))
+    })
+}
+
+impl Backend for Postgres {
+    fn name(&self) -> &'static str {
+        BACKEND
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            renewal: Renewal::PerSession,
+            crash_proof: true,
+            notifies: true,
+            epoch_visible: false,
+            ttl_visible: false,
+            requests: false,
+            history: false,
+            cooldown: false,
+            lists: false,
+            ttl_unit: Duration::from_millis(1),
+        }
+    }
+
+    fn claim<'a>(&'a self, on: &'a ElectionName, bid: &'a Bid) -> Fut<'a, Outcome<Grant>> {
+        to_the_end(Arc::clone(&self.0).claim(on.clone(), bid.clone()), Outcome::Unknown)
+    }
+
+    fn renew<'a>(&'a self, sent: Boot, held: &'a [(ElectionName, Grant)]) -> Fut<'a, Vec<Outcome<Grant>>> {
+        let count = held.len();
+        let failed = move |error: Error| (0..count).map(|_| Outcome::Unknown(error.clone())).collect();
+        to_the_end(Arc::clone(&self.0).renew(sent, held.to_vec()), failed)
+    }
+
+    fn release<'a>(
+        &'a self,
+        on: &'a ElectionName,
+        grant: &'a Grant,
+        _how: &'a Parting,
+    ) -> Fut<'a, Outcome<()>> {
+        to_the_end(Arc::clone(&self.0).release(on.clone(), grant.clone()), Outcome::Unknown)
+    }
+
+    fn observe<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Seen, Error>> {
+        Box::pin(self.0.look(on))
+    }
+
+    fn request<'a>(&'a self, _on: &'a ElectionName, _what: &'a Request) -> Fut<'a, Outcome<()>> {
+        let sentence = "a leader on PostgreSQL cannot be asked yet; stop its process, or its candidate there";
+        Box::pin(async move { Outcome::Refused(Error::new(ErrorKind::Unsupported, BACKEND, sentence)) })
+    }
+
+    fn follow(&self, on: &ElectionName, interested: bool) {
+        let Ok(keys) = self.0.keys(on) else { return };
+        if !interested {
+            lock(&self.0.followed).remove(&keys);
+            if let Some(link) = self.0.current() {
+                link.released_by_other(keys);
+            }
+            self.0.news.forget(on);
+            return;
+        }
+        lock(&self.0.followed).insert(keys, on.clone());
+        if self.0.current().is_none() && tokio::runtime::Handle::try_current().is_ok() {
+            let inner = Arc::clone(&self.0);
+            tokio::spawn(async move {
+                // The claim that follows says what is wrong; this only saves it the wait.
+                let _ = inner.link().await;
+            });
+        }
+    }
+
+    fn retire(&self, on: &ElectionName, who: &Candidate) {
+        let Ok(keys) = self.0.keys(on) else { return };
+        if tokio::runtime::Handle::try_current().is_err() {
+            return;
+        }
+        let (inner, who) = (Arc::clone(&self.0), who.clone());
+        tokio::spawn(async move { inner.retired(keys, &who).await });
+    }
+
+    fn signals(&self) -> Notices {
+        let (news, alive) = (Arc::clone(&self.0.news), self.0.alive.subscribe());
+        Box::pin(futures_util::stream::unfold((news, alive), |(news, mut alive)| async move {
+            let notice: Notice = tokio::select! {
+                biased;
+                notice = news.next() => notice,
+                _ = alive.changed() => return None,
+            };
+            Some((notice, (news, alive)))
+        }))
+    }
+
+    fn remember<'a>(&'a self, _on: &'a ElectionName, _past: &'a Past) -> Fut<'a, Result<(), Error>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn history<'a>(&'a self, _on: &'a ElectionName) -> Fut<'a, Result<Vec<Past>, Error>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>> {
+        // Locks have numbers, not names.
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    #[cfg(unix)]
+    fn crash_proof(&self, on: &ElectionName, who: &Candidate) -> Vec<std::os::fd::OwnedFd> {
+        let _ = (on, who);
+        self.0.current().and_then(|link| link.b().session.duplicate()).into_iter().collect()
+    }
+}

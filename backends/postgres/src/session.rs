@@ -1,0 +1,294 @@
+//! One connection of our own, never from a pool: pools recycle, and every recycling ends leaderships.
+//!
+//! A statement is never abandoned: either its answer is read, or the session is thrown away. A dropped future would leave
+//! its lock behind, granted and forgotten.
+
+use std::sync::Arc;
+#[cfg(unix)]
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use bellwether_core::{Boot, Error, ErrorKind};
+use futures_util::future::poll_fn;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio_postgres::config::Host;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{AsyncMessage, Client, Config, NoTls, Row, Statement};
+
+use crate::errors::{BACKEND, Failure, meaning, misconfigured, unavailable};
+use crate::sql;
+
+/// The first release whose server can end an idle session, which is what makes a lease of a lock.
+const OLDEST_VERSION: i32 = 140_000;
+
+/// Hears what is notified, in the order in which the server sent it, before the answer to anything asked later is given.
+pub(crate) type Hear = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// The parameters of a statement.
+pub(crate) type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
+
+/// One connection.
+pub(crate) struct Session {
+    client: Client,
+    /// The server's process behind it.
+    pub(crate) pid: i32,
+    /// Which server, and which start of it: behind one name there may be several.
+    server: String,
+    /// When it was opened, on our clock: a server that restarts ends it, so it proves that there was no restart since.
+    pub(crate) opened: Boot,
+    ended: watch::Sender<bool>,
+    /// A duplicate of the socket, for a guard that is to close it last.
+    #[cfg(unix)]
+    socket: Duplicate,
+}
+
+#[cfg(unix)]
+type Duplicate = Arc<Mutex<Option<std::os::fd::OwnedFd>>>;
+
+trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
+
+impl Session {
+    /// Opens one to the server at this place of the list. What is notified goes to `notes`.
+    pub(crate) async fn open(
+        config: &Config,
+        host: usize,
+        opened: Boot,
+        limit: Duration,
+        notes: Option<Hear>,
+    ) -> Result<Session, Error> {
+        let opening = Session::open_in_time(config, host, opened, notes);
+        match tokio::time::timeout(limit, opening).await {
+            Ok(result) => result,
+            Err(_) => Err(Error::new(
+                ErrorKind::TimedOut,
+                BACKEND,
+                format!("no connection to {} within {limit:?}", place(config, host)),
+            )),
+        }
+    }
+
+    async fn open_in_time(
+        config: &Config,
+        host: usize,
+        opened: Boot,
+        notes: Option<Hear>,
+    ) -> Result<Session, Error> {
+        let socket = reach(config, host).await?;
+        #[cfg(unix)]
+        let (duplicate, closed) = {
+            let duplicate: Duplicate = Arc::new(Mutex::new(socket.1));
+            (Arc::clone(&duplicate), duplicate)
+        };
+        let (client, mut connection) = config.connect_raw(socket.0, NoTls).await.map_err(meaning)?;
+        let (ended, mut thrown_away) = watch::channel(false);
+        let mark = ended.clone();
+        tokio::spawn(async move {
+            loop {
+                let message = tokio::select! {
+                    message = poll_fn(|context| connection.poll_message(context)) => message,
+                    _ = thrown_away.wait_for(|over| *over) => break,
+                };
+                match message {
+                    Some(Ok(AsyncMessage::Notification(note))) => {
+                        if let Some(notes) = &notes {
+                            notes(note.payload());
+                        }
+                    }
+                    Some(Ok(_)) => {}
+                    Some(Err(_)) | None => break,
+                }
+            }
+            // A duplicate left open would keep the server from seeing the end.
+            #[cfg(unix)]
+            drop(closed.lock().unwrap_or_else(PoisonError::into_inner).take());
+            drop(connection);
+            mark.send_replace(true);
+        });
+        let mut session = Session {
+            client,
+            pid: 0,
+            server: String::new(),
+            opened,
+            ended,
+            #[cfg(unix)]
+            socket: duplicate,
+        };
+        session.client.batch_execute(sql::PREPARE_SESSION).await.map_err(meaning)?;
+        let row = session.client.query_one(sql::WHERE_AM_I, &[]).await.map_err(meaning)?;
+        session.pid = row.get(0);
+        session.server = row.get(3);
+        let (standby, version): (bool, i32) = (row.get(1), row.get(2));
+        if version < OLDEST_VERSION {
+            return Err(misconfigured(format!(
+                "the server is PostgreSQL {}, and only 14 and later can end a leader's silent session: upgrade it",
+                version / 10_000
+            )));
+        }
+        if standby {
+            return Err(misconfigured(format!(
+                "{} is a standby, where everybody is granted every lock: name the primary in the URL",
+                place(config, host)
+            )));
+        }
+        Ok(session)
+    }
+
+    /// An error unless both reached the same server.
+    pub(crate) fn same_server(&self, other: &Session) -> Result<(), Error> {
+        if self.server == other.server {
+            return Ok(());
+        }
+        Err(unavailable("two connections reached two servers: name one in the URL, not a balancer"))
+    }
+
+    pub(crate) async fn prepare(&self, text: &str) -> Result<Statement, Error> {
+        self.client.prepare(text).await.map_err(meaning)
+    }
+
+    /// Runs a statement that returns one row. When no answer comes in time the session is thrown away.
+    pub(crate) async fn row(
+        &self,
+        limit: Duration,
+        statement: &Statement,
+        values: Values<'_>,
+    ) -> Result<Row, Failure> {
+        self.rows(limit, statement, values)
+            .await?
+            .pop()
+            .ok_or_else(|| Failure::Said(unavailable("the server answered with nothing")))
+    }
+
+    /// As [`Session::row`], for any number of rows.
+    pub(crate) async fn rows(
+        &self,
+        limit: Duration,
+        statement: &Statement,
+        values: Values<'_>,
+    ) -> Result<Vec<Row>, Failure> {
+        self.bounded(limit, self.client.query(statement, values)).await
+    }
+
+    /// Runs statements without parameters and results.
+    pub(crate) async fn execute(&self, limit: Duration, text: &str) -> Result<(), Failure> {
+        self.bounded(limit, self.client.batch_execute(text)).await
+    }
+
+    /// Runs one without preparing it, for what is rarely asked.
+    pub(crate) async fn ask(&self, limit: Duration, text: &str) -> Result<Vec<Row>, Failure> {
+        self.bounded(limit, self.client.query(text, &[])).await
+    }
+
+    async fn bounded<T>(
+        &self,
+        limit: Duration,
+        call: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> Result<T, Failure> {
+        match tokio::time::timeout(limit, call).await {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(error)) if error.is_closed() || error.as_db_error().is_none() => {
+                self.throw_away();
+                Err(Failure::Over(unavailable("the session ended").caused_by(error)))
+            }
+            Ok(Err(error)) => {
+                // What the server says with FATAL it says at the end of the session.
+                let fatal = error.as_db_error().is_some_and(|said| said.severity() != "ERROR");
+                if fatal {
+                    self.throw_away();
+                    return Err(Failure::Over(meaning(error)));
+                }
+                Err(Failure::Said(meaning(error)))
+            }
+            Err(_) => {
+                self.throw_away();
+                let sentence = format!("no answer within {limit:?}; the session is given up");
+                Err(Failure::Over(Error::new(ErrorKind::TimedOut, BACKEND, sentence)))
+            }
+        }
+    }
+
+    /// Closes the connection without waiting for anything.
+    pub(crate) fn throw_away(&self) {
+        self.ended.send_replace(true);
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        *self.ended.borrow()
+    }
+
+    /// Waits for the end of the connection, whoever ended it.
+    pub(crate) async fn over(&self) {
+        let mut ended = self.ended.subscribe();
+        let _ = ended.wait_for(|over| *over).await;
+    }
+
+    #[cfg(unix)]
+    pub(crate) fn duplicate(&self) -> Option<std::os::fd::OwnedFd> {
+        self.socket
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .as_ref()
+            .and_then(|socket| socket.try_clone().ok())
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.throw_away();
+    }
+}
+
+#[cfg(unix)]
+type Reached = (Box<dyn Stream>, Option<std::os::fd::OwnedFd>);
+#[cfg(not(unix))]
+type Reached = (Box<dyn Stream>,);
+
+async fn reach(config: &Config, host: usize) -> Result<Reached, Error> {
+    let port = port(config, host);
+    let failed = |error: std::io::Error| {
+        unavailable(format!("{} cannot be reached", place(config, host))).caused_by(error)
+    };
+    match config.get_hosts().get(host) {
+        Some(Host::Tcp(name)) => {
+            let stream = TcpStream::connect((name.as_str(), port)).await.map_err(failed)?;
+            stream.set_nodelay(true).map_err(failed)?;
+            let keepalive = socket2::TcpKeepalive::new().with_time(Duration::from_secs(30));
+            socket2::SockRef::from(&stream).set_tcp_keepalive(&keepalive).map_err(failed)?;
+            #[cfg(unix)]
+            {
+                use std::os::fd::AsFd;
+                let duplicate = stream.as_fd().try_clone_to_owned().ok();
+                Ok((Box::new(stream), duplicate))
+            }
+            #[cfg(not(unix))]
+            Ok((Box::new(stream),))
+        }
+        #[cfg(unix)]
+        Some(Host::Unix(directory)) => {
+            use std::os::fd::AsFd;
+            let path = directory.join(format!(".s.PGSQL.{port}"));
+            let stream = tokio::net::UnixStream::connect(path).await.map_err(failed)?;
+            let duplicate = stream.as_fd().try_clone_to_owned().ok();
+            Ok((Box::new(stream), duplicate))
+        }
+        None => Err(misconfigured("no host is named")),
+    }
+}
+
+fn port(config: &Config, host: usize) -> u16 {
+    let ports = config.get_ports();
+    ports.get(host).or_else(|| ports.first()).copied().unwrap_or(5432)
+}
+
+/// Without user or password, so that it can be printed.
+pub(crate) fn place(config: &Config, host: usize) -> String {
+    let port = port(config, host);
+    match config.get_hosts().get(host) {
+        Some(Host::Tcp(name)) => format!("{name}:{port}"),
+        #[cfg(unix)]
+        Some(Host::Unix(directory)) => format!("{}:{port}", directory.display()),
+        None => "nowhere".to_owned(),
+    }
+}

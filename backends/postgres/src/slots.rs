@@ -1,0 +1,103 @@
+//! What this process holds on one session, election by election.
+//!
+//! Advisory locks are re-entrant: the server grants one to a session that already has it. So who of this process has it is
+//! known here, and only one call at a time works on an election ([`Slots::turn`]).
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bellwether_core::{Boot, Candidate, CandidateId, Epoch, Grant};
+use tokio::sync::OwnedMutexGuard;
+
+use crate::Keys;
+
+/// What became of a lock that this session has.
+#[derive(Clone, Debug)]
+pub(crate) enum Slot {
+    /// Ours, and its last leader may still believe: nobody leads until then.
+    Waiting { until: Boot, ttl: Duration },
+    /// Led, or to be led, under this epoch.
+    Held { who: Candidate, epoch: Epoch, ttl: Duration },
+}
+
+impl Slot {
+    pub(crate) fn ttl(&self) -> Duration {
+        match self {
+            Slot::Waiting { ttl, .. } | Slot::Held { ttl, .. } => *ttl,
+        }
+    }
+
+    /// Whether this is exactly that grant.
+    pub(crate) fn is(&self, grant: &Grant) -> bool {
+        match self {
+            Slot::Held { who, epoch, .. } => who.incarnation == grant.incarnation && *epoch == grant.epoch,
+            Slot::Waiting { .. } => false,
+        }
+    }
+}
+
+/// All of one session.
+#[derive(Default)]
+pub(crate) struct Slots {
+    all: Mutex<HashMap<Keys, Slot>>,
+    turns: Mutex<HashMap<Keys, Arc<tokio::sync::Mutex<()>>>>,
+    ids: Mutex<BTreeSet<CandidateId>>,
+    ttls: Mutex<BTreeSet<Duration>>,
+}
+
+impl Slots {
+    pub(crate) fn of(&self, keys: Keys) -> Option<Slot> {
+        self.all().get(&keys).cloned()
+    }
+
+    pub(crate) fn put(&self, keys: Keys, slot: Slot) {
+        self.all().insert(keys, slot);
+    }
+
+    pub(crate) fn remove(&self, keys: Keys) {
+        self.all().remove(&keys);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.all().len()
+    }
+
+    pub(crate) fn every(&self) -> Vec<(Keys, Slot)> {
+        self.all().iter().map(|(keys, slot)| (*keys, slot.clone())).collect()
+    }
+
+    /// The longest ttl of what would be there besides `keys`, in milliseconds; 0 when nothing is.
+    pub(crate) fn lease_without(&self, keys: Keys) -> Duration {
+        let all = self.all();
+        all.iter().filter(|(other, _)| **other != keys).map(|(_, slot)| slot.ttl()).max().unwrap_or_default()
+    }
+
+    /// One call at a time for each election.
+    pub(crate) async fn turn(&self, keys: Keys) -> OwnedMutexGuard<()> {
+        let turn = Arc::clone(lock(&self.turns).entry(keys).or_default());
+        turn.lock_owned().await
+    }
+
+    /// Remembers that this id and ttl use the session, and says which do where there is only one.
+    pub(crate) fn used_by(&self, id: &CandidateId, ttl: Duration) -> (Option<CandidateId>, Option<Duration>) {
+        (only(&self.ids, id), only(&self.ttls, &ttl))
+    }
+
+    fn all(&self) -> MutexGuard<'_, HashMap<Keys, Slot>> {
+        lock(&self.all)
+    }
+}
+
+/// Two are as untold as many, so no more are kept.
+fn only<T: Ord + Clone>(known: &Mutex<BTreeSet<T>>, new: &T) -> Option<T> {
+    let mut known = lock(known);
+    if known.len() < 2 {
+        known.insert(new.clone());
+    }
+    (known.len() == 1).then(|| new.clone())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,120 @@
+//! Looking after the two sessions: their ends are told, B is replaced, and what waits is looked at.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use bellwether_backend::Fut;
+use bellwether_core::{Seen, Signal};
+use tokio::sync::watch;
+
+use crate::link::{Beta, Link};
+use crate::names::millis;
+use crate::postgres::{Inner, lock};
+use crate::slots::Slot;
+
+/// From one look at what waits to the next.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// From one try to reach the server to the next: doubled up to the second.
+const BACK_OFF: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
+
+/// Runs until session A or the backend ends; after A, until there is a new one.
+pub(crate) fn tend(inner: Weak<Inner>, link: Arc<Link>, alive: watch::Receiver<()>) -> Fut<'static, ()> {
+    // Boxed, since it opens the next link, which is tended in turn.
+    Box::pin(tend_to_the_end(inner, link, alive))
+}
+
+async fn tend_to_the_end(inner: Weak<Inner>, link: Arc<Link>, mut alive: watch::Receiver<()>) {
+    let mut looks = 0_u32;
+    loop {
+        let b = link.b();
+        tokio::select! {
+            _ = alive.changed() => return,
+            () = link.a.session.over() => break,
+            () = b.session.over() => {
+                let Some(inner) = inner.upgrade() else { return };
+                inner.news.all(Signal::Doubt);
+                if inner.replace_b(&link).await {
+                    inner.news.all(Signal::Restored);
+                } else {
+                    tokio::time::sleep(BACK_OFF.0).await;
+                }
+            }
+            () = tokio::time::sleep(LOOK_EVERY), if is_waiting(&link) => {
+                let Some(inner) = inner.upgrade() else { return };
+                looks += 1;
+                inner.look_at_waiting(&link, looks).await;
+            }
+            () = tokio::time::sleep(4 * LOOK_EVERY), if !is_waiting(&link) => {}
+        }
+    }
+    let Some(strong) = inner.upgrade() else { return };
+    strong.news.all(Signal::Gone);
+    strong.linger(&link);
+    drop((link, strong));
+    let mut pause = BACK_OFF.0;
+    loop {
+        let Some(strong) = inner.upgrade() else { return };
+        if strong.current().is_some() || (!lock(&strong.followed).is_empty() && strong.link().await.is_ok()) {
+            strong.news.all(Signal::Restored);
+            return;
+        }
+        drop(strong);
+        tokio::select! {
+            _ = alive.changed() => return,
+            () = tokio::time::sleep(pause) => pause = (2 * pause).min(BACK_OFF.1),
+        }
+    }
+}
+
+fn is_waiting(link: &Link) -> bool {
+    link.slots.every().iter().any(|(_, slot)| matches!(slot, Slot::Waiting { .. }))
+}
+
+impl Inner {
+    /// A new second session, present wherever this process leads.
+    async fn replace_b(self: &Arc<Self>, link: &Arc<Link>) -> bool {
+        let opened = self.clock.boot();
+        let Ok(new) = Beta::open(&self.config, link.host, opened, self.ear()).await else { return false };
+        if link.a.session.same_server(&new.session).is_err() {
+            return false;
+        }
+        link.replace_b(new);
+        for (keys, slot) in link.slots.every() {
+            if let Slot::Held { ttl, .. } = slot {
+                self.appear(link, keys, ttl).await;
+            }
+        }
+        true
+    }
+
+    /// Wakes those whose wait is over early because the presence went, keeps A awake meanwhile, and lets go of what nobody
+    /// came back for.
+    async fn look_at_waiting(self: &Arc<Self>, link: &Arc<Link>, looks: u32) {
+        let now = self.clock.boot();
+        let mut shortest = Duration::MAX;
+        for (keys, slot) in link.slots.every() {
+            let Slot::Waiting { until, ttl } = slot else { continue };
+            shortest = shortest.min(ttl);
+            if now >= until + ttl {
+                let _turn = link.slots.turn(keys).await;
+                if matches!(link.slots.of(keys), Some(Slot::Waiting { until: same, .. }) if same == until) {
+                    let _ = self.let_go(link, keys, ttl, false).await;
+                }
+                continue;
+            }
+            let (presence, b) = (keys.presence(), link.b());
+            let never = i64::MAX;
+            let looked = b.row(ttl, &b.presence, &[&presence.0, &presence.1, &never, &false, &"0"]).await;
+            let free = looked.is_ok_and(|row| {
+                !row.get::<_, bool>("others") && row.get::<_, i64>("quiet_ms") >= millis(ttl)
+            });
+            if free && let Some(on) = lock(&self.followed).get(&keys) {
+                self.news.changed(on.clone(), Seen::nothing());
+            }
+        }
+        let every = (shortest / 3).as_millis() / LOOK_EVERY.as_millis().max(1);
+        if u128::from(looks) % every.max(1) == 0 {
+            let _ = self.beat(link).await;
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Hearing of a leader's death within a millisecond: session C parks on the key of the leader's *session*.
+//!
+//! Every session A holds `(SESSION_KEY, its process id)`. A follower asks for it, shared, and gets it when that session ends. One
+//! such wait covers all elections of a leader's process, and nobody parks on an election's lock, where a stopped waiter would
+//! be granted the lead. A parked statement pins the server's oldest snapshot, hence the limit of a second at a time;
+//! whatever is missed meanwhile is found by the core's own retry.
+//!
+//! C is opened only while somebody else leads what is followed here.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use bellwether_core::{ElectionName, Seen};
+use tokio::sync::watch;
+
+use crate::Keys;
+use crate::errors::Failure;
+use crate::keys::SESSION_KEY;
+use crate::link::Link;
+use crate::postgres::{Inner, lock};
+use crate::session::Session;
+
+/// How long one statement stays parked.
+const PARKED: Duration = Duration::from_secs(1);
+/// How long nothing is asked while nobody else leads; a denial ends it.
+const IDLE: Duration = Duration::from_secs(1);
+/// How long an answer may take on top of the parking.
+const ANSWER_LIMIT: Duration = Duration::from_secs(5);
+
+/// Runs until session A or the backend ends.
+pub(crate) async fn watch(inner: Weak<Inner>, link: Arc<Link>, mut alive: watch::Receiver<()>) {
+    let mut session = None;
+    loop {
+        let denied = link.denied.notified();
+        let holders = link.others();
+        let Some((pid, _)) = holders.first().copied() else {
+            tokio::select! {
+                () = denied => {}
+                () = tokio::time::sleep(IDLE) => {
+                    // Long enough that nobody leads elsewhere: the connection goes back.
+                    session = None;
+                }
+                () = link.a.session.over() => return,
+                _ = alive.changed() => return,
+            }
+            continue;
+        };
+        let Some(strong) = inner.upgrade() else { return };
+        if session.as_ref().is_none_or(Session::is_over) {
+            session = strong.open_c(&link).await;
+        }
+        drop(strong);
+        let Some(parked) = &session else {
+            tokio::time::sleep(IDLE).await;
+            continue;
+        };
+        let ended = tokio::select! {
+            ended = has_ended(parked, pid) => ended,
+            () = link.a.session.over() => return,
+            _ = alive.changed() => return,
+        };
+        let Some(inner) = inner.upgrade() else { return };
+        if ended {
+            inner.ended(&link, pid);
+        } else {
+            link.rotate_others();
+        }
+    }
+}
+
+/// Parks for a while; true if that session is over.
+async fn has_ended(parked: &Session, pid: i32) -> bool {
+    let text = format!(
+        "SELECT pg_advisory_lock_shared({SESSION_KEY}, {pid}), pg_advisory_unlock_shared({SESSION_KEY}, {pid})"
+    );
+    match parked.ask(PARKED + ANSWER_LIMIT, &text).await {
+        Ok(_) => true,
+        Err(Failure::Said(_)) => false,
+        Err(Failure::Over(_)) => {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            false
+        }
+    }
+}
+
+impl Inner {
+    async fn open_c(&self, link: &Link) -> Option<Session> {
+        let limit = self.config.connect_timeout();
+        let session =
+            Session::open(&self.config.server, link.host, self.clock.boot(), limit, None).await.ok()?;
+        let setting =
+            format!("SET lock_timeout = {}; SET application_name = 'bellwether watch'", PARKED.as_millis());
+        session.execute(limit, &setting).await.ok()?;
+        Some(session)
+    }
+
+    /// That session is over: whatever it held may be free.
+    fn ended(&self, link: &Link, pid: i32) {
+        for keys in link.forget_other(pid) {
+            let on: Option<ElectionName> = lock(&self.followed).get(&keys).cloned();
+            if let Some(on) = on {
+                self.news.changed(on, Seen::nothing());
+            }
+        }
+    }
+}
+
+/// Sessions of others that hold what is wanted here, the next to be watched first.
+#[derive(Default)]
+pub(crate) struct Others(Vec<(i32, Keys)>);
+
+impl Others {
+    /// That session has the lock; whoever was thought to have it does not.
+    pub(crate) fn note(&mut self, pid: i32, keys: Keys) {
+        self.0.retain(|(_, other)| *other != keys);
+        self.0.push((pid, keys));
+    }
+
+    pub(crate) fn released(&mut self, keys: Keys) {
+        self.0.retain(|(_, other)| *other != keys);
+    }
+
+    pub(crate) fn forget(&mut self, pid: i32) -> Vec<Keys> {
+        let gone = self.0.iter().filter(|(other, _)| *other == pid).map(|(_, keys)| *keys).collect();
+        self.0.retain(|(other, _)| *other != pid);
+        gone
+    }
+
+    /// Puts all of the first one's at the end.
+    pub(crate) fn rotate(&mut self) {
+        if let Some((pid, _)) = self.0.first().copied() {
+            let (first, rest): (Vec<_>, Vec<_>) = self.0.drain(..).partition(|(other, _)| *other == pid);
+            self.0 = rest.into_iter().chain(first).collect();
+        }
+    }
+
+    pub(crate) fn all(&self) -> Vec<(i32, Keys)> {
+        self.0.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_session_gets_its_turn_and_an_election_has_one_holder() {
+        let mut others = Others::default();
+        for (pid, keys) in [(1, Keys(0, 1)), (2, Keys(0, 2)), (1, Keys(0, 3))] {
+            others.note(pid, keys);
+        }
+        others.rotate();
+        assert_eq!(others.all()[0].0, 2);
+        others.note(2, Keys(0, 3));
+        assert_eq!(others.forget(2), [Keys(0, 2), Keys(0, 3)]);
+        others.released(Keys(0, 1));
+        assert!(others.all().is_empty());
+    }
+}

@@ -1,0 +1,110 @@
+//! The suite that every backend passes, on a server of its own.
+
+mod support;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bellwether_backend::conformance::{self, Harness};
+use bellwether_backend::{Backend, Fut};
+use bellwether_core::{Candidate, CandidateId, Clock, ElectionName, Error, Incarnation};
+use bellwether_postgres::{Keys, from_url};
+use support::candidate::{Actor, clock};
+use support::process::{Process, role};
+use support::server::Server;
+
+const TEST: &str = "a_server_conforms";
+
+struct Database(Server);
+
+impl Harness for Database {
+    fn clock(&self) -> Arc<dyn Clock> {
+        clock()
+    }
+
+    fn connect(&self, clock: Arc<dyn Clock>) -> Fut<'_, Result<Arc<dyn Backend>, Error>> {
+        Box::pin(async move {
+            let backend = from_url(&self.0.url(), clock)?;
+            backend.connect().await?;
+            Ok(Arc::new(backend) as Arc<dyn Backend>)
+        })
+    }
+
+    fn cases_at_once(&self) -> usize {
+        16
+    }
+
+    /// The next transaction id, which every write takes.
+    fn fingerprint(&self) -> Fut<'_, Result<Option<String>, Error>> {
+        Box::pin(async move {
+            let sql = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::int8";
+            Ok(Some(self.0.number(sql).await.to_string()))
+        })
+    }
+
+    fn crash<'a>(
+        &'a self,
+        on: &'a ElectionName,
+        who: &'a Candidate,
+        ttl: Duration,
+    ) -> Fut<'a, Result<bool, Error>> {
+        let role = [
+            &self.0.url(),
+            on.as_str(),
+            who.id.as_str(),
+            &who.incarnation.to_string(),
+            &ttl.as_millis().to_string(),
+        ];
+        let role = role.join("\n");
+        Box::pin(async move {
+            let crashed = tokio::task::spawn_blocking(move || {
+                let mut leader = Process::start(TEST, &role);
+                leader.wait_for("leading");
+                leader.kill();
+            });
+            crashed.await.unwrap();
+            // Killed with another ttl than that of the candidate to come, which would be refused while this one is there.
+            let Keys(one, two) = Keys::of(on);
+            let held = format!(
+                "SELECT count(*) FROM pg_locks WHERE classid::int8 = {} AND objid::int8 = {}",
+                one as u32, two as u32
+            );
+            while self.0.number(&held).await > 0 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            Ok(true)
+        })
+    }
+
+    fn shows_metadata(&self) -> bool {
+        false
+    }
+
+    fn keeps_reservations(&self) -> bool {
+        false
+    }
+}
+
+/// In a child: leads until it is killed.
+async fn lead(role: &str) {
+    let parts: Vec<&str> = role.split('\n').collect();
+    let [url, on, id, incarnation, millis] = parts[..] else { panic!("{role}") };
+    let mut actor = Actor::new(url, id, Duration::from_millis(millis.parse().unwrap()));
+    actor.on = ElectionName::new(on).unwrap();
+    let incarnation = Incarnation::parse(incarnation).unwrap();
+    actor.bid.who = Candidate { id: CandidateId::new(id).unwrap(), incarnation };
+    actor.lead_within(Duration::from_secs(60)).await;
+    println!("leading");
+    std::future::pending::<()>().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_conforms() {
+    if let Some(role) = role() {
+        return lead(&role).await;
+    }
+    let server = Server::start(Duration::from_millis(1_200)).await;
+    let report = conformance::run(Arc::new(Database(server))).await;
+    println!("{report}");
+    report.assert_passed();
+}

@@ -1,0 +1,140 @@
+//! Whole elections on a real server: how long handover and failover take, and that many share one heartbeat.
+
+mod support;
+
+use std::time::Duration;
+
+use bellwether_deadman::boot_now;
+use bellwether_election::{Election, Store};
+use bellwether_postgres::from_url;
+use support::candidate::{Actor, clock};
+use support::process::{Process, role};
+use support::server::Server;
+
+const TTL: Duration = Duration::from_secs(3);
+
+fn store(url: &str) -> Store {
+    Store::from(from_url(url, clock()).unwrap())
+}
+
+async fn candidate(url: &str, id: &str) -> Election {
+    Election::builder("reports").backend(store(url)).id(id).ttl(TTL).start().await.unwrap()
+}
+
+fn median(mut all: Vec<Duration>) -> Duration {
+    all.sort_unstable();
+    all[all.len() / 2]
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_released_lead_is_handed_over_in_milliseconds() {
+    let server = Server::start(TTL).await;
+    let (mut handovers, mut epoch) = (Vec::new(), 0);
+    for _ in 0..15 {
+        let a = candidate(&server.url(), "a").await;
+        let first = a.wait_for_leadership().await.unwrap();
+        let b = candidate(&server.url(), "b").await;
+        b.wait_until(|status| status.leader.as_ref().is_some_and(|id| id.as_str() == "a")).await.unwrap();
+        // Until its third session is open, which would compete with what is measured.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let released = boot_now();
+        let leads = async {
+            let second = b.wait_for_leadership().await.unwrap();
+            (second, boot_now())
+        };
+        let (stopped, (second, at)) = tokio::join!(a.stop(), leads);
+        stopped.unwrap();
+        handovers.push(at.since(released));
+        assert!(first.epoch().get() > epoch && second.epoch() > first.epoch());
+        epoch = second.epoch().get();
+        b.stop().await.unwrap();
+    }
+    let median = median(handovers);
+    println!("handover, from stop() to the next leadership: {median:?}");
+    assert!(median < Duration::from_millis(100), "{median:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_take_a_moment() {
+    let server = Server::start(TTL).await;
+    let (a, b) = (Actor::new(&server.url(), "a", TTL), Actor::new(&server.url(), "b", TTL));
+    let (mut claims, mut denials, mut renewals, mut releases) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..100 {
+        let start = boot_now();
+        let grant = a.lead().await;
+        let claimed = boot_now();
+        b.denied().await;
+        let denied = boot_now();
+        a.keep(&grant).await;
+        let renewed = boot_now();
+        a.let_go(&grant).await;
+        releases.push(boot_now().since(renewed));
+        claims.push(claimed.since(start));
+        denials.push(denied.since(claimed));
+        renewals.push(renewed.since(denied));
+    }
+    for (what, all) in [("claim", claims), ("denial", denials), ("renewal", renewals), ("release", releases)]
+    {
+        println!("{what}, median: {:?}", median(all));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_killed_leader_is_replaced_in_milliseconds() {
+    const NAME: &str = "a_killed_leader_is_replaced_in_milliseconds";
+    if let Some(url) = role() {
+        let a = candidate(&url, "a").await;
+        let _leadership = a.wait_for_leadership().await.unwrap();
+        println!("leading");
+        return std::future::pending().await;
+    }
+    let server = Server::start(TTL).await;
+    let mut failovers = Vec::new();
+    for _ in 0..9 {
+        let mut child = Process::start(NAME, &server.url());
+        child.wait_for("leading");
+        let b = candidate(&server.url(), "b").await;
+        b.wait_until(|status| status.leader.as_ref().is_some_and(|id| id.as_str() == "a")).await.unwrap();
+        // Until its third session is parked.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let killed = boot_now();
+        child.kill();
+        b.wait_for_leadership().await.unwrap();
+        failovers.push(boot_now().since(killed));
+        b.stop().await.unwrap();
+    }
+    println!("failovers: {failovers:?}");
+    let median = median(failovers);
+    println!("failover, from kill -9 to the next leadership (20 ms of it settle): {median:?}");
+    assert!(median < Duration::from_millis(300), "{median:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_elections_share_two_sessions_and_their_heartbeats() {
+    const MANY: usize = 200;
+    let server = Server::start(TTL).await;
+    let shared = store(&server.url());
+    let mut all = Vec::new();
+    for number in 0..MANY {
+        let election = Election::builder(format!("job-{number}")).backend(shared.clone()).id("a").ttl(TTL);
+        all.push(election.start().await.unwrap());
+    }
+    for election in &all {
+        election.wait_for_leadership().await.unwrap();
+    }
+    let sessions = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'bellwether%'";
+    assert_eq!(server.number(sessions).await, 2);
+    let epochs: Vec<_> = all.iter().map(|election| election.epoch()).collect();
+    tokio::time::sleep(2 * TTL).await;
+    assert!(all.iter().all(Election::is_leader), "a heartbeat for all must do");
+    assert_eq!(
+        epochs,
+        all.iter().map(|election| election.epoch()).collect::<Vec<_>>(),
+        "nobody lost it meanwhile"
+    );
+    for election in &all {
+        election.stop().await.unwrap();
+    }
+    assert_eq!(server.number("SELECT count(*) FROM pg_locks WHERE mode = 'ShareLock'").await, 0);
+}

@@ -1,0 +1,182 @@
+//! A PostgreSQL server of the test's own: initialised in a temporary directory, on a free port of the loopback, with fsync on,
+//! ended and removed with the test.
+//!
+//! The programs are those of `BELLWETHER_TEST_POSTGRES` (a directory), of the `PATH`, or Debian's. The server refuses to run
+//! as root, so root starts it as `postgres` or, without that user, as `nobody`.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use bellwether_deadman::boot_now;
+use tokio_postgres::{Client, NoTls};
+
+pub struct Server {
+    dir: PathBuf,
+    pub port: u16,
+    process: Option<Child>,
+}
+
+impl Server {
+    /// A fresh one that has been up for longer than this, so that no claim has to wait for it.
+    pub async fn start(quiet: Duration) -> Server {
+        let mut server = Server::prepare(|data| {
+            run(as_user(&bin().join("initdb")).args([
+                "-D",
+                data,
+                "-A",
+                "trust",
+                "-U",
+                "postgres",
+                "--no-instructions",
+            ]));
+        });
+        server.up().await;
+        tokio::time::sleep(quiet).await;
+        server
+    }
+
+    /// A streaming replica of this one.
+    pub async fn replica(&self) -> Server {
+        let port = self.port.to_string();
+        let mut replica = Server::prepare(|data| {
+            let args = [
+                "-D",
+                data,
+                "-h",
+                "127.0.0.1",
+                "-p",
+                &port,
+                "-U",
+                "postgres",
+                "-R",
+                "-X",
+                "stream",
+                "-c",
+                "fast",
+            ];
+            run(as_user(&bin().join("pg_basebackup")).args(args));
+        });
+        replica.up().await;
+        replica
+    }
+
+    fn prepare(fill: impl FnOnce(&str)) -> Server {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let dir = std::env::temp_dir().join(format!("bellwether-pg-{}-{count}", std::process::id()));
+        std::fs::create_dir(&dir).unwrap();
+        if is_root() {
+            run(Command::new("chown").arg(user()).arg(&dir));
+        }
+        fill(dir.join("data").to_str().unwrap());
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        Server { dir, port, process: None }
+    }
+
+    pub async fn up(&mut self) {
+        let log = std::fs::File::create(self.dir.join("log")).unwrap();
+        let mut command = as_user(&bin().join("postgres"));
+        command.arg("-D").arg(self.dir.join("data")).args(["-p", &self.port.to_string()]);
+        command.arg("-k").arg(&self.dir);
+        for setting in ["listen_addresses=127.0.0.1", "fsync=on", "max_connections=300"] {
+            command.args(["-c", setting]);
+        }
+        command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
+        self.process = Some(command.spawn().expect("the server starts"));
+        let by = boot_now() + Duration::from_secs(30);
+        while tokio_postgres::connect(&self.url(), NoTls).await.is_err() {
+            let log = || std::fs::read_to_string(self.dir.join("log")).unwrap_or_default();
+            assert!(boot_now() < by, "the server does not come up:\n{}", log());
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    /// `INT` ends the sessions at once, `QUIT` is a crash.
+    pub fn down(&mut self, signal: &str) {
+        if let Some(mut process) = self.process.take() {
+            let pid = std::fs::read_to_string(self.dir.join("data/postmaster.pid")).unwrap_or_default();
+            let pid = pid.lines().next().map_or_else(|| process.id().to_string(), str::to_owned);
+            let _ = Command::new("kill").args([&format!("-{signal}"), &pid]).status();
+            let _ = process.wait();
+        }
+    }
+
+    pub fn url(&self) -> String {
+        format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// A session of an administrator.
+    pub async fn admin(&self) -> Client {
+        let (client, connection) = tokio_postgres::connect(&self.url(), NoTls).await.unwrap();
+        tokio::spawn(connection);
+        client
+    }
+
+    pub async fn number(&self, sql: &str) -> i64 {
+        self.admin().await.query_one(sql, &[]).await.unwrap().get(0)
+    }
+
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.down("QUIT");
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+/// Where the server's programs are.
+fn bin() -> PathBuf {
+    let has =
+        |dir: &PathBuf| ["initdb", "postgres", "pg_basebackup"].iter().all(|name| dir.join(name).exists());
+    if let Some(dir) = std::env::var_os("BELLWETHER_TEST_POSTGRES").map(PathBuf::from) {
+        assert!(has(&dir), "BELLWETHER_TEST_POSTGRES is {}, where there is no initdb", dir.display());
+        return dir;
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut places: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let debian = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    places.extend(debian.map(|version| version.path().join("bin")));
+    places.into_iter().find(has).expect("PostgreSQL is installed: run `cargo xtask test`, which sees to it")
+}
+
+fn as_user(program: &Path) -> Command {
+    if !is_root() {
+        return Command::new(program);
+    }
+    let mut command = Command::new("setpriv");
+    let user = user();
+    command.args([&format!("--reuid={user}"), "--regid", &group(user), "--clear-groups"]).arg(program);
+    // The working directory of root is closed to others.
+    command.current_dir("/");
+    command
+}
+
+fn is_root() -> bool {
+    let id = Command::new("id").arg("-u").output().unwrap().stdout;
+    id == b"0\n"
+}
+
+fn user() -> &'static str {
+    let there = Command::new("id").args(["-u", "postgres"]).output().unwrap().status.success();
+    if there { "postgres" } else { "nobody" }
+}
+
+fn group(user: &str) -> String {
+    String::from_utf8(Command::new("id").args(["-g", user]).output().unwrap().stdout)
+        .unwrap()
+        .trim()
+        .to_owned()
+}
+
+fn run(command: &mut Command) {
+    let output = command.stdin(Stdio::null()).output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?} failed: {said}");
+}

@@ -1,0 +1,222 @@
+//! What frees a lock, and who leads then: never two, whatever ended the session.
+
+mod support;
+
+use std::time::Duration;
+
+use bellwether_core::{Boot, ErrorKind, Outcome, Proof, Signal};
+use bellwether_deadman::boot_now;
+use bellwether_postgres::Keys;
+use support::candidate::Actor;
+use support::process::{Process, role};
+use support::server::Server;
+
+const TTL: Duration = Duration::from_secs(1);
+
+async fn two(server: &Server) -> (Actor, Actor) {
+    (Actor::new(&server.url(), "a", TTL), Actor::new(&server.url(), "b", TTL))
+}
+
+/// The server's process that holds the election's lock.
+async fn holder(server: &Server) -> i32 {
+    let Keys(one, two) = Keys::of(&Actor::new(&server.url(), "x", TTL).on);
+    let sql = format!(
+        "SELECT pid::int8 FROM pg_locks WHERE classid::int8 = {} AND objid::int8 = {} AND mode = 'ExclusiveLock'",
+        one as u32, two as u32
+    );
+    i32::try_from(server.number(&sql).await).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_terminated_session_is_a_loss_at_once_and_its_taker_waits_for_the_work() {
+    let server = Server::start(TTL).await;
+    let (a, b) = two(&server).await;
+    let (mut of_a, mut of_b) = (a.news(), b.news());
+    let first = a.lead().await;
+    assert_eq!(b.denied().await.leader(), Some(&a.bid.who.id));
+    let terminated = boot_now();
+    server.admin().await.execute("SELECT pg_terminate_backend($1)", &[&holder(&server).await]).await.unwrap();
+    of_a.until(|signal| matches!(signal, Signal::Gone)).await;
+    assert!(boot_now().since(terminated) < Duration::from_millis(300), "a was told late");
+    // b has the lock, and a's presence says that its work may still be stopping.
+    of_b.until(|signal| matches!(signal, Signal::Changed(_))).await;
+    let seen = b.denied().await;
+    assert!(seen.free_at.is_some_and(|at| at > boot_now()), "{seen:?}");
+    assert!(
+        matches!(a.renew(&first).await, Outcome::Denied(_)),
+        "the session is over, and the grant with it"
+    );
+    // a stands again: its work is over, nobody has to wait for it, and b was there first.
+    a.denied().await;
+    let (second, at) = b.lead_within(TTL / 2).await;
+    assert!(at < first.counted_from + TTL, "only the ttl let b in");
+    assert!(second.epoch > first.epoch);
+    b.keep(&second).await;
+    assert_eq!(a.denied().await.leader(), Some(&b.bid.who.id));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_leads_within_a_ttl_of_a_restart_and_epochs_go_up() {
+    let mut server = Server::start(TTL).await;
+    let mut last = None;
+    // In order, and as after a power cut.
+    for signal in ["INT", "QUIT"] {
+        let (a, b) = two(&server).await;
+        let mut of_a = a.news();
+        let (first, _) = a.lead_within(2 * TTL).await;
+        assert!(last.is_none_or(|last| first.epoch > last), "{:?} after {last:?}", first.epoch);
+        b.denied().await;
+        server.down(signal);
+        of_a.until(|signal| matches!(signal, Signal::Gone)).await;
+        server.up().await;
+        of_a.until(|signal| matches!(signal, Signal::Restored)).await;
+        let up = boot_now();
+        // Somebody cut off from the old server would still believe.
+        let (second, at) = b.lead_within(3 * TTL).await;
+        assert!(at >= first.counted_from + TTL, "b led {:?} too early", (first.counted_from + TTL).since(at));
+        assert!(at.since(up) < TTL + Duration::from_millis(500), "b led late: {:?}", at.since(up));
+        assert!(second.epoch > first.epoch, "{:?} after {:?}", second.epoch, first.epoch);
+        b.let_go(&second).await;
+        last = Some(second.epoch);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_crash_of_one_server_process_frees_all_locks_and_makes_nobody_lead_early() {
+    let server = Server::start(TTL).await;
+    let (a, b) = two(&server).await;
+    let first = a.lead().await;
+    b.denied().await;
+    let bystander = server.admin().await;
+    let victim: i32 = bystander.query_one("SELECT pg_backend_pid()", &[]).await.unwrap().get(0);
+    std::process::Command::new("kill").args(["-9", &victim.to_string()]).status().unwrap();
+    let killed = boot_now();
+    let (second, at) = b.lead_within(4 * TTL).await;
+    assert!(at >= killed + TTL, "b led {:?} after all locks were freed", at.since(killed));
+    assert!(second.epoch > first.epoch);
+    assert!(matches!(a.renew(&first).await, Outcome::Denied(_)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stopped_holder_is_replaced_after_its_ttl_and_not_before() {
+    const NAME: &str = "a_stopped_holder_is_replaced_after_its_ttl_and_not_before";
+    let ttl = Duration::from_secs(2);
+    if let Some(role) = role() {
+        return renew_for_ever(&role, ttl).await;
+    }
+    let server = Server::start(ttl).await;
+    let mut late = Vec::new();
+    for _ in 0..10 {
+        let note = server.dir().join("renewed");
+        let mut child = Process::start(NAME, &format!("{}\n{}", server.url(), note.display()));
+        child.wait_for("leading");
+        let b = Actor::new(&server.url(), "b", ttl);
+        b.denied().await;
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        child.signal("-STOP");
+        let (grant, at) = b.lead_within(2 * ttl).await;
+        assert!(!grant.after_crash, "it was silent, not dead");
+        let renewed = std::fs::read_to_string(&note).unwrap();
+        let end = Boot::from_nanos(renewed.parse().unwrap()) + ttl;
+        assert!(at >= end, "b led {:?} before the stopped holder's ttl was over", end.since(at));
+        late.push(at.since(end));
+        b.let_go(&grant).await;
+        child.kill();
+    }
+    println!("a stopped holder was replaced so long after its ttl: {late:?}");
+    assert!(late.iter().all(|late| *late < Duration::from_millis(300)), "{late:?}");
+}
+
+/// In a child: leads, renews, and writes down from when each renewal counts, before it is sent.
+async fn renew_for_ever(role: &str, ttl: Duration) {
+    let (url, note) = role.split_once('\n').unwrap();
+    let a = Actor::new(url, "a", ttl);
+    let (mut grant, _) = a.lead_within(2 * ttl).await;
+    println!("leading");
+    loop {
+        grant = a.keep(&grant).await;
+        let fresh = format!("{note}.new");
+        std::fs::write(&fresh, grant.counted_from.as_nanos().to_string()).unwrap();
+        std::fs::rename(&fresh, note).unwrap();
+        tokio::time::sleep(ttl / 10).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_standby_is_refused_and_the_primary_among_several_hosts_is_found() {
+    let server = Server::start(TTL).await;
+    let replica = server.replica().await;
+    let alone = Actor::new(&replica.url(), "a", TTL);
+    match alone.claim().await {
+        Outcome::Refused(error) => {
+            assert_eq!(error.kind(), ErrorKind::Misconfigured);
+            assert!(error.to_string().contains("standby"), "{error}");
+        }
+        other => panic!("{other:?}"),
+    }
+    let both = format!("postgres://postgres@127.0.0.1:{},127.0.0.1:{}/postgres", replica.port, server.port);
+    Actor::new(&both, "a", TTL).lead().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_cannot_work_is_refused_with_what_to_do() {
+    let server = Server::start(TTL).await;
+    let admin = server.admin().await;
+    admin.batch_execute("CREATE ROLE nobody; CREATE ROLE plain LOGIN").await.unwrap();
+    let place = format!("127.0.0.1:{}", server.port);
+    for (url, kind) in [
+        (format!("postgres://nobody@{place}/postgres"), ErrorKind::PermissionDenied),
+        (format!("postgres://plain@{place}/nowhere"), ErrorKind::Misconfigured),
+    ] {
+        match Actor::new(&url, "a", TTL).claim().await {
+            Outcome::Refused(error) => assert_eq!(error.kind(), kind, "{error}"),
+            other => panic!("{url}: {other:?}"),
+        }
+    }
+    // A server that is not there may come.
+    let outcome = Actor::new("postgres://plain@127.0.0.1:1/postgres", "a", TTL).claim().await;
+    assert!(matches!(outcome, Outcome::Unknown(_)), "{outcome:?}");
+    // An ordinary role is enough, and another ttl than the leader's is not.
+    let plain = Actor::new(&format!("postgres://plain@{place}/postgres"), "a", TTL);
+    plain.lead().await;
+    let outcome = Actor::new(&server.url(), "b", 2 * TTL).claim().await;
+    assert!(matches!(&outcome, Outcome::Refused(error) if error.to_string().contains("ttl")), "{outcome:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_session_that_ends_is_replaced_and_costs_no_leadership() {
+    let server = Server::start(TTL).await;
+    let (a, b) = two(&server).await;
+    let mut of_a = a.news();
+    let grant = a.lead().await;
+    let sql = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'bellwether presence'";
+    assert_eq!(server.number(sql).await, 1);
+    of_a.until(|signal| matches!(signal, Signal::Restored)).await;
+    a.keep(&grant).await;
+    assert_eq!(b.denied().await.proof, Proof::Alive);
+    a.let_go(&grant).await;
+    b.lead().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn after_a_promotion_nobody_leads_within_the_ttl_and_the_epoch_is_higher() {
+    let mut server = Server::start(TTL).await;
+    let replica = server.replica().await;
+    let url = format!("postgres://postgres@127.0.0.1:{},127.0.0.1:{}/postgres", server.port, replica.port);
+    let (a, b) = (Actor::new(&url, "a", TTL), Actor::new(&url, "b", TTL));
+    // The replica gets older than the ttl, so that only the promotion can make anybody wait.
+    tokio::time::sleep(TTL).await;
+    let first = a.lead().await;
+    b.denied().await;
+    server.down("INT");
+    replica.admin().await.execute("SELECT pg_promote()", &[]).await.unwrap();
+    let promoted = boot_now();
+    let (second, at) = b.lead_within(4 * TTL).await;
+    assert!(
+        at >= promoted + TTL - Duration::from_millis(200),
+        "b led {:?} after the promotion",
+        at.since(promoted)
+    );
+    assert!(at >= first.counted_from + TTL);
+    assert!(second.epoch > first.epoch && second.epoch.get() >> 40 == 2, "{:?}", second.epoch);
+}
