@@ -16,7 +16,7 @@ mod trouble;
 
 use std::process::Command;
 
-use bellwether_tests::{Candidate, Stage, Surroundings};
+use bellwether_tests::{Candidate, Line, Stage, Surroundings};
 
 /// What every script begins with: `say WORD…` prints an event line.
 const SAY: &str = r#"say() { echo "{\"event\":\"said\",\"boot_ns\":0,\"words\":\"$*\"}"; }; "#;
@@ -43,6 +43,15 @@ fn run(stage: &Stage, options: &[&str], script: &str) -> Candidate {
 /// The next words of the script.
 fn words(candidate: &mut Candidate) -> String {
     candidate.expect("said").text("words").expect("words").to_owned()
+}
+
+/// Waits until the script is ready under a later leadership than this, and returns the line of that leadership. The
+/// script may be heard before its leader is.
+fn ready_after(candidate: &mut Candidate, epoch: Option<u64>) -> Line {
+    assert_eq!(words(candidate), "ready");
+    let later = |line: &&Line| line.event() == "acquired" && line.epoch() > epoch;
+    let found = candidate.said.iter().find(later).cloned();
+    found.unwrap_or_else(|| candidate.expect("acquired"))
 }
 
 /// Whether it has said this event so far.

@@ -142,8 +142,12 @@ impl Series {
         let deadline = boot_now() + PATIENCE;
         while boot_now() < deadline {
             for (at, candidate) in self.running.iter_mut().enumerate() {
-                let Some(line) = candidate.wait("witness", Duration::from_millis(1)) else { continue };
-                let Some(epoch) = line.epoch().filter(|epoch| *epoch > after) else { continue };
+                candidate.wait("witness", Duration::from_millis(1));
+                // Among all that it said, since who waited for something else may have heard it.
+                let works = |line: &&Line| line.event() == "witness" && line.epoch() > Some(after);
+                let Some(epoch) = candidate.said.iter().rev().find(works).and_then(Line::epoch) else {
+                    continue;
+                };
                 let is_it = |line: &&Line| line.event() == "acquired" && line.epoch() == Some(epoch);
                 // A witness may be heard before its leader is.
                 let acquired = match candidate.said.iter().find(is_it) {
