@@ -157,15 +157,13 @@ impl Inner {
         if !link.slots.of(keys).is_some_and(|slot| slot.is(&grant)) {
             return Outcome::Denied(Seen::nothing());
         }
-        self.let_go(&link, keys, grant.ttl, true).await
+        self.let_go(&link, keys, grant.ttl).await
     }
 
     /// Presence first: whoever finds the lock free must find nobody in its way.
-    pub(crate) async fn let_go(&self, link: &Link, keys: Keys, ttl: Duration, present: bool) -> Outcome<()> {
+    pub(crate) async fn let_go(&self, link: &Link, keys: Keys, ttl: Duration) -> Outcome<()> {
         let lease = link.slots.lease_without(keys);
-        if present {
-            link.b().leave(keys, ttl, lease).await;
-        }
+        link.b().leave(keys, ttl, lease).await;
         let (lease, notice) = (millis(lease).to_string(), release_notice(keys));
         let released = link.a.row(ttl, &link.a.release, &[&keys.0, &keys.1, &lease, &notice]).await;
         match released {
@@ -182,13 +180,12 @@ impl Inner {
         self.leave_lingering(keys, who).await;
         let Some(link) = self.current() else { return };
         let _turn = link.slots.turn(keys).await;
-        let present = match link.slots.of(keys) {
-            Some(Slot::Held { who: leader, .. }) if leader.incarnation == who.incarnation => true,
-            Some(Slot::Waiting { .. }) => false,
-            _ => return,
-        };
-        if let Some(slot) = link.slots.of(keys) {
-            let _ = self.let_go(&link, keys, slot.ttl(), present).await;
+        let slot = link.slots.of(keys).filter(|slot| match slot {
+            Slot::Held { who: leader, .. } => leader.incarnation == who.incarnation,
+            Slot::Waiting { .. } => true,
+        });
+        if let Some(slot) = slot {
+            let _ = self.let_go(&link, keys, slot.ttl()).await;
         }
     }
 }

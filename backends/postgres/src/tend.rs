@@ -94,7 +94,7 @@ impl Inner {
             if now >= until + ttl {
                 let _turn = link.slots.turn(keys).await;
                 if matches!(link.slots.of(keys), Some(Slot::Waiting { until: same, .. }) if same == until) {
-                    let _ = self.let_go(link, keys, ttl, false).await;
+                    let _ = self.let_go(link, keys, ttl).await;
                 }
                 continue;
             }
