@@ -84,10 +84,13 @@ impl Claim<'_> {
                 let until = self.inner.clock.boot() + self.bid.ttl;
                 self.link.slots.put(self.keys, Slot::Waiting { until, ttl: self.bid.ttl });
                 self.link.released_by_other(self.keys);
-                let timed_out = self.inner.take_witness(self.keys);
                 match self.judge(until).await {
                     Ok(None) => Outcome::Denied(waiting(until)),
-                    Ok(Some(())) => self.lead(epoch, self.crashed(timed_out)).await,
+                    Ok(Some(())) => {
+                        // Only now: the answer on B came after every release that was told before the lock was free.
+                        let witness = self.inner.take_witness(self.keys);
+                        self.lead(epoch, self.crashed(witness)).await
+                    }
                     Err(error) => Outcome::Unknown(error),
                 }
             }

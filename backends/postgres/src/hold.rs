@@ -101,47 +101,44 @@ impl Inner {
         if !held.iter().any(|(on, grant)| ours(on, grant).is_some()) {
             return held.iter().map(|_| Outcome::Denied(Seen::nothing())).collect();
         }
-        let beat = self.beat(&link).await;
-        let mut answers = Vec::with_capacity(held.len());
-        for (on, grant) in &held {
-            // Looked up again: it may have been let go meanwhile.
-            answers.push(match ours(on, grant) {
-                None => Outcome::Denied(Seen::nothing()),
-                Some(keys) => self.renewed(&link, &beat, keys, sent, grant).await,
-            });
+        let mut beat = self.beat(&link).await;
+        let ours: Vec<_> = held.iter().map(|(on, grant)| ours(on, grant)).collect();
+        if self.appear_where_missing(&link, &beat, &held, &ours).await {
+            beat = self.beat(&link).await;
         }
-        answers
+        // Looked up again: it may have been let go meanwhile.
+        let still = |keys: &Keys, grant| link.slots.of(*keys).is_some_and(|slot| slot.is(grant));
+        let answers =
+            held.iter().zip(&ours).map(|((_, grant), keys)| match keys.filter(|keys| still(keys, grant)) {
+                None => Outcome::Denied(Seen::nothing()),
+                Some(keys) => renewed(&link, &beat, keys, sent, grant),
+            });
+        answers.collect()
     }
 
-    async fn renewed(
+    /// After the second session was replaced: presence for what is renewed. True if it was missing anywhere.
+    async fn appear_where_missing(
         &self,
         link: &Link,
         beat: &Beat,
-        keys: Keys,
-        sent: Boot,
-        grant: &Grant,
-    ) -> Outcome<Grant> {
-        match &beat.a {
-            Err(error) => return Outcome::Unknown(error.clone()),
-            Ok(locks) if !locks.contains(&keys) => {
-                link.slots.remove(keys);
-                return Outcome::Denied(Seen::nothing());
-            }
-            Ok(_) => {}
+        held: &[(ElectionName, Grant)],
+        ours: &[Option<Keys>],
+    ) -> bool {
+        let (Ok(locks), Ok(present)) = (&beat.a, &beat.b) else { return false };
+        let mut missing = false;
+        for ((_, grant), keys) in held.iter().zip(ours) {
+            let Some(keys) = keys.filter(|keys| locks.contains(keys) && !present.contains(&keys.presence()))
+            else {
+                continue;
+            };
+            missing = true;
+            self.appear(link, keys, grant.ttl).await;
         }
-        match &beat.b {
-            Err(error) => Outcome::Unknown(error.clone()),
-            Ok(locks) if !locks.contains(&keys.presence()) => {
-                // A new second session: presence first, and the next heartbeat counts.
-                self.appear(link, keys, grant.ttl).await;
-                Outcome::Unknown(unavailable("the second session was replaced"))
-            }
-            Ok(_) => Outcome::Held(Grant { counted_from: sent, ..grant.clone() }),
-        }
+        missing
     }
 
     /// Takes presence for what is already led.
-    pub(crate) async fn appear(&self, link: &Link, keys: Keys, ttl: Duration) {
+    async fn appear(&self, link: &Link, keys: Keys, ttl: Duration) {
         let (presence, b) = (keys.presence(), link.b());
         let lease = millis(ttl.max(link.slots.lease_without(keys))).to_string();
         let _ = b.row(ttl, &b.presence, &[&presence.0, &presence.1, &0_i64, &true, &lease]).await;
@@ -160,15 +157,13 @@ impl Inner {
         if !link.slots.of(keys).is_some_and(|slot| slot.is(&grant)) {
             return Outcome::Denied(Seen::nothing());
         }
-        self.let_go(&link, keys, grant.ttl, true).await
+        self.let_go(&link, keys, grant.ttl).await
     }
 
     /// Presence first: whoever finds the lock free must find nobody in its way.
-    pub(crate) async fn let_go(&self, link: &Link, keys: Keys, ttl: Duration, present: bool) -> Outcome<()> {
+    pub(crate) async fn let_go(&self, link: &Link, keys: Keys, ttl: Duration) -> Outcome<()> {
         let lease = link.slots.lease_without(keys);
-        if present {
-            link.b().leave(keys, ttl, lease).await;
-        }
+        link.b().leave(keys, ttl, lease).await;
         let (lease, notice) = (millis(lease).to_string(), release_notice(keys));
         let released = link.a.row(ttl, &link.a.release, &[&keys.0, &keys.1, &lease, &notice]).await;
         match released {
@@ -185,13 +180,27 @@ impl Inner {
         self.leave_lingering(keys, who).await;
         let Some(link) = self.current() else { return };
         let _turn = link.slots.turn(keys).await;
-        let present = match link.slots.of(keys) {
-            Some(Slot::Held { who: leader, .. }) if leader.incarnation == who.incarnation => true,
-            Some(Slot::Waiting { .. }) => false,
-            _ => return,
-        };
-        if let Some(slot) = link.slots.of(keys) {
-            let _ = self.let_go(&link, keys, slot.ttl(), present).await;
+        let slot = link.slots.of(keys).filter(|slot| match slot {
+            Slot::Held { who: leader, .. } => leader.incarnation == who.incarnation,
+            Slot::Waiting { .. } => true,
+        });
+        if let Some(slot) = slot {
+            let _ = self.let_go(&link, keys, slot.ttl()).await;
         }
+    }
+}
+
+/// What a heartbeat says of one grant. Both sessions have to answer for it.
+fn renewed(link: &Link, beat: &Beat, keys: Keys, sent: Boot, grant: &Grant) -> Outcome<Grant> {
+    match (&beat.a, &beat.b) {
+        (Ok(locks), _) if !locks.contains(&keys) => {
+            link.slots.remove(keys);
+            Outcome::Denied(Seen::nothing())
+        }
+        (Err(error), _) | (_, Err(error)) => Outcome::Unknown(error.clone()),
+        (Ok(_), Ok(present)) if !present.contains(&keys.presence()) => {
+            Outcome::Unknown(unavailable("the second session was replaced, and is not present yet"))
+        }
+        (Ok(_), Ok(_)) => Outcome::Held(Grant { counted_from: sent, ..grant.clone() }),
     }
 }

@@ -20,7 +20,7 @@
 //!   presence goes.
 //! - **Letting go drops the presence first, then the lock**, with the notice to followers in one statement.
 //! - **Epochs** are `timeline << 40 | xid`, the transaction id assigned after the lock was granted and made durable by a
-//!   logical message ([`epoch`](crate)).
+//!   logical message.
 //! - **Nothing parks on an election's lock.** C parks on a key of the leader's *session*, a second at a time.
 //!
 //! Leaves to others: belief and deadlines (`bellwether-core`), timers and work (`bellwether-election`). What can break the

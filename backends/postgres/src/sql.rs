@@ -104,6 +104,7 @@ pub(crate) const RELEASE: &str = "SELECT pg_advisory_unlock($1, $2), \
      set_config('idle_session_timeout', $3, false), pg_notify('bellwether', $4)";
 
 /// On B: whether others are present and how long nothing has freed locks early, and with that, or by force, presence.
+/// What this session has already is not taken again: it would have to be let go of as often.
 /// $3: for how many milliseconds the server must have been quiet; $4: by force; $5: the lease.
 ///
 /// Quiet counts from the start of the server, the last crash of a backend (it resets `pg_stat_wal`), and on a timeline
@@ -114,6 +115,10 @@ pub(crate) const PRESENCE: &str = concat!(
      WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted AND l.pid <> pg_backend_pid() \
      AND l.classid = ($1::int4::int8 & 4294967295)::oid AND l.objid = ($2::int4::int8 & 4294967295)::oid \
      AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())) AS others, \
+     EXISTS (SELECT ",
+    own!(),
+    " AND l.classid = ($1::int4::int8 & 4294967295)::oid \
+     AND l.objid = ($2::int4::int8 & 4294967295)::oid) AS mine, \
      CASE WHEN pg_is_in_recovery() THEN 0 ELSE ",
     timeline!(),
     " END AS timeline), dated AS MATERIALIZED (SELECT seen.*, \
@@ -125,7 +130,7 @@ pub(crate) const PRESENCE: &str = concat!(
      verdict AS MATERIALIZED (SELECT dated.*, \
      NOT standby AND ($4::bool OR (NOT others AND quiet_ms >= $3::int8)) AS go FROM dated) \
      SELECT standby, others, timeline, quiet_ms, go, \
-     CASE WHEN go THEN pg_try_advisory_lock_shared($1, $2) ELSE false END AS present, \
+     CASE WHEN NOT go THEN false WHEN mine THEN true ELSE pg_try_advisory_lock_shared($1, $2) END AS present, \
      CASE WHEN go THEN set_config('idle_session_timeout', $5, false) END FROM verdict"
 );
 

@@ -71,7 +71,8 @@ fn is_waiting(link: &Link) -> bool {
 }
 
 impl Inner {
-    /// A new second session, present wherever this process leads.
+    /// A new second session. It is present nowhere: only a renewal says that this process still leads, and the old one may
+    /// have ended because nobody renewed.
     async fn replace_b(self: &Arc<Self>, link: &Arc<Link>) -> bool {
         let opened = self.clock.boot();
         let Ok(new) = Beta::open(&self.config, link.host, opened, self.ear()).await else { return false };
@@ -79,11 +80,6 @@ impl Inner {
             return false;
         }
         link.replace_b(new);
-        for (keys, slot) in link.slots.every() {
-            if let Slot::Held { ttl, .. } = slot {
-                self.appear(link, keys, ttl).await;
-            }
-        }
         true
     }
 
@@ -98,7 +94,7 @@ impl Inner {
             if now >= until + ttl {
                 let _turn = link.slots.turn(keys).await;
                 if matches!(link.slots.of(keys), Some(Slot::Waiting { until: same, .. }) if same == until) {
-                    let _ = self.let_go(link, keys, ttl, false).await;
+                    let _ = self.let_go(link, keys, ttl).await;
                 }
                 continue;
             }
