@@ -200,3 +200,18 @@ fn status_changes_no_byte_of_the_store() {
     let changed = bellwether_tests::untouched_by_status(100);
     assert!(changed.is_empty(), "{changed:?}");
 }
+
+#[test]
+fn a_password_in_the_environment_is_not_handed_on_to_the_command() {
+    let print = ["run", "job", "--", "sh", "-c", "echo \"[$BELLWETHER_BACKEND]\""];
+    let said = |url: &str| {
+        let mut command = Command::new(bellwether());
+        command.env("BELLWETHER_BACKEND", url).args(print);
+        let output = run_to_end(command);
+        assert!(output.status.success(), "{output:?}");
+        assert!(!String::from_utf8_lossy(&output.stderr).contains("s3cret"), "{output:?}");
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    };
+    assert_eq!(said("memory://me:s3cret@host/db"), "[]");
+    assert_eq!(said("memory:"), "[memory:]");
+}
