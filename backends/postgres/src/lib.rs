@@ -26,6 +26,8 @@
 //! Leaves to others: belief and deadlines (`bellwether-core`), timers and work (`bellwether-election`). What can break the
 //! promise is in GUARANTEES.md.
 
+#[cfg(feature = "tls")]
+mod binding;
 mod claim;
 mod config;
 mod epoch;
@@ -35,13 +37,20 @@ mod keys;
 mod link;
 mod names;
 mod news;
+mod options;
 mod postgres;
 mod session;
 mod slots;
 mod sql;
 mod tend;
+#[cfg_attr(not(feature = "tls"), path = "no_tls.rs")]
+mod tls;
+mod transport;
+#[cfg(feature = "tls")]
+mod verifier;
 mod watch;
 
 pub use config::Config;
 pub use keys::Keys;
 pub use postgres::{Postgres, from_env, from_url};
+pub use transport::Transport;

@@ -10,8 +10,9 @@ use tokio_postgres::{Row, Statement};
 use crate::errors::{Failure, misconfigured, unavailable};
 use crate::hold::Beats;
 use crate::names::millis;
-use crate::session::{Hear, Session, Values, place};
+use crate::session::{Hear, Session, Values};
 use crate::slots::Slots;
+use crate::transport::place;
 use crate::watch::Others;
 use crate::{Config, Keys, sql};
 
@@ -74,11 +75,11 @@ impl Link {
         let limit = config.connect_timeout();
         let opened = clock.boot();
         let (session, b) = tokio::try_join!(
-            Session::open(&config.server, host, opened, limit, None),
+            Session::open(config, host, opened, limit, None),
             Beta::open(config, host, opened, notes),
         )?;
         session.same_server(&b.session)?;
-        refuse_pooler(&session, &b.session, &place(&config.server, host)).await?;
+        refuse_pooler(&session, &b.session, &place(config, host)).await?;
         let (claim, again, beat, release) = tokio::try_join!(
             session.prepare(sql::CLAIM),
             session.prepare(sql::AGAIN),
@@ -174,7 +175,7 @@ impl Alpha {
 impl Beta {
     pub(crate) async fn open(config: &Config, host: usize, opened: Boot, notes: Hear) -> Result<Beta, Error> {
         let limit = config.connect_timeout();
-        let session = Session::open(&config.server, host, opened, limit, Some(notes)).await?;
+        let session = Session::open(config, host, opened, limit, Some(notes)).await?;
         let (presence, absence, beat, look) = tokio::try_join!(
             session.prepare(sql::PRESENCE),
             session.prepare(sql::ABSENCE),

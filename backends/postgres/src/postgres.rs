@@ -114,7 +114,9 @@ impl Inner {
         let link = Arc::new(opened.map_err(|error| self.in_hindsight(error))?);
         self.worked_before.store(true, Ordering::Relaxed);
         *lock(&self.link) = Some(Arc::clone(&link));
-        tokio::spawn(watch(Arc::downgrade(self), Arc::clone(&link), self.alive.subscribe()));
+        if self.config.watches {
+            tokio::spawn(watch(Arc::downgrade(self), Arc::clone(&link), self.alive.subscribe()));
+        }
         tokio::spawn(tend(Arc::downgrade(self), Arc::clone(&link), self.alive.subscribe()));
         Ok(link)
     }

@@ -10,15 +10,14 @@ use std::time::Duration;
 
 use bellwether_core::{Boot, Error, ErrorKind};
 use futures_util::future::poll_fn;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
 use tokio::sync::watch;
-use tokio_postgres::config::Host;
+use tokio_postgres::config::SslMode;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{AsyncMessage, Client, Config, NoTls, Row, Statement};
+use tokio_postgres::{AsyncMessage, Client, Row, Statement};
 
 use crate::errors::{BACKEND, Failure, meaning, misconfigured, unavailable};
-use crate::sql;
+use crate::transport::{is_local, place, reach};
+use crate::{Config, sql};
 
 /// The first release whose server can end an idle session, which is what makes a lease of a lock.
 const OLDEST_VERSION: i32 = 140_000;
@@ -47,9 +46,6 @@ pub(crate) struct Session {
 #[cfg(unix)]
 type Duplicate = Arc<Mutex<Option<std::os::fd::OwnedFd>>>;
 
-trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
-
 impl Session {
     /// Opens one to the server at this place of the list. What is notified goes to `notes`.
     pub(crate) async fn open(
@@ -76,13 +72,23 @@ impl Session {
         opened: Boot,
         notes: Option<Hear>,
     ) -> Result<Session, Error> {
-        let socket = reach(config, host).await?;
+        let transport = reach(config, host).await?;
         #[cfg(unix)]
         let (duplicate, closed) = {
-            let duplicate: Duplicate = Arc::new(Mutex::new(socket.1));
+            let duplicate: Duplicate = Arc::new(Mutex::new(transport.duplicate));
             (Arc::clone(&duplicate), duplicate)
         };
-        let (client, mut connection) = config.connect_raw(socket.0, NoTls).await.map_err(meaning)?;
+        let mut server = config.server.clone();
+        if is_local(config, host) {
+            server.ssl_mode(SslMode::Disable);
+        }
+        let required = server.get_ssl_mode() == SslMode::Require;
+        let connector = config.tls.connector(config, host)?;
+        let connected = server.connect_raw(transport.stream, connector.driver()).await;
+        let (client, mut connection) = connected.map_err(|error| match error.code() {
+            Some(_) => meaning(error),
+            None => connector.meaning(error, required),
+        })?;
         let (ended, mut thrown_away) = watch::channel(false);
         let mark = ended.clone();
         tokio::spawn(async move {
@@ -237,58 +243,5 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         self.throw_away();
-    }
-}
-
-#[cfg(unix)]
-type Reached = (Box<dyn Stream>, Option<std::os::fd::OwnedFd>);
-#[cfg(not(unix))]
-type Reached = (Box<dyn Stream>,);
-
-async fn reach(config: &Config, host: usize) -> Result<Reached, Error> {
-    let port = port(config, host);
-    let failed = |error: std::io::Error| {
-        unavailable(format!("{} cannot be reached", place(config, host))).caused_by(error)
-    };
-    match config.get_hosts().get(host) {
-        Some(Host::Tcp(name)) => {
-            let stream = TcpStream::connect((name.as_str(), port)).await.map_err(failed)?;
-            stream.set_nodelay(true).map_err(failed)?;
-            let keepalive = socket2::TcpKeepalive::new().with_time(Duration::from_secs(30));
-            socket2::SockRef::from(&stream).set_tcp_keepalive(&keepalive).map_err(failed)?;
-            #[cfg(unix)]
-            {
-                use std::os::fd::AsFd;
-                let duplicate = stream.as_fd().try_clone_to_owned().ok();
-                Ok((Box::new(stream), duplicate))
-            }
-            #[cfg(not(unix))]
-            Ok((Box::new(stream),))
-        }
-        #[cfg(unix)]
-        Some(Host::Unix(directory)) => {
-            use std::os::fd::AsFd;
-            let path = directory.join(format!(".s.PGSQL.{port}"));
-            let stream = tokio::net::UnixStream::connect(path).await.map_err(failed)?;
-            let duplicate = stream.as_fd().try_clone_to_owned().ok();
-            Ok((Box::new(stream), duplicate))
-        }
-        None => Err(misconfigured("no host is named")),
-    }
-}
-
-fn port(config: &Config, host: usize) -> u16 {
-    let ports = config.get_ports();
-    ports.get(host).or_else(|| ports.first()).copied().unwrap_or(5432)
-}
-
-/// Without user or password, so that it can be printed.
-pub(crate) fn place(config: &Config, host: usize) -> String {
-    let port = port(config, host);
-    match config.get_hosts().get(host) {
-        Some(Host::Tcp(name)) => format!("{name}:{port}"),
-        #[cfg(unix)]
-        Some(Host::Unix(directory)) => format!("{}:{port}", directory.display()),
-        None => "nowhere".to_owned(),
     }
 }
