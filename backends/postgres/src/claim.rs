@@ -16,6 +16,7 @@ use crate::errors::{BACKEND, Failure, misconfigured, outcome, unavailable};
 use crate::link::{Link, limit};
 use crate::names::{self, millis};
 use crate::postgres::{Inner, Witness, held_by, waiting};
+use crate::session::Values;
 use crate::slots::Slot;
 use crate::{Keys, epoch, sql};
 
@@ -79,21 +80,25 @@ impl Claim<'_> {
         };
         match self.granted(&row) {
             Err(error) => outcome(error),
+            Ok(None) if self.may_reclaim(&row) => self.reclaim(&row).await,
             Ok(None) => self.denied(&row),
-            Ok(Some(epoch)) => {
-                let until = self.inner.clock.boot() + self.bid.ttl;
-                self.link.slots.put(self.keys, Slot::Waiting { until, ttl: self.bid.ttl });
-                self.link.released_by_other(self.keys);
-                match self.judge(until).await {
-                    Ok(None) => Outcome::Denied(waiting(until)),
-                    Ok(Some(())) => {
-                        // Only now: the answer on B came after every release that was told before the lock was free.
-                        let witness = self.inner.take_witness(self.keys);
-                        self.lead(epoch, self.crashed(witness)).await
-                    }
-                    Err(error) => Outcome::Unknown(error),
-                }
+            Ok(Some(epoch)) => self.taken(epoch).await,
+        }
+    }
+
+    /// The lock is ours since this moment: may it be led on?
+    async fn taken(&self, epoch: Epoch) -> Outcome<Grant> {
+        let until = self.inner.clock.boot() + self.bid.ttl;
+        self.link.slots.put(self.keys, Slot::Waiting { until, ttl: self.bid.ttl });
+        self.link.released_by_other(self.keys);
+        match self.judge(until).await {
+            Ok(None) => Outcome::Denied(waiting(until)),
+            Ok(Some(())) => {
+                // Only now: the answer on B came after every release that was told before the lock was free.
+                let witness = self.inner.take_witness(self.keys);
+                self.lead(epoch, self.crashed(witness)).await
             }
+            Err(error) => Outcome::Unknown(error),
         }
     }
 
@@ -158,19 +163,38 @@ impl Claim<'_> {
             self.link.held_by_other(pid, self.keys);
         }
         self.inner.witness(self.keys, Duration::from_millis(silent.unwrap_or(0)));
-        let (id, ttl) = name.as_deref().map_or((None, None), names::read);
+        let ttl = name.as_deref().and_then(|name| names::read(name).1);
         if let Some(theirs) = ttl.filter(|ttl| millis(*ttl) != millis(self.bid.ttl)) {
             return Outcome::Refused(misconfigured(format!(
                 "the holder's ttl is {theirs:?} and this candidate's {:?}: all candidates of an election use one",
                 self.bid.ttl
             )));
         }
-        if self.bid.danger_reclaim && id.as_ref() == Some(&self.bid.who.id) {
-            let sentence =
-                "an earlier session of this id cannot be taken over here; end it with pg_terminate_backend";
-            return Outcome::Refused(Error::new(ErrorKind::Unsupported, BACKEND, sentence));
+        Outcome::Denied(self.inner.holder(self.link, self.keys, row))
+    }
+
+    /// Whether the holder is an earlier start of this very id, and was said to be dead.
+    fn may_reclaim(&self, row: &Row) -> bool {
+        let earlier = row.get::<_, Option<String>>("name").and_then(|name| names::read(&name).0);
+        let other = row.get::<_, Option<i32>>("holder") != Some(self.link.a.session.pid);
+        self.bid.danger_reclaim && other && earlier.as_ref() == Some(&self.bid.who.id)
+    }
+
+    /// Ends the sessions of that earlier start, and takes what they leave. Outside the guarantee.
+    async fn reclaim(&self, row: &Row) -> Outcome<Grant> {
+        let (pid, name): (i32, String) = (row.get("holder"), row.get("name"));
+        if let Err(error) = self.inner.end_earlier(self.link, pid, &name).await {
+            return outcome(error);
         }
-        Outcome::Denied(self.inner.holder(self.link, self.keys, pid, name.as_deref()))
+        let row = match self.on_a(&self.link.a.claim).await {
+            Ok(row) => row,
+            Err(failure) => return Outcome::Unknown(failure.error()),
+        };
+        match self.granted(&row) {
+            Ok(Some(epoch)) => self.taken(epoch).await,
+            Ok(None) => self.denied(&row),
+            Err(error) => outcome(error),
+        }
     }
 
     /// Waits a moment for a presence that is just going.
@@ -221,7 +245,9 @@ impl Claim<'_> {
     async fn on_a(&self, statement: &tokio_postgres::Statement) -> Result<Row, Failure> {
         let (id, ttl) = self.link.slots.used_by(&self.bid.who.id, self.bid.ttl);
         let (lease, name) = (self.lease(), names::write(id.as_ref(), ttl));
-        self.link.a.row(self.bid.ttl, statement, &[&self.keys.0, &self.keys.1, &lease, &name]).await
+        let presence = self.keys.presence();
+        let values: Values<'_> = &[&self.keys.0, &self.keys.1, &lease, &name, &presence.0, &presence.1];
+        self.link.a.row(self.bid.ttl, statement, values).await
     }
 
     /// The epoch, if the lock is ours.

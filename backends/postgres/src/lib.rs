@@ -30,6 +30,7 @@
 mod binding;
 mod claim;
 mod config;
+mod ending;
 mod epoch;
 mod errors;
 mod hold;

@@ -89,7 +89,8 @@ impl Link {
         warm_up(&session, &b, &claim, limit).await.map_err(Failure::error)?;
         // Others park on it to hear of this session's end. Without it they hear later, no more.
         let own = format!("SELECT pg_try_advisory_lock({}, {})", crate::keys::SESSION_KEY, session.pid);
-        session.ask(limit, &own).await.map_err(Failure::error)?;
+        let belongs = b.belong_to(&session, limit);
+        tokio::try_join!(session.ask(limit, &own), belongs).map_err(Failure::error)?;
         let a = Alpha { session, claim, again, beat, release, tuned: Mutex::default() };
         let timeline = Mutex::new((0, opened));
         Ok(Link {
@@ -187,6 +188,12 @@ impl Beta {
         Ok(Beta { session, presence, absence, beat, look, tuned: Mutex::default() })
     }
 
+    /// Marks it as the second session of that first one, so that everybody can tell whose presence it is.
+    pub(crate) async fn belong_to(&self, first: &Session, limit: Duration) -> Result<(), Failure> {
+        let mark = format!("SELECT pg_try_advisory_lock_shared({}, {})", crate::keys::SECOND_KEY, first.pid);
+        self.session.ask(limit, &mark).await.map(drop)
+    }
+
     /// As [`Alpha::row`].
     pub(crate) async fn row(
         &self,
@@ -247,7 +254,7 @@ async fn warm_up(a: &Session, b: &Beta, claim: &Statement, limit: Duration) -> R
     b.session.ask(limit, &own).await?;
     let (never, force) = (i64::MAX, false);
     let on_a = async {
-        let row = a.row(limit, claim, &[&key, &pid, &lease, &name]).await?;
+        let row = a.row(limit, claim, &[&key, &pid, &lease, &name, &key, &pid]).await?;
         // Whoever had it before was given the same number by the server and is not gone yet.
         if row.get("got") {
             Err(Failure::Over(unavailable("the session's own lock was not to be had")))
@@ -257,7 +264,7 @@ async fn warm_up(a: &Session, b: &Beta, claim: &Statement, limit: Duration) -> R
     };
     let on_b = async {
         b.session.row(limit, &b.presence, &[&key, &pid, &never, &force, &lease]).await?;
-        b.session.rows(limit, &b.look, &[&key, &pid]).await
+        b.session.rows(limit, &b.look, &[&key, &pid, &key, &pid]).await
     };
     tokio::try_join!(on_a, on_b)?;
     Ok(())

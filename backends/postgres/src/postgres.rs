@@ -11,11 +11,12 @@ use bellwether_core::{
     Request, Seen,
 };
 use tokio::sync::watch as broadcast;
+use tokio_postgres::Row;
 
 use crate::errors::{BACKEND, Failure, unavailable};
 use crate::link::{Beta, Link};
 use crate::news::News;
-use crate::session::Hear;
+use crate::session::{Hear, Identity, Values};
 use crate::slots::Slot;
 use crate::tend::tend;
 use crate::watch::watch;
@@ -52,6 +53,7 @@ impl Postgres {
             link: Mutex::default(),
             opening: tokio::sync::Mutex::default(),
             lingering: Mutex::default(),
+            half_open: Mutex::default(),
             followed: Mutex::default(),
             witnessed: Mutex::default(),
             only: OnceLock::new(),
@@ -78,6 +80,8 @@ pub(crate) struct Inner {
     opening: tokio::sync::Mutex<()>,
     /// Second sessions whose first one ended, kept until the work that they stand for is over.
     lingering: Mutex<Vec<Lingering>>,
+    /// First sessions that ended here and may be alive on the server.
+    pub(crate) half_open: Mutex<Vec<Identity>>,
     pub(crate) followed: Mutex<HashMap<Keys, ElectionName>>,
     /// Holders that were seen and have not said that they let go.
     witnessed: Mutex<HashMap<Keys, Witness>>,
@@ -113,6 +117,7 @@ impl Inner {
         let opened = Link::open(&self.config, &*self.clock, self.ear()).await;
         let link = Arc::new(opened.map_err(|error| self.in_hindsight(error))?);
         self.worked_before.store(true, Ordering::Relaxed);
+        self.end_half_open(&link).await;
         *lock(&self.link) = Some(Arc::clone(&link));
         if self.config.watches {
             tokio::spawn(watch(Arc::downgrade(self), Arc::clone(&link), self.alive.subscribe()));
@@ -178,6 +183,7 @@ impl Inner {
             *current = None;
         }
         drop(current);
+        self.remember_half_open(link.a.session.identity());
         let held: Vec<_> =
             link.slots.every().into_iter().filter(|(_, slot)| matches!(slot, Slot::Held { .. })).collect();
         let Some(longest) = held.iter().map(|(_, slot)| slot.ttl()).max() else { return };
@@ -207,10 +213,18 @@ impl Inner {
         }
         lock(&self.lingering).retain(|old| !old.held.is_empty());
         for (b, ttl) in over {
-            b.leave(keys, ttl, ttl).await;
+            // Where others' work needs it too, giving it up early would say that theirs is over as well.
+            let patience = if self.lingers(&b) { ttl } else { ttl / 5 };
+            b.leave(keys, patience, ttl).await;
             let notice = format!("SELECT pg_notify('{}', '{}')", crate::sql::CHANNEL, release_notice(keys));
-            let _ = b.session.ask(ttl, &notice).await;
+            let _ = b.session.ask(patience, &notice).await;
+            self.end_if_over(&b).await;
         }
+    }
+
+    /// Whether that second session stands for somebody's work still.
+    pub(crate) fn lingers(&self, b: &Arc<Beta>) -> bool {
+        lock(&self.lingering).iter().any(|old| Arc::ptr_eq(&old.b, b))
     }
 
     /// Who holds it, as others can tell.
@@ -218,16 +232,20 @@ impl Inner {
         let keys = self.keys(on)?;
         let link = self.link().await?;
         let b = link.b();
-        let rows = b.session.rows(LOOK_LIMIT, &b.look, &[&keys.0, &keys.1]).await.map_err(Failure::error)?;
+        let presence = keys.presence();
+        let values: Values<'_> = &[&keys.0, &keys.1, &presence.0, &presence.1];
+        let rows = b.session.rows(LOOK_LIMIT, &b.look, values).await.map_err(Failure::error)?;
         let Some(row) = rows.first() else { return Ok(Seen::nothing()) };
-        let (pid, name): (i32, Option<String>) = (row.get(0), row.get(1));
-        Ok(self.holder(&link, keys, pid, name.as_deref()))
+        Ok(self.holder(&link, keys, row))
     }
 
-    /// The holder behind that process of the server.
-    pub(crate) fn holder(&self, link: &Link, keys: Keys, pid: i32, name: Option<&str>) -> Seen {
+    /// The holder that this row of a look or of a denial shows.
+    pub(crate) fn holder(&self, link: &Link, keys: Keys, row: &Row) -> Seen {
+        let (pid, name): (i32, Option<String>) = (row.get("holder"), row.get("name"));
         if pid != link.a.session.pid {
-            let id = name.and_then(|name| names::read(name).0);
+            // Who waits for an earlier leader's ttl to pass has the lock, and does not lead.
+            let name = name.filter(|_| row.get("leads"));
+            let id = name.and_then(|name| names::read(&name).0);
             let holder = id.map(|id| Holder { id, incarnation: None });
             return Seen { holder, proof: Proof::Alive, ..Seen::nothing() };
         }

@@ -35,12 +35,22 @@ pub(crate) struct Session {
     pub(crate) pid: i32,
     /// Which server, and which start of it: behind one name there may be several.
     server: String,
+    /// When the server's process began, by its own clock: with its number it is unmistakable.
+    started: String,
     /// When it was opened, on our clock: a server that restarts ends it, so it proves that there was no restart since.
     pub(crate) opened: Boot,
     ended: watch::Sender<bool>,
     /// A duplicate of the socket, for a guard that is to close it last.
     #[cfg(unix)]
     socket: Duplicate,
+}
+
+/// A session of the server, unmistakable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    pub(crate) pid: i32,
+    server: String,
+    pub(crate) started: String,
 }
 
 #[cfg(unix)]
@@ -117,6 +127,7 @@ impl Session {
             client,
             pid: 0,
             server: String::new(),
+            started: String::new(),
             opened,
             ended,
             #[cfg(unix)]
@@ -126,6 +137,7 @@ impl Session {
         let row = session.client.query_one(sql::WHERE_AM_I, &[]).await.map_err(meaning)?;
         session.pid = row.get(0);
         session.server = row.get(3);
+        session.started = row.get(4);
         let (standby, version): (bool, i32) = (row.get(1), row.get(2));
         if version < OLDEST_VERSION {
             return Err(misconfigured(format!(
@@ -140,6 +152,16 @@ impl Session {
             )));
         }
         Ok(session)
+    }
+
+    /// What is left to know of it when it is over.
+    pub(crate) fn identity(&self) -> Identity {
+        Identity { pid: self.pid, server: self.server.clone(), started: self.started.clone() }
+    }
+
+    /// Whether that was a session of the same server, in the same start of it.
+    pub(crate) fn shares_server_with(&self, other: &Identity) -> bool {
+        self.server == other.server
     }
 
     /// An error unless both reached the same server.

@@ -7,6 +7,13 @@
 /// election at every reconnect, and releases are rare.
 pub(crate) const CHANNEL: &str = "bellwether";
 
+macro_rules! second_of {
+    // [`SECOND_KEY`](crate::keys::SECOND_KEY), as the catalogue shows it.
+    () => {
+        "1113017410::oid"
+    };
+}
+
 /// What a new session is set to before anything else. Generic plans: each statement is planned once, when the session is
 /// opened, instead of in the middle of a handover. `synchronous_commit`: an epoch must survive the server's crash.
 pub(crate) const PREPARE_SESSION: &str = "SET synchronous_commit = on; SET statement_timeout = 0; SET lock_timeout = 0; \
@@ -16,19 +23,49 @@ pub(crate) const PREPARE_SESSION: &str = "SET synchronous_commit = on; SET state
 
 pub(crate) const WHERE_AM_I: &str = "SELECT pg_backend_pid(), pg_is_in_recovery(), \
      current_setting('server_version_num')::int4, \
-     pg_postmaster_start_time()::text || ' ' || system_identifier::text FROM pg_control_system()";
+     pg_postmaster_start_time()::text || ' ' || system_identifier::text, \
+     (SELECT backend_start::text FROM pg_stat_activity WHERE pid = pg_backend_pid()) FROM pg_control_system()";
+
+/// On B: ends a session, if it is still the one that began then. $1: its process, $2: when it began.
+pub(crate) const END_OWN: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+     WHERE pid = $1::int4 AND backend_start::text = $2::text";
+
+/// On B: ends the holder of that name and the second session of the same process, and says which they are. $1: its process,
+/// $2: its name.
+pub(crate) const END_EARLIER: &str = concat!(
+    "SELECT s.pid, pg_terminate_backend(s.pid) FROM pg_stat_activity s JOIN pg_stat_activity h \
+     ON h.pid = $1::int4 AND h.application_name = $2::text WHERE s.pid = h.pid OR s.pid IN (SELECT b.pid FROM pg_locks b \
+     WHERE b.locktype = 'advisory' AND b.objsubid = 2 AND b.granted AND b.database = s.datid AND b.classid = ",
+    second_of!(),
+    " AND b.objid = h.pid::oid)"
+);
+
+/// On B: how many of these processes are left. $1: their numbers.
+pub(crate) const LEFT: &str = "SELECT count(*) FROM pg_stat_activity WHERE pid = ANY($1::int4[])";
 
 /// Nothing may end the session before `idle_session_timeout` does: keepalives of 2/1/3 were seen to free the lock of
 /// a cut-off leader after 4 s that believed for the whole ttl. $1: seconds, $2: milliseconds.
 pub(crate) const NO_EARLIER: &str = "SELECT set_config('tcp_keepalives_idle', $1, false), \
      set_config('tcp_user_timeout', $2, false)";
 
-/// The sentence of every look at the holder of a lock; `{key}` stands for the two keys.
+/// The sentence of every look at the holder of the lock $1, $2. It leads if the second session of the same process, which is
+/// known by the lock on the first one's number, has the presence, whose keys are the arguments.
 macro_rules! holder {
-    ($condition:literal) => {
+    ($one:literal, $two:literal, $condition:literal) => {
         concat!(
             "SELECT l.pid AS holder, s.application_name AS name, \
-             (extract(epoch FROM clock_timestamp() - s.state_change) * 1000)::int8 AS idle_ms \
+             (extract(epoch FROM clock_timestamp() - s.state_change) * 1000)::int8 AS idle_ms, \
+             EXISTS (SELECT FROM pg_locks p JOIN pg_locks b ON b.pid = p.pid AND b.database = p.database \
+             WHERE p.locktype = 'advisory' AND p.objsubid = 2 AND p.granted AND p.database = l.database \
+             AND p.classid = (",
+            $one,
+            "::int4::int8 & 4294967295)::oid AND p.objid = (",
+            $two,
+            "::int4::int8 & 4294967295)::oid \
+             AND b.locktype = 'advisory' AND b.objsubid = 2 AND b.granted \
+             AND b.classid = ",
+            second_of!(),
+            " AND b.objid = l.pid::oid) AS leads \
              FROM pg_locks l LEFT JOIN pg_stat_activity s ON s.pid = l.pid \
              WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted AND l.mode = 'ExclusiveLock' \
              AND l.classid = ($1::int4::int8 & 4294967295)::oid AND l.objid = ($2::int4::int8 & 4294967295)::oid \
@@ -75,8 +112,8 @@ pub(crate) const CLAIM: &str = concat!(
     "WITH lock AS MATERIALIZED (SELECT CASE WHEN pg_is_in_recovery() THEN false \
      ELSE pg_try_advisory_lock($1, $2) END AS got) SELECT ",
     once_held!(),
-    ", held.holder, held.name, held.idle_ms FROM lock LEFT JOIN LATERAL (",
-    holder!("AND NOT lock.got"),
+    ", held.holder, held.name, held.idle_ms, held.leads FROM lock LEFT JOIN LATERAL (",
+    holder!("$5", "$6", "AND NOT lock.got"),
     ") held ON true"
 );
 
@@ -87,7 +124,7 @@ pub(crate) const AGAIN: &str = concat!(
     " AND l.mode = 'ExclusiveLock' AND l.classid = ($1::int4::int8 & 4294967295)::oid \
      AND l.objid = ($2::int4::int8 & 4294967295)::oid) AS got) SELECT ",
     once_held!(),
-    " FROM lock"
+    ", $5::int4, $6::int4 FROM lock"
 );
 
 /// On A and B: primary still, the same backend still, and every lock of this session.
@@ -138,8 +175,8 @@ pub(crate) const PRESENCE: &str = concat!(
 pub(crate) const ABSENCE: &str = "SELECT pg_advisory_unlock_shared($1, $2), \
      set_config('idle_session_timeout', $3, false)";
 
-/// On B: who holds the lock.
-pub(crate) const LOOK: &str = holder!("");
+/// On B: who holds the lock, and whether it leads. $3 and $4: the keys of the presence.
+pub(crate) const LOOK: &str = holder!("$3", "$4", "");
 
 /// On B: uses up so many transaction ids, each by a subtransaction that writes.
 pub(crate) fn advance(count: u64) -> String {
@@ -147,4 +184,12 @@ pub(crate) fn advance(count: u64) -> String {
         "DO $$ BEGIN FOR i IN 1..{count} LOOP BEGIN PERFORM pg_logical_emit_message(true, 'bellwether', 'floor'); \
          EXCEPTION WHEN division_by_zero THEN NULL; END; END LOOP; END $$"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_key_of_second_sessions_is_written_as_the_catalogue_shows_it() {
+        assert_eq!(second_of!(), format!("{}::oid", crate::keys::SECOND_KEY));
+    }
 }
