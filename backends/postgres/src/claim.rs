@@ -20,9 +20,6 @@ use crate::session::Values;
 use crate::slots::Slot;
 use crate::{Keys, epoch, sql};
 
-/// Most elections of one session: the server's lock table is shared, and with it full nobody can even connect.
-const ELECTIONS_MAX: usize = 1_000;
-
 /// How long a claim looks out for a presence that is just going: of a process that was killed, both sessions end, one
 /// a moment after the other.
 const JUST_GOING: Duration = Duration::from_millis(60);
@@ -65,9 +62,12 @@ struct Claim<'a> {
 
 impl Claim<'_> {
     async fn take(&self) -> Outcome<Grant> {
-        if self.link.slots.len() >= ELECTIONS_MAX {
-            let sentence =
-                format!("this process holds {ELECTIONS_MAX} locks already; use another connection");
+        let most = self.link.elections_max;
+        if self.link.slots.len() >= most {
+            let sentence = format!(
+                "this process holds {most} elections already, as many as the server's lock table has room for: raise \
+                 max_locks_per_transaction, or use another server"
+            );
             return Outcome::Refused(Error::new(ErrorKind::Exhausted, BACKEND, sentence));
         }
         let row = match self.on_a(&self.link.a.claim).await {

@@ -51,7 +51,7 @@ pub(crate) fn meaning(error: tokio_postgres::Error) -> Error {
         }
         code if *code == SqlState::INSUFFICIENT_PRIVILEGE => (
             ErrorKind::PermissionDenied,
-            "the role lacks a right: it needs CONNECT and the default rights of PUBLIC",
+            "the role lacks a right that PUBLIC has by default: GRANT it back; `bellwether doctor` says which",
         ),
         code if *code == SqlState::INVALID_CATALOG_NAME => {
             (ErrorKind::Misconfigured, "there is no such database: create it, or name another in the URL")

@@ -28,6 +28,7 @@
 
 #[cfg(feature = "tls")]
 mod binding;
+mod checkup;
 mod claim;
 mod config;
 mod ending;

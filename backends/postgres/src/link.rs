@@ -19,6 +19,12 @@ use crate::{Config, Keys, sql};
 /// How long the probe for a pooler waits: in transaction mode the second question hangs or reaches another server process.
 const PROBE_LIMIT: Duration = Duration::from_secs(2);
 
+/// Most elections of one process: the server's lock table is shared, and with it full nobody can even connect. On a server with
+/// little room it is fewer, so that one process never has more than a quarter of it.
+const ELECTIONS_MAX: usize = 1_000;
+/// The election's own, the presence, and what marks it.
+const LOCKS_PER_ELECTION: usize = 3;
+
 /// Both sessions.
 pub(crate) struct Link {
     pub(crate) a: Alpha,
@@ -30,6 +36,8 @@ pub(crate) struct Link {
     pub(crate) denied: Notify,
     /// Which of the hosts is the primary.
     pub(crate) host: usize,
+    /// How many elections this process may hold there.
+    pub(crate) elections_max: usize,
     /// The timeline when it was opened; a promotion under a living session shows as another.
     timeline: Mutex<(i32, Boot)>,
 }
@@ -90,7 +98,10 @@ impl Link {
         // Others park on it to hear of this session's end. Without it they hear later, no more.
         let own = format!("SELECT pg_try_advisory_lock({}, {})", crate::keys::SESSION_KEY, session.pid);
         let belongs = b.belong_to(&session, limit);
-        tokio::try_join!(session.ask(limit, &own), belongs).map_err(Failure::error)?;
+        let (_, room, ()) =
+            tokio::try_join!(session.ask(limit, &own), session.ask(limit, sql::LOCK_ROOM), belongs)
+                .map_err(Failure::error)?;
+        let elections_max = elections_max(room.first().map_or(0, |row| row.get(0)));
         let a = Alpha { session, claim, again, beat, release, tuned: Mutex::default() };
         let timeline = Mutex::new((0, opened));
         Ok(Link {
@@ -101,6 +112,7 @@ impl Link {
             others: Mutex::default(),
             denied: Notify::new(),
             host,
+            elections_max,
             timeline,
         })
     }
@@ -177,8 +189,10 @@ impl Beta {
     pub(crate) async fn open(config: &Config, host: usize, opened: Boot, notes: Hear) -> Result<Beta, Error> {
         let limit = config.connect_timeout();
         let session = Session::open(config, host, opened, limit, Some(notes)).await?;
+        let dated = session.ask(limit, sql::MAY_DATE).await.map_err(Failure::error)?;
+        let dated = dated.first().is_some_and(|row| row.get(0));
         let (presence, absence, beat, look) = tokio::try_join!(
-            session.prepare(sql::PRESENCE),
+            session.prepare(if dated { sql::PRESENCE } else { sql::PRESENCE_UNDATED }),
             session.prepare(sql::ABSENCE),
             session.prepare(sql::BEAT),
             session.prepare(sql::LOOK),
@@ -226,6 +240,12 @@ pub(crate) fn locks_of(row: &Row, session: &Session) -> Result<Vec<Keys>, Error>
     }
     let (classes, objects): (Vec<i64>, Vec<i64>) = (row.get(2), row.get(3));
     Ok(classes.into_iter().zip(objects).map(|(class, object)| Keys::from_catalogue(class, object)).collect())
+}
+
+/// Most elections of one process on a server with room for so many locks.
+fn elections_max(room: i64) -> usize {
+    let quarter = usize::try_from(room / 4).unwrap_or(0);
+    (quarter / LOCKS_PER_ELECTION).clamp(1, ELECTIONS_MAX)
 }
 
 /// How long an answer is waited for: past the ttl nobody believes in it any more.
@@ -288,5 +308,18 @@ async fn refuse_pooler(a: &Session, b: &Session, place: &str) -> Result<(), Erro
         Ok(_) => Err(refused()),
         Err(Failure::Over(error)) if error.kind() == bellwether_core::ErrorKind::TimedOut => Err(refused()),
         Err(failure) => Err(failure.error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_never_has_more_than_a_quarter_of_the_lock_table() {
+        // As a server is set up by default, a small one, and a large one.
+        for (room, most) in [(64 * 100, 533), (10 * 20, 16), (128 * 1_000, ELECTIONS_MAX), (0, 1)] {
+            assert_eq!(elections_max(room), most);
+        }
     }
 }

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use bellwether_backend::{Backend, Capabilities, Fut, Notice, Notices, Past, Renewal};
+use bellwether_backend::{
+    Backend, Capabilities, Discarded, Finding, Fut, Notice, Notices, Past, Probing, Renewal,
+};
 use bellwether_core::{
     Bid, Boot, Candidate, Clock, ElectionName, Error, ErrorKind, Grant, Holder, Outcome, Parting, Proof,
     Request, Seen,
@@ -401,6 +403,15 @@ impl Backend for Postgres {
     fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>> {
         // Locks have numbers, not names.
         Box::pin(async { Ok(Vec::new()) })
+    }
+
+    fn checkup(&self, _: Probing) -> Fut<'_, Vec<Finding>> {
+        Box::pin(self.0.checkup())
+    }
+
+    fn danger_discard<'a>(&'a self, _: &'a ElectionName) -> Fut<'a, Result<Discarded, Error>> {
+        // A lock that nobody has is nowhere.
+        Box::pin(async { Ok(Discarded::Gone) })
     }
 
     #[cfg(unix)]

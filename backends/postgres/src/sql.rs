@@ -23,8 +23,8 @@ pub(crate) const PREPARE_SESSION: &str = "SET synchronous_commit = on; SET state
 
 pub(crate) const WHERE_AM_I: &str = "SELECT pg_backend_pid(), pg_is_in_recovery(), \
      current_setting('server_version_num')::int4, \
-     pg_postmaster_start_time()::text || ' ' || system_identifier::text, \
-     (SELECT backend_start::text FROM pg_stat_activity WHERE pid = pg_backend_pid()) FROM pg_control_system()";
+     pg_postmaster_start_time()::text, \
+     (SELECT backend_start::text FROM pg_stat_activity WHERE pid = pg_backend_pid())";
 
 /// On B: ends a session, if it is still the one that began then. $1: its process, $2: when it began.
 pub(crate) const END_OWN: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
@@ -147,7 +147,9 @@ pub(crate) const RELEASE: &str = "SELECT pg_advisory_unlock($1, $2), \
 /// Quiet counts from the start of the server, the last crash of a backend (it resets `pg_stat_wal`), and on a timeline
 /// above the first from the last checkpoint, since a promotion ends in one and leaves no other date. That date is cut
 /// off to whole seconds, hence the second on top.
-pub(crate) const PRESENCE: &str = concat!(
+macro_rules! presence {
+    ($promoted:literal) => {
+        concat!(
     "WITH seen AS MATERIALIZED (SELECT pg_is_in_recovery() AS standby, EXISTS (SELECT FROM pg_locks l \
      WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted AND l.pid <> pg_backend_pid() \
      AND l.classid = ($1::int4::int8 & 4294967295)::oid AND l.objid = ($2::int4::int8 & 4294967295)::oid \
@@ -160,16 +162,33 @@ pub(crate) const PRESENCE: &str = concat!(
     timeline!(),
     " END AS timeline), dated AS MATERIALIZED (SELECT seen.*, \
      (extract(epoch FROM clock_timestamp() - greatest(pg_postmaster_start_time(), \
-     (SELECT stats_reset FROM pg_stat_wal), CASE WHEN timeline > 1 THEN \
-     (SELECT CASE WHEN c.timeline_id = timeline THEN c.checkpoint_time + interval '1 second' \
-     ELSE clock_timestamp() END \
-     FROM pg_control_checkpoint() c) END)) * 1000)::int8 AS quiet_ms FROM seen), \
+     (SELECT stats_reset FROM pg_stat_wal), CASE WHEN timeline > 1 THEN ",
+            $promoted,
+            " END)) * 1000)::int8 AS quiet_ms FROM seen), \
      verdict AS MATERIALIZED (SELECT dated.*, \
      NOT standby AND ($4::bool OR (NOT others AND quiet_ms >= $3::int8)) AS go FROM dated) \
      SELECT standby, others, timeline, quiet_ms, go, \
      CASE WHEN NOT go THEN false WHEN mine THEN true ELSE pg_try_advisory_lock_shared($1, $2) END AS present, \
      CASE WHEN go THEN set_config('idle_session_timeout', $5, false) END FROM verdict"
+)
+    };
+}
+
+pub(crate) const PRESENCE: &str = presence!(
+    "(SELECT CASE WHEN c.timeline_id = timeline THEN c.checkpoint_time + interval '1 second' \
+     ELSE clock_timestamp() END FROM pg_control_checkpoint() c)"
 );
+
+/// For a role that may not call `pg_control_checkpoint()`: as if the promotion had been this moment, so that only a session that
+/// has seen a whole ttl of its timeline takes over at once.
+pub(crate) const PRESENCE_UNDATED: &str = presence!("clock_timestamp()");
+
+/// Whether promotions can be dated.
+pub(crate) const MAY_DATE: &str = "SELECT has_function_privilege('pg_control_checkpoint()', 'EXECUTE')";
+
+/// For how many locks the server made room, which is shared by everybody on it.
+pub(crate) const LOCK_ROOM: &str = "SELECT current_setting('max_locks_per_transaction')::int8 * \
+     (current_setting('max_connections')::int8 + current_setting('max_prepared_transactions')::int8)";
 
 /// On B: this process's work in that election is over.
 pub(crate) const ABSENCE: &str = "SELECT pg_advisory_unlock_shared($1, $2), \
