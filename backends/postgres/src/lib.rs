@@ -22,6 +22,7 @@
 //! - **Epochs** are `timeline << 40 | xid`, the transaction id assigned after the lock was granted and made durable by a
 //!   logical message.
 //! - **Nothing parks on an election's lock.** C parks on a key of the leader's *session*, a second at a time.
+//! - **A broken connection is not left to its lease**: the next one ends the half-open session, by number and start.
 //!
 //! Leaves to others: belief and deadlines (`bellwether-core`), timers and work (`bellwether-election`). What can break the
 //! promise is in GUARANTEES.md.

@@ -182,10 +182,10 @@ async fn lead_with_a_guard(url: &str) {
     candidate.lead_within(TTL * 12).await;
     let mut proof = candidate.backend.crash_proof(&candidate.on, &candidate.bid.who);
     assert_eq!(proof.len(), 1);
-    let guard =
-        Command::new("sleep").arg("600").stdin(proof.remove(0)).stdout(Stdio::null()).spawn().unwrap();
+    let mut guard = Command::new("sleep");
+    let mut guard = guard.arg("600").stdin(proof.remove(0)).stdout(Stdio::null()).spawn().unwrap();
     println!("leading {}", guard.id());
-    std::future::pending().await
+    guard.wait().unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
