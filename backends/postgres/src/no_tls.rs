@@ -2,6 +2,7 @@
 
 use bellwether_core::{Error, ErrorKind};
 use tokio_postgres::NoTls;
+pub(crate) use tokio_postgres::tls::NoTlsStream as Encrypted;
 
 use crate::Config;
 use crate::config::Verify;
@@ -33,6 +34,10 @@ pub(crate) struct Connector;
 impl Connector {
     pub(crate) fn driver(&self) -> NoTls {
         NoTls
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        false
     }
 
     pub(crate) fn meaning(&self, error: tokio_postgres::Error, _: bool) -> Error {

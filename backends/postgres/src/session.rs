@@ -13,10 +13,11 @@ use futures_util::future::poll_fn;
 use tokio::sync::watch;
 use tokio_postgres::config::SslMode;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{AsyncMessage, Client, Row, Statement};
+use tokio_postgres::{AsyncMessage, Client, Connection, Row, Statement};
 
 use crate::errors::{BACKEND, Failure, meaning, misconfigured, unavailable};
-use crate::transport::{is_local, place, reach};
+use crate::tls::{Connector, Encrypted};
+use crate::transport::{Wire, is_local, place, reach};
 use crate::{Config, sql};
 
 /// The first release whose server can end an idle session, which is what makes a lease of a lock.
@@ -82,23 +83,22 @@ impl Session {
         opened: Boot,
         notes: Option<Hear>,
     ) -> Result<Session, Error> {
-        let transport = reach(config, host).await?;
+        let mode = if is_local(config, host) { SslMode::Disable } else { config.server.get_ssl_mode() };
+        let connector = config.tls.connector(config, host)?;
+        let (client, mut connection, duplicate) = match log_in(config, host, mode, &connector).await {
+            // As libpq does: who would do without encryption does without one that fails.
+            Err(_) if mode == SslMode::Prefer && connector.has_failed() => {
+                log_in(config, host, SslMode::Disable, &connector).await?
+            }
+            result => result?,
+        };
         #[cfg(unix)]
         let (duplicate, closed) = {
-            let duplicate: Duplicate = Arc::new(Mutex::new(transport.duplicate));
+            let duplicate: Duplicate = Arc::new(Mutex::new(duplicate));
             (Arc::clone(&duplicate), duplicate)
         };
-        let mut server = config.server.clone();
-        if is_local(config, host) {
-            server.ssl_mode(SslMode::Disable);
-        }
-        let required = server.get_ssl_mode() == SslMode::Require;
-        let connector = config.tls.connector(config, host)?;
-        let connected = server.connect_raw(transport.stream, connector.driver()).await;
-        let (client, mut connection) = connected.map_err(|error| match error.code() {
-            Some(_) => meaning(error),
-            None => connector.meaning(error, required),
-        })?;
+        #[cfg(not(unix))]
+        let () = duplicate;
         let (ended, mut thrown_away) = watch::channel(false);
         let mark = ended.clone();
         tokio::spawn(async move {
@@ -266,4 +266,30 @@ impl Drop for Session {
     fn drop(&mut self) {
         self.throw_away();
     }
+}
+
+#[cfg(unix)]
+type Kept = Option<std::os::fd::OwnedFd>;
+#[cfg(not(unix))]
+type Kept = ();
+
+/// Connects, encrypts and logs in; also returns a duplicate of the socket.
+async fn log_in(
+    config: &Config,
+    host: usize,
+    mode: SslMode,
+    connector: &Connector,
+) -> Result<(Client, Connection<Wire, Encrypted>, Kept), Error> {
+    let transport = reach(config, host).await?;
+    let mut server = config.server.clone();
+    server.ssl_mode(mode);
+    let connected = server.connect_raw(transport.stream, connector.driver()).await;
+    let (client, connection) = connected.map_err(|error| match error.code() {
+        Some(_) => meaning(error),
+        None => connector.meaning(error, mode == SslMode::Require),
+    })?;
+    #[cfg(unix)]
+    return Ok((client, connection, transport.duplicate));
+    #[cfg(not(unix))]
+    Ok((client, connection, ()))
 }

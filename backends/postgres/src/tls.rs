@@ -16,7 +16,7 @@ use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
 use tokio_rustls::rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, ring};
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
+use tokio_rustls::rustls::{self, AlertDescription, ClientConfig, RootCertStore};
 
 use crate::Config;
 use crate::binding::tls_server_end_point;
@@ -47,7 +47,7 @@ impl Tls {
     pub(crate) fn connector(&self, config: &Config, host: usize) -> Result<Connector, Error> {
         let name = name(config, host);
         let config = Arc::new(self.client_config()?);
-        Ok(Connector { name, config, begun: Arc::default() })
+        Ok(Connector { name, config, begun: Arc::default(), failed: Arc::default() })
     }
 
     fn client_config(&self) -> Result<ClientConfig, Error> {
@@ -139,11 +139,17 @@ pub(crate) struct Connector {
     name: String,
     config: Arc<ClientConfig>,
     begun: Arc<AtomicBool>,
+    failed: Arc<AtomicBool>,
 }
 
 impl Connector {
     pub(crate) fn driver(&self) -> Connector {
         self.clone()
+    }
+
+    /// Whether the server wanted to encrypt, and it came to nothing.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
     }
 
     /// What an error means that the server did not send. `required`: whether plain text was out of the question.
@@ -174,15 +180,37 @@ impl Connector {
                  server as the certificate does",
                 self.name
             )),
-            rustls::Error::AlertReceived(_) => Error::new(
+            rustls::Error::AlertReceived(alert) if is_about_client(*alert) => Error::new(
                 ErrorKind::PermissionDenied,
                 BACKEND,
-                "the server ended the encryption: check the client certificate (sslcert, sslkey) and who signed it",
+                "the server does not accept the client certificate: check sslcert, sslkey and who signed it",
             ),
+            rustls::Error::AlertReceived(_) | rustls::Error::PeerIncompatible(_) => misconfigured(format!(
+                "{} and this program have no encryption in common: the server has to offer TLS 1.2 or 1.3",
+                self.name
+            )),
             _ => unavailable(format!("no encrypted connection to {}", self.name)),
         };
         Some(told.caused_by(cause))
     }
+}
+
+/// Alerts by which a server refuses a client's certificate.
+fn is_about_client(alert: AlertDescription) -> bool {
+    use AlertDescription as Alert;
+    matches!(
+        alert,
+        Alert::NoCertificate
+            | Alert::BadCertificate
+            | Alert::UnsupportedCertificate
+            | Alert::CertificateRevoked
+            | Alert::CertificateExpired
+            | Alert::CertificateUnknown
+            | Alert::UnknownCA
+            | Alert::AccessDenied
+            | Alert::DecryptError
+            | Alert::CertificateRequired
+    )
 }
 
 impl TlsConnect<Wire> for Connector {
@@ -198,6 +226,7 @@ impl TlsConnect<Wire> for Connector {
                 .map_err(|error| bad(format!("{:?} is no name of a server", self.name)).caused_by(error))?;
             let connector = tokio_rustls::TlsConnector::from(Arc::clone(&self.config));
             let stream = connector.connect(server, stream).await.map_err(|error| {
+                self.failed.store(true, Ordering::Relaxed);
                 self.handshake(&error)
                     .unwrap_or_else(|| unavailable("no encrypted connection").caused_by(error))
             })?;

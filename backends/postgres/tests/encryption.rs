@@ -176,6 +176,18 @@ async fn a_client_is_let_in_by_its_certificate_and_by_a_password_bound_to_the_se
     assert!(!format!("{wrong} {wrong:?}").contains("sesame"), "{wrong}");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn where_encryption_fails_only_who_would_do_without_it_gets_in() {
+    let place = Encrypting::start().await;
+    place.server.set("ssl_min_protocol_version", "TLSv1").await;
+    place.server.set("ssl_max_protocol_version", "TLSv1.1").await;
+    let url = |more: &str| place.url("127.0.0.1", "postgres", more);
+    assert_eq!(led(&place.server, &url("sslmode=prefer")).await, (2, 0));
+    let error = refused(&url("sslmode=require")).await;
+    assert_eq!(error.kind(), ErrorKind::Misconfigured, "{error}");
+    assert!(error.to_string().contains("TLS 1.2"), "{error}");
+}
+
 /// In a child: leads, and leaves the proof to another process, as to a guard.
 async fn lead_with_a_guard(url: &str) {
     let candidate = actor(url, "a", TTL * 4);
