@@ -9,15 +9,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_core::{Bid, Boot, ElectionName, Epoch, Error, ErrorKind, Grant, Outcome, Seen};
+use bellwether_core::{Bid, Boot, ElectionName, Epoch, Error, ErrorKind, Grant, Outcome, Proof, Seen};
 use tokio_postgres::Row;
 
+use crate::epoch::{self, marked_epoch};
 use crate::errors::{BACKEND, Failure, misconfigured, outcome, unavailable};
 use crate::link::{Link, limit};
+use crate::look::{held_by, waiting};
 use crate::names::{self, millis};
-use crate::postgres::{Inner, Witness, held_by, waiting};
+use crate::notices::claimed;
+use crate::postgres::{Inner, Witness};
+use crate::session::Values;
 use crate::slots::Slot;
-use crate::{Keys, epoch, sql};
+use crate::{Keys, sql};
 
 /// Most elections of one session: the server's lock table is shared, and with it full nobody can even connect.
 const ELECTIONS_MAX: usize = 1_000;
@@ -44,10 +48,13 @@ impl Inner {
         let _turn = link.slots.turn(keys).await;
         let claim = Claim { inner: &self, link: &link, keys, bid: &bid };
         match link.slots.of(keys) {
-            None => claim.take().await,
+            None => match claim.kept_for_other() {
+                Some(seen) => Outcome::Denied(seen),
+                None => claim.take().await,
+            },
             Some(Slot::Waiting { until, .. }) => claim.go_on(until).await,
-            Some(Slot::Held { who, .. }) if who.incarnation != bid.who.incarnation => {
-                Outcome::Denied(held_by(&who))
+            Some(Slot::Held { who, epoch, .. }) if who.incarnation != bid.who.incarnation => {
+                Outcome::Denied(held_by(&who, epoch))
             }
             // Ours, and its claim's answer was lost on the way: under a new epoch.
             Some(Slot::Held { .. }) => claim.again(true, false).await,
@@ -82,11 +89,15 @@ impl Claim<'_> {
             Ok(None) => self.denied(&row),
             Ok(Some(epoch)) => {
                 let until = self.inner.clock.boot() + self.bid.ttl;
-                self.link.slots.put(self.keys, Slot::Waiting { until, ttl: self.bid.ttl });
+                self.wait(until, self.mark(&row));
                 self.link.released_by_other(self.keys);
                 match self.judge(until).await {
                     Ok(None) => Outcome::Denied(waiting(until)),
                     Ok(Some(())) => {
+                        // The answer on B came after everything that was told before the lock was free.
+                        if let Some(seen) = self.kept_for_other() {
+                            return self.leave_to_other(seen).await;
+                        }
                         // Only now: the answer on B came after every release that was told before the lock was free.
                         let witness = self.inner.take_witness(self.keys);
                         self.lead(epoch, self.crashed(witness)).await
@@ -120,6 +131,7 @@ impl Claim<'_> {
                 Outcome::Unknown(unavailable("the lock was gone; somebody unlocked it"))
             }
             Ok(Some(epoch)) => {
+                self.marked(self.mark(&row));
                 if proof {
                     let present = self
                         .inner
@@ -143,7 +155,7 @@ impl Claim<'_> {
         };
         let Bid { who, ttl, sent, .. } = self.bid.clone();
         let incarnation = who.incarnation;
-        self.link.slots.put(self.keys, Slot::Held { who, epoch, ttl });
+        self.link.slots.put(self.keys, Slot::Held { who, epoch, ttl, mark: self.last_mark() });
         Outcome::Held(Grant { epoch, incarnation, ttl, counted_from: sent, after_crash })
     }
 
@@ -159,6 +171,7 @@ impl Claim<'_> {
         }
         self.inner.witness(self.keys, Duration::from_millis(silent.unwrap_or(0)));
         let (id, ttl) = name.as_deref().map_or((None, None), names::read);
+        let epoch = marked_epoch(row);
         if let Some(theirs) = ttl.filter(|ttl| millis(*ttl) != millis(self.bid.ttl)) {
             return Outcome::Refused(misconfigured(format!(
                 "the holder's ttl is {theirs:?} and this candidate's {:?}: all candidates of an election use one",
@@ -170,7 +183,7 @@ impl Claim<'_> {
                 "an earlier session of this id cannot be taken over here; end it with pg_terminate_backend";
             return Outcome::Refused(Error::new(ErrorKind::Unsupported, BACKEND, sentence));
         }
-        Outcome::Denied(self.inner.holder(self.link, self.keys, pid, name.as_deref()))
+        Outcome::Denied(self.inner.holder(self.link, self.keys, pid, name.as_deref(), epoch))
     }
 
     /// Waits a moment for a presence that is just going.
@@ -221,7 +234,10 @@ impl Claim<'_> {
     async fn on_a(&self, statement: &tokio_postgres::Statement) -> Result<Row, Failure> {
         let (id, ttl) = self.link.slots.used_by(&self.bid.who.id, self.bid.ttl);
         let (lease, name) = (self.lease(), names::write(id.as_ref(), ttl));
-        self.link.a.row(self.bid.ttl, statement, &[&self.keys.0, &self.keys.1, &lease, &name]).await
+        let (begin, before) = (self.keys.mark(), self.last_mark());
+        let notice = claimed(self.keys, self.link.a.session.pid, &self.bid.who.id);
+        let values: Values<'_> = &[&self.keys.0, &self.keys.1, &lease, &name, &begin, &before, &notice];
+        self.link.a.row(self.bid.ttl, statement, values).await
     }
 
     /// The epoch, if the lock is ours.
@@ -262,7 +278,9 @@ impl Claim<'_> {
         let b = self.link.b();
         b.session.execute(limit(self.bid.ttl), &sql::advance(missing)).await.map_err(Failure::error)?;
         let row = self.on_a(&self.link.a.again).await.map_err(Failure::error)?;
-        match self.granted(&row)? {
+        let again = self.granted(&row)?;
+        self.marked(self.mark(&row));
+        match again {
             Some(epoch) if epoch > self.bid.floor => Ok(epoch),
             _ => Err(unavailable("no epoch above those before it was to be had")),
         }
@@ -270,9 +288,55 @@ impl Claim<'_> {
 
     /// After an error nobody knows whether the lock was taken before it.
     async fn undo(&self) {
-        let text = format!("SELECT pg_advisory_unlock({}, {})", self.keys.0, self.keys.1);
-        if self.link.a.session.ask(limit(self.bid.ttl), &text).await.is_err() {
-            self.link.a.session.throw_away();
+        let lock = format!("SELECT pg_advisory_unlock({}, {})", self.keys.0, self.keys.1);
+        for text in [lock, sql::unmark(self.keys.mark())] {
+            if self.link.a.session.ask(limit(self.bid.ttl), &text).await.is_err() {
+                self.link.a.session.throw_away();
+            }
+        }
+    }
+
+    /// The mark that a claim left, or 0.
+    fn mark(&self, row: &Row) -> i64 {
+        let marked = row.get::<_, Option<bool>>("marked").unwrap_or(false);
+        row.get::<_, Option<i64>>("xid").filter(|_| marked).map_or(0, |xid| self.keys.mark() | xid)
+    }
+
+    fn last_mark(&self) -> i64 {
+        self.link.slots.of(self.keys).map_or(0, |slot| slot.mark())
+    }
+
+    fn wait(&self, until: Boot, mark: i64) {
+        self.link.slots.put(self.keys, Slot::Waiting { until, ttl: self.bid.ttl, mark });
+    }
+
+    /// The slot as it is, under another mark.
+    fn marked(&self, new: i64) {
+        let Some(mut slot) = self.link.slots.of(self.keys) else { return };
+        match &mut slot {
+            Slot::Waiting { mark, .. } | Slot::Held { mark, .. } => *mark = new,
+        }
+        self.link.slots.put(self.keys, slot);
+    }
+
+    /// Whether the last leader let go in favour of somebody else a moment ago.
+    fn kept_for_other(&self) -> Option<Seen> {
+        let (id, until) = self.inner.reserved(self.keys)?;
+        let other = id != self.bid.who.id;
+        let kept = || Seen {
+            proof: Proof::Released,
+            free_at: Some(until),
+            reserved_for: Some(id),
+            ..Seen::nothing()
+        };
+        other.then(kept)
+    }
+
+    async fn leave_to_other(&self, seen: Seen) -> Outcome<Grant> {
+        match self.inner.let_go(self.link, self.keys, self.bid.ttl, None).await {
+            Outcome::Held(()) | Outcome::Denied(_) => Outcome::Denied(seen),
+            Outcome::Unknown(error) => Outcome::Unknown(error),
+            Outcome::Refused(error) => Outcome::Refused(error),
         }
     }
 

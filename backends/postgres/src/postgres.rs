@@ -7,22 +7,20 @@ use std::time::Duration;
 
 use bellwether_backend::{Backend, Capabilities, Fut, Notice, Notices, Past, Renewal};
 use bellwether_core::{
-    Bid, Boot, Candidate, Clock, ElectionName, Error, ErrorKind, Grant, Holder, Outcome, Parting, Proof,
+    Bid, Boot, Candidate, CandidateId, Clock, ElectionName, Error, ErrorKind, Grant, Outcome, Parting,
     Request, Seen,
 };
 use tokio::sync::watch as broadcast;
 
-use crate::errors::{BACKEND, Failure, unavailable};
+use crate::errors::{BACKEND, unavailable};
 use crate::link::{Beta, Link};
 use crate::news::News;
+use crate::notices::Note;
 use crate::session::Hear;
 use crate::slots::Slot;
 use crate::tend::tend;
 use crate::watch::watch;
-use crate::{Config, Keys, names};
-
-/// How long a look may take.
-const LOOK_LIMIT: Duration = Duration::from_secs(5);
+use crate::{Config, Keys};
 
 /// Elections on one PostgreSQL server.
 pub struct Postgres(pub(crate) Arc<Inner>);
@@ -54,6 +52,7 @@ impl Postgres {
             lingering: Mutex::default(),
             followed: Mutex::default(),
             witnessed: Mutex::default(),
+            reserved: Mutex::default(),
             only: OnceLock::new(),
             news: Arc::default(),
             worked_before: AtomicBool::new(false),
@@ -80,7 +79,9 @@ pub(crate) struct Inner {
     lingering: Mutex<Vec<Lingering>>,
     pub(crate) followed: Mutex<HashMap<Keys, ElectionName>>,
     /// Holders that were seen and have not said that they let go.
-    witnessed: Mutex<HashMap<Keys, Witness>>,
+    pub(crate) witnessed: Mutex<HashMap<Keys, Witness>>,
+    /// For whom a lock that was let go is kept, and until when.
+    pub(crate) reserved: Mutex<HashMap<Keys, (CandidateId, Boot)>>,
     only: OnceLock<ElectionName>,
     pub(crate) news: Arc<News>,
     worked_before: AtomicBool,
@@ -132,17 +133,6 @@ impl Inner {
                 inner.heard(payload);
             }
         })
-    }
-
-    fn heard(&self, payload: &str) {
-        let Some(keys) = released(payload) else { return };
-        lock(&self.witnessed).remove(&keys);
-        if let Some(link) = self.current() {
-            link.released_by_other(keys);
-        }
-        if let Some(on) = lock(&self.followed).get(&keys) {
-            self.news.changed(on.clone(), Seen { proof: Proof::Released, ..Seen::nothing() });
-        }
     }
 
     pub(crate) fn follows(&self, keys: Keys) -> bool {
@@ -206,34 +196,7 @@ impl Inner {
         lock(&self.lingering).retain(|old| !old.held.is_empty());
         for (b, ttl) in over {
             b.leave(keys, ttl, ttl).await;
-            let notice = format!("SELECT pg_notify('{}', '{}')", crate::sql::CHANNEL, release_notice(keys));
-            let _ = b.session.ask(ttl, &notice).await;
-        }
-    }
-
-    /// Who holds it, as others can tell.
-    async fn look(self: &Arc<Self>, on: &ElectionName) -> Result<Seen, Error> {
-        let keys = self.keys(on)?;
-        let link = self.link().await?;
-        let b = link.b();
-        let rows = b.session.rows(LOOK_LIMIT, &b.look, &[&keys.0, &keys.1]).await.map_err(Failure::error)?;
-        let Some(row) = rows.first() else { return Ok(Seen::nothing()) };
-        let (pid, name): (i32, Option<String>) = (row.get(0), row.get(1));
-        Ok(self.holder(&link, keys, pid, name.as_deref()))
-    }
-
-    /// The holder behind that process of the server.
-    pub(crate) fn holder(&self, link: &Link, keys: Keys, pid: i32, name: Option<&str>) -> Seen {
-        if pid != link.a.session.pid {
-            let id = name.and_then(|name| names::read(name).0);
-            let holder = id.map(|id| Holder { id, incarnation: None });
-            return Seen { holder, proof: Proof::Alive, ..Seen::nothing() };
-        }
-        match link.slots.of(keys) {
-            Some(Slot::Held { who, .. }) => held_by(&who),
-            // Ours and not led: nobody leads.
-            Some(Slot::Waiting { until, .. }) => waiting(until),
-            None => Seen { proof: Proof::Record, ..Seen::nothing() },
+            let _ = b.tell(ttl, &Note::Released(keys)).await;
         }
     }
 
@@ -244,26 +207,6 @@ impl Inner {
         }
         error
     }
-}
-
-/// Nobody leads before then.
-pub(crate) fn waiting(until: Boot) -> Seen {
-    Seen { proof: Proof::Record, free_at: Some(until), ..Seen::nothing() }
-}
-
-/// A candidate of this process leads.
-pub(crate) fn held_by(who: &Candidate) -> Seen {
-    let holder = Holder { id: who.id.clone(), incarnation: Some(who.incarnation) };
-    Seen { holder: Some(holder), proof: Proof::Alive, ..Seen::nothing() }
-}
-
-pub(crate) fn release_notice(keys: Keys) -> String {
-    format!("release {} {}", keys.0, keys.1)
-}
-
-fn released(payload: &str) -> Option<Keys> {
-    let (one, two) = payload.strip_prefix("release ")?.split_once(' ')?;
-    Some(Keys(one.parse().ok()?, two.parse().ok()?))
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -291,9 +234,9 @@ impl Backend for Postgres {
             renewal: Renewal::PerSession,
             crash_proof: true,
             notifies: true,
-            epoch_visible: false,
+            epoch_visible: true,
             ttl_visible: false,
-            requests: false,
+            requests: true,
             history: false,
             cooldown: false,
             lists: false,
@@ -315,18 +258,17 @@ impl Backend for Postgres {
         &'a self,
         on: &'a ElectionName,
         grant: &'a Grant,
-        _how: &'a Parting,
+        how: &'a Parting,
     ) -> Fut<'a, Outcome<()>> {
-        to_the_end(Arc::clone(&self.0).release(on.clone(), grant.clone()), Outcome::Unknown)
+        to_the_end(Arc::clone(&self.0).release(on.clone(), grant.clone(), how.clone()), Outcome::Unknown)
     }
 
     fn observe<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Seen, Error>> {
-        Box::pin(self.0.look(on))
+        Box::pin(async move { self.0.look(on).await.map(|found| found.seen) })
     }
 
-    fn request<'a>(&'a self, _on: &'a ElectionName, _what: &'a Request) -> Fut<'a, Outcome<()>> {
-        let sentence = "a leader on PostgreSQL cannot be asked yet; stop its process, or its candidate there";
-        Box::pin(async move { Outcome::Refused(Error::new(ErrorKind::Unsupported, BACKEND, sentence)) })
+    fn request<'a>(&'a self, on: &'a ElectionName, what: &'a Request) -> Fut<'a, Outcome<()>> {
+        to_the_end(Arc::clone(&self.0).request(on.clone(), what.clone()), Outcome::Unknown)
     }
 
     fn follow(&self, on: &ElectionName, interested: bool) {

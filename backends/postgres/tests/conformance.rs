@@ -80,7 +80,7 @@ impl Harness for Database {
         false
     }
 
-    fn keeps_reservations(&self) -> bool {
+    fn leaves_records(&self) -> bool {
         false
     }
 }
