@@ -8,8 +8,9 @@ use std::fs;
 
 use bellwether_core::ErrorKind;
 use bellwether_file::{Alive, Numbered, prepare};
+use bellwether_support::Scratch;
 use support::mounts::{Mounted, mount};
-use support::{Scratch, done, incarnation, names, text};
+use support::{done, incarnation, names, text};
 
 #[test]
 fn a_read_only_mount_can_be_read_and_refuses_writes_with_the_reason() {

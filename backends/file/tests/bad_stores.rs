@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use bellwether_backend::{Backend, Past};
 use bellwether_core::{CandidateId, ErrorKind, Outcome, Proof};
+use bellwether_deadman::boot_now;
 use bellwether_file::{from_url, open};
-use support::candidate::{Actor, clock, election};
+use bellwether_support::{Scratch, clock, election};
 use support::mounts::Mounted;
-use support::{Scratch, names};
+use support::{actor, names};
 
 const TTL: Duration = Duration::from_millis(500);
 
@@ -18,32 +19,36 @@ const TTL: Duration = Duration::from_millis(500);
 async fn looking_makes_nothing_and_finds_nothing_where_nothing_is() {
     let scratch = Scratch::new();
     let dir = scratch.path().join("not/yet");
-    let observer = Actor::new(&dir, "o", TTL);
-    assert!(observer.file.capabilities().crash_proof, "known from where it will be");
+    let observer = actor(&dir, "o", TTL);
+    assert!(observer.backend.capabilities().crash_proof, "known from where it will be");
     let mut news = observer.news();
     assert_eq!(observer.seen().await.proof, Proof::Absent);
-    assert_eq!(observer.file.history(&observer.on).await.unwrap(), []);
-    assert_eq!(observer.file.elections().await.unwrap(), []);
-    assert_eq!(news.until(|_| true).await.proof, Proof::Absent, "what there is when one begins to follow");
+    assert_eq!(observer.backend.history(&observer.on).await.unwrap(), []);
+    assert_eq!(observer.backend.elections().await.unwrap(), []);
+    assert_eq!(
+        news.until_seen(|_| true).await.proof,
+        Proof::Absent,
+        "what there is when one begins to follow"
+    );
     assert_eq!(news.count(Duration::from_millis(700)).await, 0);
     assert_eq!(names(scratch.path()), Vec::<String>::new());
 
-    let leader = Actor::new(&dir, "a", TTL);
+    let leader = actor(&dir, "a", TTL);
     leader.lead().await;
-    news.until(|seen| seen.is_held_by(&leader.bid.who)).await;
+    news.until_seen(|seen| seen.is_held_by(&leader.bid.who)).await;
 }
 
 #[tokio::test]
 async fn a_read_only_store_shows_its_leader_and_refuses_claims_with_the_reason() {
     let mounted = Mounted::new();
-    let leader = Actor::new(mounted.path(), "a", TTL);
+    let leader = actor(mounted.path(), "a", TTL);
     let grant = leader.lead().await;
     // A sign of life is a file open for writing, so the file system itself cannot be made read-only under a leader.
     let view = mounted.read_only();
-    let other = Actor::new(view.path(), "b", TTL);
+    let other = actor(view.path(), "b", TTL);
     assert!(other.seen().await.is_held_by(&leader.bid.who));
-    leader.file.retire(&leader.on, &leader.bid.who);
-    let mut same = Actor::new(view.path(), "a", TTL);
+    leader.backend.retire(&leader.on, &leader.bid.who);
+    let mut same = actor(view.path(), "a", TTL);
     same.bid.who = leader.bid.who.clone();
     let renewed = same.renew(&grant).await;
     assert!(
@@ -58,14 +63,14 @@ async fn a_read_only_store_shows_its_leader_and_refuses_claims_with_the_reason()
         }
         other => panic!("{other:?}"),
     }
-    let (next, _) = Actor::new(mounted.path(), "c", TTL).lead_within(10 * TTL).await;
+    let (next, _) = actor(mounted.path(), "c", TTL).lead_within(10 * TTL).await;
     assert!(next.epoch > grant.epoch);
 }
 
 #[tokio::test]
 async fn a_full_store_is_an_error_that_passes_and_loses_nothing() {
     let mounted = Mounted::new();
-    let leader = Actor::new(mounted.path(), "a", Duration::from_secs(30));
+    let leader = actor(mounted.path(), "a", Duration::from_secs(30));
     let grant = leader.lead().await;
     let filler = mounted.path().join("filler");
     let _ = fs::write(&filler, vec![b'x'; 1 << 20]);
@@ -74,7 +79,7 @@ async fn a_full_store_is_an_error_that_passes_and_loses_nothing() {
         matches!(&renewed, Outcome::Unknown(error) if error.kind() == ErrorKind::Exhausted),
         "{renewed:?}"
     );
-    let mut elsewhere = Actor::new(mounted.path(), "b", TTL);
+    let mut elsewhere = actor(mounted.path(), "b", TTL);
     elsewhere.on = election("another");
     let claimed = elsewhere.claim().await;
     assert!(
@@ -82,7 +87,7 @@ async fn a_full_store_is_an_error_that_passes_and_loses_nothing() {
         "{claimed:?}"
     );
     assert!(elsewhere.seen().await.holder.is_none(), "nothing half-written");
-    assert!(Actor::new(mounted.path(), "c", TTL).denied().await.is_held_by(&leader.bid.who));
+    assert!(actor(mounted.path(), "c", TTL).denied().await.is_held_by(&leader.bid.who));
     fs::remove_file(filler).unwrap();
     leader.keep(&grant).await;
     elsewhere.lead().await;
@@ -92,16 +97,18 @@ async fn a_full_store_is_an_error_that_passes_and_loses_nothing() {
 async fn a_leader_whose_directory_was_removed_loses_at_its_next_renewal_and_the_next_epoch_is_higher() {
     let scratch = Scratch::new();
     let dir = scratch.path().join("store");
-    let leader = Actor::new(&dir, "a", TTL);
-    let follower = Actor::new(&dir, "b", TTL);
+    let leader = actor(&dir, "a", TTL);
+    let follower = actor(&dir, "b", TTL);
     let mut news = follower.news();
     let grant = leader.lead().await;
     follower.denied().await;
     fs::remove_dir_all(dir.join("reports")).unwrap();
-    news.until(|seen| seen.proof == Proof::Absent).await;
+    news.until_seen(|seen| seen.proof == Proof::Absent).await;
     let renewed = leader.renew(&grant).await;
     assert!(matches!(&renewed, Outcome::Denied(seen) if seen.holder.is_none()), "{renewed:?}");
-    let (next, took) = follower.lead_within(10 * TTL).await;
+    let begun = boot_now();
+    let (next, at) = follower.lead_within(10 * TTL).await;
+    let took = at.since(begun);
     assert!(took + Duration::from_millis(100) >= TTL, "it had seen the record: {took:?}");
     assert!(next.epoch > grant.epoch);
     assert!(leader.denied().await.is_held_by(&follower.bid.who));
@@ -124,7 +131,7 @@ async fn a_file_in_a_directorys_place_is_refused_and_left_alone() {
         assert_eq!(error.kind(), ErrorKind::Misconfigured);
         assert!(error.to_string().contains("a file is in the place of a directory"), "{error}");
     }
-    let actor = Actor::new(scratch.path(), "a", TTL);
+    let actor = actor(scratch.path(), "a", TTL);
     fs::write(scratch.path().join("reports"), "precious too").unwrap();
     let claimed = actor.claim().await;
     assert!(
@@ -145,7 +152,7 @@ async fn elections_and_ids_of_any_name_are_kept_apart_and_listed_by_their_full_n
         .collect();
     let mut actors = Vec::new();
     for on in &all {
-        let mut actor = Actor::new(scratch.path(), on.as_str(), TTL);
+        let mut actor = actor(scratch.path(), on.as_str(), TTL);
         actor.on = on.clone();
         actor.bid.cooldown = Some(TTL);
         let grant = actor.lead().await;
@@ -157,15 +164,15 @@ async fn elections_and_ids_of_any_name_are_kept_apart_and_listed_by_their_full_n
             until: None,
             ended: None,
         };
-        actor.file.remember(on, &past).await.unwrap();
-        assert_eq!(actor.file.history(on).await.unwrap(), [past]);
+        actor.backend.remember(on, &past).await.unwrap();
+        assert_eq!(actor.backend.history(on).await.unwrap(), [past]);
         actors.push((actor, grant));
     }
     for (actor, grant) in &actors {
         actor.keep(grant).await;
     }
     all.sort();
-    assert_eq!(actors[0].0.file.elections().await.unwrap(), all);
+    assert_eq!(actors[0].0.backend.elections().await.unwrap(), all);
     // No name leads out of the directory.
     assert_eq!(
         names(scratch.path().parent().unwrap()).iter().filter(|name| name.contains(".alive")).count(),

@@ -11,10 +11,9 @@ use std::time::Duration;
 use bellwether_backend::conformance::{self, Harness};
 use bellwether_backend::faults::{Faults, FaultyRegister};
 use bellwether_backend::{Backend, Fut, Lease};
-use bellwether_core::{Candidate, CandidateId, Clock, ElectionName, Error, Incarnation};
+use bellwether_core::{Candidate, Clock, ElectionName, Error};
 use bellwether_file::{FileRegister, file_name, open};
-use support::candidate::{Actor, clock, election};
-use support::{Process, Scratch, role};
+use bellwether_support::{Scratch, clock, crash, lead_until_killed, role};
 
 const TEST: &str = "a_directory_conforms";
 
@@ -67,17 +66,8 @@ impl Harness for Files {
         who: &'a Candidate,
         ttl: Duration,
     ) -> Fut<'a, Result<bool, Error>> {
-        let dir = self.0.path().to_str().unwrap();
-        let role =
-            [dir, on.as_str(), who.id.as_str(), &who.incarnation.to_string(), &ttl.as_millis().to_string()];
-        let role = role.join("\n");
         Box::pin(async move {
-            let crashed = tokio::task::spawn_blocking(move || {
-                let mut leader = Process::start(TEST, &role);
-                leader.wait_for("leading");
-                leader.kill();
-            });
-            crashed.await.unwrap();
+            crash(TEST, self.0.path().to_str().unwrap(), on, who, ttl).await;
             Ok(true)
         })
     }
@@ -95,23 +85,10 @@ fn describe(dir: &Path, all: &mut String) {
     }
 }
 
-/// In a child: leads until it is killed.
-async fn lead(role: &str) {
-    let parts: Vec<&str> = role.split('\n').collect();
-    let [dir, on, id, incarnation, millis] = parts[..] else { panic!("{role}") };
-    let mut actor = Actor::new(Path::new(dir), id, Duration::from_millis(millis.parse().unwrap()));
-    actor.on = election(on);
-    let incarnation = Incarnation::parse(incarnation).unwrap();
-    actor.bid.who = Candidate { id: CandidateId::new(id).unwrap(), incarnation };
-    actor.lead().await;
-    println!("leading");
-    std::future::pending::<()>().await;
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_directory_conforms() {
     if let Some(role) = role() {
-        return lead(&role).await;
+        return lead_until_killed(&role, |dir| open(dir, clock()).unwrap()).await;
     }
     let report = conformance::run(Arc::new(Files(Scratch::new()))).await;
     println!("{report}");

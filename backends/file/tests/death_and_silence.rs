@@ -11,8 +11,8 @@ use bellwether_backend::Backend;
 use bellwether_core::{Outcome, Proof};
 use bellwether_deadman::boot_now;
 use bellwether_file::boot_id;
-use support::candidate::Actor;
-use support::{Process, Scratch, names, role};
+use bellwether_support::{Child, Scratch, role};
+use support::{actor, names};
 
 const LONG: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(600);
@@ -20,14 +20,14 @@ const SHORT: Duration = Duration::from_millis(600);
 /// In a child: leads with the ttl that its role names, and then says nothing more.
 async fn lead_in_silence(role: &str) {
     let (millis, dir) = role.split_once(' ').unwrap();
-    let actor = Actor::new(Path::new(dir), "child", Duration::from_millis(millis.parse().unwrap()));
+    let actor = actor(Path::new(dir), "child", Duration::from_millis(millis.parse().unwrap()));
     let _grant = actor.lead().await;
     println!("leading");
     std::future::pending::<()>().await;
 }
 
-fn child(test: &str, dir: &Path, ttl: Duration) -> Process {
-    let mut child = Process::start(test, &format!("{} {}", ttl.as_millis(), dir.display()));
+fn child(test: &str, dir: &Path, ttl: Duration) -> Child {
+    let mut child = Child::start(test, &format!("{} {}", ttl.as_millis(), dir.display()));
     child.wait_for("leading");
     child
 }
@@ -41,12 +41,12 @@ async fn a_killed_leader_is_replaced_in_milliseconds() {
     let (mut took, mut last) = (Vec::new(), 0);
     for _ in 0..10 {
         let mut leader = child("a_killed_leader_is_replaced_in_milliseconds", scratch.path(), LONG);
-        let follower = Actor::new(scratch.path(), "follower", LONG);
+        let follower = actor(scratch.path(), "follower", LONG);
         let mut news = follower.news();
         assert!(matches!(follower.denied().await.proof, Proof::Record | Proof::Alive));
         let start = boot_now();
-        leader.0.kill().unwrap();
-        news.until(|seen| seen.proof == Proof::Dead).await;
+        leader.process().kill().unwrap();
+        news.until_seen(|seen| seen.proof == Proof::Dead).await;
         let grant = follower.lead().await;
         took.push(boot_now().since(start));
         assert!(grant.after_crash);
@@ -54,7 +54,7 @@ async fn a_killed_leader_is_replaced_in_milliseconds() {
         last = grant.epoch.get();
         assert_eq!(alive_files(scratch.path()), 1, "the dead one's sign of life is swept");
         follower.let_go(&grant).await;
-        follower.file.retire(&follower.on, &follower.bid.who);
+        follower.backend.retire(&follower.on, &follower.bid.who);
         leader.kill();
     }
     took.sort();
@@ -71,14 +71,16 @@ async fn a_stopped_leader_is_replaced_by_its_ttl_only_and_its_later_death_depose
     let test = "a_stopped_leader_is_replaced_by_its_ttl_only_and_its_later_death_deposes_nobody";
     let mut zombie = child(test, scratch.path(), SHORT);
     zombie.signal("-STOP");
-    let heir = Actor::new(scratch.path(), "heir", LONG);
-    let (grant, took) = heir.lead_within(10 * SHORT).await;
+    let heir = actor(scratch.path(), "heir", LONG);
+    let begun = boot_now();
+    let (grant, at) = heir.lead_within(10 * SHORT).await;
+    let took = at.since(begun);
     assert!(took >= SHORT, "{took:?}");
     assert!(!grant.after_crash);
 
-    let third = Actor::new(scratch.path(), "third", LONG);
+    let third = actor(scratch.path(), "third", LONG);
     let mut news = third.news();
-    news.until(|seen| seen.is_held_by(&heir.bid.who)).await;
+    news.until_seen(|seen| seen.is_held_by(&heir.bid.who)).await;
     zombie.kill();
     tokio::time::sleep(Duration::from_millis(150)).await;
     assert!(third.denied().await.is_held_by(&heir.bid.who));
@@ -108,8 +110,10 @@ async fn a_death_is_not_proven_by_another_boots_record_nor_by_one_that_shows_no_
             "unsettled" => fs::write(dir.join("3.json"), text).unwrap(),
             _ => {}
         }
-        let heir = Actor::new(scratch.path(), "heir", LONG);
-        let (grant, took) = heir.lead_within(10 * SHORT).await;
+        let heir = actor(scratch.path(), "heir", LONG);
+        let begun = boot_now();
+        let (grant, at) = heir.lead_within(10 * SHORT).await;
+        let took = at.since(begun);
         let proven = case == "as it is";
         assert_eq!(grant.after_crash, proven, "{case}");
         assert_eq!(took < SHORT, proven, "{case}: {took:?}");
@@ -120,9 +124,9 @@ async fn a_death_is_not_proven_by_another_boots_record_nor_by_one_that_shows_no_
 async fn a_guards_duplicate_holds_the_proof_back() {
     if let Some(role) = role() {
         let (_, dir) = role.split_once(' ').unwrap();
-        let actor = Actor::new(Path::new(dir), "child", LONG);
+        let actor = actor(Path::new(dir), "child", LONG);
         let _grant = actor.lead().await;
-        let proof = actor.file.crash_proof(&actor.on, &actor.bid.who);
+        let proof = actor.backend.crash_proof(&actor.on, &actor.bid.who);
         assert_eq!(proof.len(), 1);
         // The guard: another process with the duplicate as its standard input, living a little longer.
         let stdin = std::process::Stdio::from(proof.into_iter().next().unwrap());
@@ -134,10 +138,10 @@ async fn a_guards_duplicate_holds_the_proof_back() {
     let scratch = Scratch::new();
     let mut leader = child("a_guards_duplicate_holds_the_proof_back", scratch.path(), LONG);
     leader.kill();
-    let heir = Actor::new(scratch.path(), "heir", LONG);
+    let heir = actor(scratch.path(), "heir", LONG);
     assert_eq!(heir.denied().await.proof, Proof::Alive);
     let mut news = heir.news();
-    news.until(|seen| seen.proof == Proof::Dead).await;
+    news.until_seen(|seen| seen.proof == Proof::Dead).await;
     assert!(heir.lead().await.after_crash);
 }
 
@@ -151,15 +155,15 @@ async fn a_request_written_by_another_does_not_touch_the_holders_sign_of_life() 
     let mut leader = child(test, scratch.path(), LONG);
     let before = names(&scratch.path().join("reports"));
     {
-        let asker = Actor::new(scratch.path(), "asker", LONG);
+        let asker = actor(scratch.path(), "asker", LONG);
         let epoch = asker.seen().await.epoch.unwrap();
         let what = bellwether_core::Ask::StepDown { to: None };
-        let asked = asker.file.request(&asker.on, &bellwether_core::Request { epoch, what }).await;
+        let asked = asker.backend.request(&asker.on, &bellwether_core::Request { epoch, what }).await;
         assert!(matches!(asked, Outcome::Held(())), "{asked:?}");
     }
     let after = names(&scratch.path().join("reports"));
     assert_eq!(after.len(), before.len() + 1, "one more record and nothing else: {after:?}");
-    let heir = Actor::new(scratch.path(), "heir", LONG);
+    let heir = actor(scratch.path(), "heir", LONG);
     assert_eq!(heir.denied().await.proof, Proof::Alive, "the asker's end proves nothing");
     leader.kill();
     assert!(heir.lead().await.after_crash, "and the record it wrote still tells the holder's boot");

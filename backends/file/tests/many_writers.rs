@@ -3,7 +3,8 @@
 mod support;
 
 use bellwether_file::{Numbered, Value, Write};
-use support::{Process, Scratch, names, role, text};
+use bellwether_support::{Child, Scratch, role};
+use support::{names, text};
 
 const PROCESSES: usize = 4;
 const THREADS: usize = 2;
@@ -21,19 +22,19 @@ fn no_update_is_lost_between_processes_and_threads() {
     }
     let scratch = Scratch::new();
     let dir = scratch.path().to_str().unwrap();
-    let mut children: Vec<Process> = (0..PROCESSES)
-        .map(|_| Process::start("no_update_is_lost_between_processes_and_threads", dir))
+    let mut children: Vec<Child> = (0..PROCESSES)
+        .map(|_| Child::start("no_update_is_lost_between_processes_and_threads", dir))
         .collect();
     let watcher = Numbered::new(dir, "");
     let mut last = 0;
-    while children.iter_mut().any(|child| child.0.try_wait().unwrap().is_none()) {
+    while children.iter_mut().any(|child| child.process().try_wait().unwrap().is_none()) {
         // A reader never sees it go back, nor vanish, while eight writers move and sweep it.
         let now = text(&watcher).map_or(0, |text| text.parse().unwrap());
         assert!(now >= last, "{now} after {last}");
         last = now;
     }
     for child in &mut children {
-        assert!(child.0.wait().unwrap().success());
+        assert!(child.process().wait().unwrap().success());
     }
     // A writer that eight others overtook is told to look although its write counted, so there may be more.
     let written = watcher.load().unwrap().unwrap().version.number();

@@ -8,20 +8,20 @@ use std::time::Duration;
 use bellwether_backend::Backend;
 use bellwether_core::Proof;
 use bellwether_deadman::boot_now;
-use support::candidate::{Actor, election};
-use support::{Process, Scratch, role};
+use bellwether_support::{Child, Scratch, election, role};
+use support::actor;
 
 const LONG: Duration = Duration::from_secs(60);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_release_is_heard_of_and_the_next_leads_in_milliseconds() {
     let scratch = Scratch::new();
-    let (a, b) = (Actor::new(scratch.path(), "a", LONG), Actor::new(scratch.path(), "b", LONG));
+    let (a, b) = (actor(scratch.path(), "a", LONG), actor(scratch.path(), "b", LONG));
     let mut news = b.news();
     let (mut handovers, mut claims, mut renewals) = (Vec::new(), Vec::new(), Vec::new());
     let mut first_claims = Vec::new();
     for store in 0..20 {
-        let fresh = Actor::new(&scratch.path().join(format!("fresh-{store}")), "a", LONG);
+        let fresh = actor(scratch.path().join(format!("fresh-{store}")), "a", LONG);
         let start = boot_now();
         fresh.lead().await;
         first_claims.push(boot_now().since(start));
@@ -30,7 +30,7 @@ async fn a_release_is_heard_of_and_the_next_leads_in_milliseconds() {
         let start = boot_now();
         let mut grant = a.lead().await;
         claims.push(boot_now().since(start));
-        news.until(|seen| seen.is_held_by(&a.bid.who)).await;
+        news.until_seen(|seen| seen.is_held_by(&a.bid.who)).await;
         for _ in 0..5 {
             let start = boot_now();
             grant = a.keep(&grant).await;
@@ -38,7 +38,7 @@ async fn a_release_is_heard_of_and_the_next_leads_in_milliseconds() {
         }
         let start = boot_now();
         let (_, next) = tokio::join!(a.let_go(&grant), async {
-            news.until(|seen| seen.proof == Proof::Released).await;
+            news.until_seen(|seen| seen.proof == Proof::Released).await;
             let grant = b.lead().await;
             handovers.push(boot_now().since(start));
             grant
@@ -61,12 +61,12 @@ async fn a_release_is_heard_of_and_the_next_leads_in_milliseconds() {
 async fn a_directory_removed_moved_away_or_made_anew_leaves_nobody_deaf() {
     let scratch = Scratch::new();
     let store = scratch.path().join("store");
-    let follower = Actor::new(&store, "follower", LONG);
+    let follower = actor(&store, "follower", LONG);
     let mut news = follower.news();
     for (round, how) in ["removed", "moved", "store moved", "store removed"].into_iter().enumerate() {
-        let leader = Actor::new(&store, "leader", LONG);
+        let leader = actor(&store, "leader", LONG);
         leader.lead().await;
-        news.until(|seen| seen.is_held_by(&leader.bid.who)).await;
+        news.until_seen(|seen| seen.is_held_by(&leader.bid.who)).await;
         match how {
             "removed" => fs::remove_dir_all(store.join("reports")).unwrap(),
             "moved" => fs::rename(store.join("reports"), scratch.path().join("aside")).unwrap(),
@@ -77,7 +77,7 @@ async fn a_directory_removed_moved_away_or_made_anew_leaves_nobody_deaf() {
             // Nothing happened to the directory that is watched, so only the next look, which the timer brings, can tell.
             assert_eq!(follower.seen().await.proof, Proof::Absent, "{round}");
         } else {
-            news.until(|seen| seen.proof == Proof::Absent).await;
+            news.until_seen(|seen| seen.proof == Proof::Absent).await;
         }
     }
 }
@@ -85,25 +85,25 @@ async fn a_directory_removed_moved_away_or_made_anew_leaves_nobody_deaf() {
 #[tokio::test]
 async fn nothing_is_told_while_nothing_happens_nor_of_what_is_not_followed() {
     let scratch = Scratch::new();
-    let (a, b) = (Actor::new(scratch.path(), "a", LONG), Actor::new(scratch.path(), "b", LONG));
+    let (a, b) = (actor(scratch.path(), "a", LONG), actor(scratch.path(), "b", LONG));
     let grant = a.lead().await;
     let mut news = b.news();
-    news.until(|seen| seen.is_held_by(&a.bid.who)).await;
-    let mut other = Actor::new(scratch.path(), "c", LONG);
+    news.until_seen(|seen| seen.is_held_by(&a.bid.who)).await;
+    let mut other = actor(scratch.path(), "c", LONG);
     other.on = election("other");
     other.lead().await;
     news.count(Duration::from_millis(50)).await;
     assert_eq!(news.count(Duration::from_millis(700)).await, 0);
     a.keep(&grant).await;
     assert_eq!(news.count(Duration::from_millis(100)).await, 1, "one renewal, one look");
-    b.file.follow(&b.on, false);
+    b.backend.follow(&b.on, false);
     a.keep(&grant).await;
     assert_eq!(news.count(Duration::from_millis(100)).await, 0);
 }
 
 /// How often any thread of the process went to sleep and was woken: a call that waits, or a timer, shows here.
-fn wakes(process: &Process) -> u64 {
-    let tasks = format!("/proc/{}/task", process.0.id());
+fn wakes(process: &Child) -> u64 {
+    let tasks = format!("/proc/{}/task", process.id());
     let statuses =
         fs::read_dir(tasks).unwrap().map(|task| fs::read_to_string(task.unwrap().path().join("status")));
     let of = |status: String| -> u64 {
@@ -116,7 +116,7 @@ fn wakes(process: &Process) -> u64 {
 #[tokio::test]
 async fn an_idle_follower_sleeps() {
     if let Some(dir) = role() {
-        let follower = Actor::new(dir.as_ref(), "follower", LONG);
+        let follower = actor(&dir, "follower", LONG);
         let mut news = follower.news();
         follower.denied().await;
         news.count(Duration::from_millis(300)).await;
@@ -125,9 +125,9 @@ async fn an_idle_follower_sleeps() {
         return;
     }
     let scratch = Scratch::new();
-    let leader = Actor::new(scratch.path(), "leader", LONG);
+    let leader = actor(scratch.path(), "leader", LONG);
     leader.lead().await;
-    let mut follower = Process::start("an_idle_follower_sleeps", scratch.path().to_str().unwrap());
+    let mut follower = Child::start("an_idle_follower_sleeps", scratch.path().to_str().unwrap());
     follower.wait_for("following");
     tokio::time::sleep(Duration::from_millis(200)).await;
     let before = wakes(&follower);

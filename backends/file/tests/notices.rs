@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use bellwether_core::ElectionName;
 use bellwether_file::{Alive, Notice, Notices, Numbered, notices, polled_notices};
-use support::{Scratch, done, incarnation};
+use bellwether_support::{Scratch, role};
+use support::{done, incarnation};
 
 fn election(name: &str) -> ElectionName {
     ElectionName::new(name).unwrap()
@@ -120,7 +121,7 @@ async fn without_the_kernel_everything_is_looked_at_every_second() {
 #[test]
 fn where_the_kernels_limits_are_used_up_notices_degrade_and_still_come() {
     const NAME: &str = "where_the_kernels_limits_are_used_up_notices_degrade_and_still_come";
-    if support::role().is_some() {
+    if role().is_some() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         return runtime.block_on(async {
             let scratch = Scratch::new();

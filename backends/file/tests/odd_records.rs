@@ -7,7 +7,8 @@ use std::os::unix::fs::symlink;
 
 use bellwether_core::ErrorKind;
 use bellwether_file::{NUMBER_MAX, Numbered, RECORD_MAX_BYTES, Value};
-use support::{Scratch, done, names, text};
+use bellwether_support::Scratch;
+use support::{done, names, text};
 
 #[test]
 fn empty_truncated_and_foreign_bytes_are_handed_over_as_they_are_and_replaced() {

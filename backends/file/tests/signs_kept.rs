@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bellwether_backend::Backend;
-use support::candidate::Actor;
-use support::{Scratch, names};
+use bellwether_file::File;
+use bellwether_support::{Actor, Scratch};
+use support::{actor, names};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -19,7 +20,7 @@ fn promises(dir: &Path) -> bool {
     fs::read_to_string(dir.join(format!("{newest}.json"))).unwrap().contains("bootId")
 }
 
-fn sign(dir: &Path, actor: &Actor) -> PathBuf {
+fn sign(dir: &Path, actor: &Actor<File>) -> PathBuf {
     dir.join(format!("{}.alive", actor.bid.who.incarnation))
 }
 
@@ -27,7 +28,7 @@ fn sign(dir: &Path, actor: &Actor) -> PathBuf {
 async fn it_is_made_anew_at_the_next_renewal() {
     let scratch = Scratch::new();
     let dir = scratch.path().join("reports");
-    let leader = Actor::new(scratch.path(), "a", LONG);
+    let leader = actor(scratch.path(), "a", LONG);
     let grant = leader.lead().await;
     fs::remove_file(sign(&dir, &leader)).unwrap();
     leader.keep(&grant).await;
@@ -38,9 +39,9 @@ async fn it_is_made_anew_at_the_next_renewal() {
 async fn but_not_while_a_guard_holds_the_old_one_for_this_leadership() {
     let scratch = Scratch::new();
     let dir = scratch.path().join("reports");
-    let leader = Actor::new(scratch.path(), "a", LONG);
+    let leader = actor(scratch.path(), "a", LONG);
     let grant = leader.lead().await;
-    let guarded = leader.file.crash_proof(&leader.on, &leader.bid.who);
+    let guarded = leader.backend.crash_proof(&leader.on, &leader.bid.who);
     assert_eq!(guarded.len(), 1);
     leader.keep(&grant).await;
     assert!(promises(&dir), "nothing is wrong yet");
@@ -59,11 +60,11 @@ async fn but_not_while_a_guard_holds_the_old_one_for_this_leadership() {
 async fn a_candidate_that_retires_or_is_dropped_leaves_none() {
     let scratch = Scratch::new();
     let dir = scratch.path().join("reports");
-    let leader = Actor::new(scratch.path(), "a", LONG);
+    let leader = actor(scratch.path(), "a", LONG);
     let grant = leader.lead().await;
     leader.let_go(&grant).await;
     assert!(sign(&dir, &leader).exists(), "it may stand again");
-    leader.file.retire(&leader.on, &leader.bid.who);
+    leader.backend.retire(&leader.on, &leader.bid.who);
     assert!(!sign(&dir, &leader).exists());
     leader.lead().await;
     let place = sign(&dir, &leader);

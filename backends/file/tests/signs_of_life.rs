@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use bellwether_core::ElectionName;
 use bellwether_file::{Alive, Notice, boot_id, death_shows, is_dead, notices, sweep_dead};
-use support::{Process, Scratch, incarnation, names, role};
+use bellwether_support::{Child, Scratch, role};
+use support::{incarnation, names};
 
 fn proven(dir: &Path, bits: u128) -> bool {
     let boot = boot_id();
@@ -111,17 +112,11 @@ fn a_stopped_process_is_alive_and_a_killed_one_is_dead() {
         return hold(&dir);
     }
     let scratch = Scratch::new();
-    let mut child = Process::start(
-        "a_stopped_process_is_alive_and_a_killed_one_is_dead",
-        scratch.path().to_str().unwrap(),
-    );
+    let mut child =
+        Child::start("a_stopped_process_is_alive_and_a_killed_one_is_dead", scratch.path().to_str().unwrap());
     child.wait_for("holding");
     assert!(!proven(scratch.path(), 7));
-    let signal = |name: &str| {
-        let status = std::process::Command::new("kill").args([name, &child.0.id().to_string()]).status();
-        assert!(status.unwrap().success());
-    };
-    signal("-STOP");
+    child.signal("-STOP");
     assert!(!proven(scratch.path(), 7));
     child.kill();
     assert!(proven(scratch.path(), 7));
@@ -135,7 +130,7 @@ async fn a_kill_is_noticed_and_proven_within_milliseconds() {
     let mut took = Vec::new();
     for _ in 0..10 {
         let scratch = Scratch::new();
-        let mut child = Process::start(
+        let mut child = Child::start(
             "a_kill_is_noticed_and_proven_within_milliseconds",
             scratch.path().to_str().unwrap(),
         );
@@ -145,7 +140,7 @@ async fn a_kill_is_noticed_and_proven_within_milliseconds() {
         watches.watch(&election, scratch.path()).unwrap();
         #[allow(clippy::disallowed_methods, reason = "a measurement of real time")]
         let start = std::time::Instant::now();
-        child.0.kill().unwrap();
+        child.process().kill().unwrap();
         let notice = tokio::time::timeout(Duration::from_secs(1), notices.next()).await.unwrap();
         assert_eq!(notice, Notice::Closed(election, incarnation(7)));
         assert!(death_shows(|| proven(scratch.path(), 7)).await);

@@ -2,11 +2,10 @@
 
 mod support;
 
-use std::process::Command;
 use std::time::Duration;
 
 use bellwether_file::{Numbered, Value, Write};
-use support::{Process, Scratch, role};
+use bellwether_support::{Child, Scratch, role};
 
 const ROUNDS: u64 = 40;
 
@@ -17,7 +16,7 @@ fn a_writer_stopped_or_killed_anywhere_holds_nobody_up() {
     }
     let scratch = Scratch::new();
     let start = || {
-        let mut child = Process::start(
+        let mut child = Child::start(
             "a_writer_stopped_or_killed_anywhere_holds_nobody_up",
             scratch.path().to_str().unwrap(),
         );
@@ -30,10 +29,10 @@ fn a_writer_stopped_or_killed_anywhere_holds_nobody_up() {
         let victim = &mut children[(round % 2) as usize];
         // Not a wait for anything: it spreads the moments at which the victim is caught.
         std::thread::sleep(Duration::from_micros(round * 3571 % 4000));
-        signal("-STOP", victim);
+        victim.signal("-STOP");
         goes_on(&records);
         if round % 4 < 2 {
-            signal("-CONT", victim);
+            victim.signal("-CONT");
         } else {
             victim.kill();
             goes_on(&records);
@@ -79,8 +78,4 @@ fn count_for_ever(dir: &str) {
             Write::Unknown(error) => panic!("{error}"),
         }
     }
-}
-
-fn signal(name: &str, process: &Process) {
-    assert!(Command::new("kill").args([name, &process.0.id().to_string()]).status().unwrap().success());
 }

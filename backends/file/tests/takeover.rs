@@ -6,7 +6,8 @@ use std::fs;
 use std::path::Path;
 
 use bellwether_file::{Numbered, prepare};
-use support::{Process, Scratch, done, names, role, text};
+use bellwether_support::{Child, Scratch, role};
+use support::{done, names, text};
 
 const SEED: &str = r#"{"holder": "node-1", "renewTime": "2024-05-01T10:00:00Z", "leaseDuration": "10s"}"#;
 
@@ -66,11 +67,11 @@ fn many_processes_at_once_take_it_over_once() {
         let scratch = Scratch::new();
         let dir = scratch.path().join("election");
         fs::write(&dir, SEED).unwrap();
-        let mut children: Vec<Process> = (0..4)
-            .map(|_| Process::start("many_processes_at_once_take_it_over_once", dir.to_str().unwrap()))
+        let mut children: Vec<Child> = (0..4)
+            .map(|_| Child::start("many_processes_at_once_take_it_over_once", dir.to_str().unwrap()))
             .collect();
         for child in &mut children {
-            assert!(child.0.wait().unwrap().success());
+            assert!(child.process().wait().unwrap().success());
         }
         let records = Numbered::new(&dir, "");
         // More than 16 when a writer that eight others overtook was told to look, and wrote again.

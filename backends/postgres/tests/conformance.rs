@@ -1,17 +1,14 @@
 //! The suite that every backend passes, on a server of its own.
 
-mod support;
-
 use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_backend::conformance::{self, Harness};
 use bellwether_backend::{Backend, Fut};
-use bellwether_core::{Candidate, CandidateId, Clock, ElectionName, Error, Incarnation};
+use bellwether_core::{Candidate, Clock, ElectionName, Error};
 use bellwether_postgres::{Keys, from_url};
-use support::candidate::{Actor, clock};
-use support::process::{Process, role};
-use support::server::Server;
+use bellwether_support::servers::postgres::Server;
+use bellwether_support::{clock, crash, lead_until_killed, role};
 
 const TEST: &str = "a_server_conforms";
 
@@ -48,21 +45,8 @@ impl Harness for Database {
         who: &'a Candidate,
         ttl: Duration,
     ) -> Fut<'a, Result<bool, Error>> {
-        let role = [
-            &self.0.url(),
-            on.as_str(),
-            who.id.as_str(),
-            &who.incarnation.to_string(),
-            &ttl.as_millis().to_string(),
-        ];
-        let role = role.join("\n");
         Box::pin(async move {
-            let crashed = tokio::task::spawn_blocking(move || {
-                let mut leader = Process::start(TEST, &role);
-                leader.wait_for("leading");
-                leader.kill();
-            });
-            crashed.await.unwrap();
+            crash(TEST, &self.0.url(), on, who, ttl).await;
             // Killed with another ttl than that of the candidate to come, which would be refused while this one is there.
             let Keys(one, two) = Keys::of(on);
             let held = format!(
@@ -85,23 +69,10 @@ impl Harness for Database {
     }
 }
 
-/// In a child: leads until it is killed.
-async fn lead(role: &str) {
-    let parts: Vec<&str> = role.split('\n').collect();
-    let [url, on, id, incarnation, millis] = parts[..] else { panic!("{role}") };
-    let mut actor = Actor::new(url, id, Duration::from_millis(millis.parse().unwrap()));
-    actor.on = ElectionName::new(on).unwrap();
-    let incarnation = Incarnation::parse(incarnation).unwrap();
-    actor.bid.who = Candidate { id: CandidateId::new(id).unwrap(), incarnation };
-    actor.lead_within(Duration::from_secs(60)).await;
-    println!("leading");
-    std::future::pending::<()>().await;
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_conforms() {
     if let Some(role) = role() {
-        return lead(&role).await;
+        return lead_until_killed(&role, |url| from_url(url, clock()).unwrap()).await;
     }
     let server = Server::start(Duration::from_millis(1_200)).await;
     let report = conformance::run(Arc::new(Database(server))).await;

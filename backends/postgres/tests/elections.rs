@@ -7,9 +7,9 @@ use std::time::Duration;
 use bellwether_deadman::boot_now;
 use bellwether_election::{Election, Store};
 use bellwether_postgres::from_url;
-use support::candidate::{Actor, clock};
-use support::process::{Process, role};
-use support::server::Server;
+use bellwether_support::servers::postgres::Server;
+use bellwether_support::{Child, clock, role};
+use support::actor;
 
 const TTL: Duration = Duration::from_secs(3);
 
@@ -57,7 +57,7 @@ async fn a_released_lead_is_handed_over_in_milliseconds() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_take_a_moment() {
     let server = Server::start(TTL).await;
-    let (a, b) = (Actor::new(&server.url(), "a", TTL), Actor::new(&server.url(), "b", TTL));
+    let (a, b) = (actor(&server.url(), "a", TTL), actor(&server.url(), "b", TTL));
     let (mut claims, mut denials, mut renewals, mut releases) =
         (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for _ in 0..100 {
@@ -92,7 +92,7 @@ async fn a_killed_leader_is_replaced_in_milliseconds() {
     let server = Server::start(TTL).await;
     let mut failovers = Vec::new();
     for _ in 0..9 {
-        let mut child = Process::start(NAME, &server.url());
+        let mut child = Child::start(NAME, &server.url());
         child.wait_for("leading");
         let b = candidate(&server.url(), "b").await;
         b.wait_until(|status| status.leader.as_ref().is_some_and(|id| id.as_str() == "a")).await.unwrap();

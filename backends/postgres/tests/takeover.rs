@@ -6,20 +6,20 @@ use std::time::Duration;
 
 use bellwether_core::{Boot, ErrorKind, Outcome, Proof, Signal};
 use bellwether_deadman::boot_now;
-use bellwether_postgres::Keys;
-use support::candidate::Actor;
-use support::process::{Process, role};
-use support::server::Server;
+use bellwether_postgres::{Keys, Postgres};
+use bellwether_support::servers::postgres::Server;
+use bellwether_support::{Actor, Child, role};
+use support::actor;
 
 const TTL: Duration = Duration::from_secs(1);
 
-async fn two(server: &Server) -> (Actor, Actor) {
-    (Actor::new(&server.url(), "a", TTL), Actor::new(&server.url(), "b", TTL))
+async fn two(server: &Server) -> (Actor<Postgres>, Actor<Postgres>) {
+    (actor(&server.url(), "a", TTL), actor(&server.url(), "b", TTL))
 }
 
 /// The server's process that holds the election's lock.
 async fn holder(server: &Server) -> i32 {
-    let Keys(one, two) = Keys::of(&Actor::new(&server.url(), "x", TTL).on);
+    let Keys(one, two) = Keys::of(&actor(&server.url(), "x", TTL).on);
     let sql = format!(
         "SELECT pid::int8 FROM pg_locks WHERE classid::int8 = {} AND objid::int8 = {} AND mode = 'ExclusiveLock'",
         one as u32, two as u32
@@ -108,9 +108,9 @@ async fn a_stopped_holder_is_replaced_after_its_ttl_and_not_before() {
     let mut late = Vec::new();
     for _ in 0..10 {
         let note = server.dir().join("renewed");
-        let mut child = Process::start(NAME, &format!("{}\n{}", server.url(), note.display()));
+        let mut child = Child::start(NAME, &format!("{}\n{}", server.url(), note.display()));
         child.wait_for("leading");
-        let b = Actor::new(&server.url(), "b", ttl);
+        let b = actor(&server.url(), "b", ttl);
         b.denied().await;
         tokio::time::sleep(Duration::from_millis(300)).await;
         child.signal("-STOP");
@@ -130,7 +130,7 @@ async fn a_stopped_holder_is_replaced_after_its_ttl_and_not_before() {
 /// In a child: leads, renews, and writes down from when each renewal counts, before it is sent.
 async fn renew_for_ever(role: &str, ttl: Duration) {
     let (url, note) = role.split_once('\n').unwrap();
-    let a = Actor::new(url, "a", ttl);
+    let a = actor(url, "a", ttl);
     let (mut grant, _) = a.lead_within(2 * ttl).await;
     println!("leading");
     loop {
@@ -146,7 +146,7 @@ async fn renew_for_ever(role: &str, ttl: Duration) {
 async fn a_standby_is_refused_and_the_primary_among_several_hosts_is_found() {
     let server = Server::start(TTL).await;
     let replica = server.replica().await;
-    let alone = Actor::new(&replica.url(), "a", TTL);
+    let alone = actor(&replica.url(), "a", TTL);
     match alone.claim().await {
         Outcome::Refused(error) => {
             assert_eq!(error.kind(), ErrorKind::Misconfigured);
@@ -155,7 +155,7 @@ async fn a_standby_is_refused_and_the_primary_among_several_hosts_is_found() {
         other => panic!("{other:?}"),
     }
     let both = format!("postgres://postgres@127.0.0.1:{},127.0.0.1:{}/postgres", replica.port, server.port);
-    Actor::new(&both, "a", TTL).lead().await;
+    actor(&both, "a", TTL).lead().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -168,18 +168,18 @@ async fn what_cannot_work_is_refused_with_what_to_do() {
         (format!("postgres://nobody@{place}/postgres"), ErrorKind::PermissionDenied),
         (format!("postgres://plain@{place}/nowhere"), ErrorKind::Misconfigured),
     ] {
-        match Actor::new(&url, "a", TTL).claim().await {
+        match actor(&url, "a", TTL).claim().await {
             Outcome::Refused(error) => assert_eq!(error.kind(), kind, "{error}"),
             other => panic!("{url}: {other:?}"),
         }
     }
     // A server that is not there may come.
-    let outcome = Actor::new("postgres://plain@127.0.0.1:1/postgres", "a", TTL).claim().await;
+    let outcome = actor("postgres://plain@127.0.0.1:1/postgres", "a", TTL).claim().await;
     assert!(matches!(outcome, Outcome::Unknown(_)), "{outcome:?}");
     // An ordinary role is enough, and another ttl than the leader's is not.
-    let plain = Actor::new(&format!("postgres://plain@{place}/postgres"), "a", TTL);
+    let plain = actor(&format!("postgres://plain@{place}/postgres"), "a", TTL);
     plain.lead().await;
-    let outcome = Actor::new(&server.url(), "b", 2 * TTL).claim().await;
+    let outcome = actor(&server.url(), "b", 2 * TTL).claim().await;
     assert!(matches!(&outcome, Outcome::Refused(error) if error.to_string().contains("ttl")), "{outcome:?}");
 }
 
@@ -203,7 +203,7 @@ async fn after_a_promotion_nobody_leads_within_the_ttl_and_the_epoch_is_higher()
     let mut server = Server::start(TTL).await;
     let replica = server.replica().await;
     let url = format!("postgres://postgres@127.0.0.1:{},127.0.0.1:{}/postgres", server.port, replica.port);
-    let (a, b) = (Actor::new(&url, "a", TTL), Actor::new(&url, "b", TTL));
+    let (a, b) = (actor(&url, "a", TTL), actor(&url, "b", TTL));
     // The replica gets older than the ttl, so that only the promotion can make anybody wait.
     tokio::time::sleep(TTL).await;
     let first = a.lead().await;

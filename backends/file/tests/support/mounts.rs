@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::Scratch;
+use bellwether_support::Scratch;
 
 /// A small file system of its own, gone with the test.
 pub struct Mounted(Scratch);

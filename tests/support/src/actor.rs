@@ -1,4 +1,4 @@
-//! A candidate with connections of its own, as another process would have.
+//! A candidate with a connection of its own, as another process would have.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,26 +9,37 @@ use bellwether_core::{
     Seen, Signal,
 };
 use bellwether_deadman::{SystemClock, boot_now, random_bits};
-use bellwether_postgres::{Postgres, from_url};
 use futures_util::StreamExt;
 
-pub struct Actor {
-    pub backend: Arc<Postgres>,
+/// How long news may take on a slow machine.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A candidate on a backend, which does what it is told and nothing else.
+#[derive(Debug)]
+pub struct Actor<B> {
+    /// Its connection.
+    pub backend: B,
+    /// Its election.
     pub on: ElectionName,
+    /// What it claims with.
     pub bid: Bid,
 }
 
+/// The machine's clock.
 pub fn clock() -> Arc<dyn Clock> {
     Arc::new(SystemClock)
 }
 
-impl Actor {
-    /// In the election `reports`.
-    pub fn new(url: &str, id: &str, ttl: Duration) -> Actor {
-        let who = Candidate {
-            id: CandidateId::new(id).unwrap(),
-            incarnation: Incarnation::from_bits(random_bits()),
-        };
+/// The election of this name.
+pub fn election(name: &str) -> ElectionName {
+    ElectionName::new(name).expect("a name for an election")
+}
+
+impl<B: Backend> Actor<B> {
+    /// In the election `reports`, with an incarnation of its own.
+    pub fn new(backend: B, id: &str, ttl: Duration) -> Actor<B> {
+        let id = CandidateId::new(id).expect("an id");
+        let who = Candidate { id, incarnation: Incarnation::from_bits(random_bits()) };
         let bid = Bid {
             who,
             ttl,
@@ -39,15 +50,16 @@ impl Actor {
             danger_reclaim: false,
             sent: Boot::default(),
         };
-        let backend = Arc::new(from_url(url, clock()).unwrap());
-        Actor { backend, on: ElectionName::new("reports").unwrap(), bid }
+        Actor { backend, on: election("reports"), bid }
     }
 
+    /// One attempt.
     pub async fn claim(&self) -> Outcome<Grant> {
         let bid = Bid { sent: boot_now(), ..self.bid.clone() };
         self.backend.claim(&self.on, &bid).await
     }
 
+    /// One attempt, which must succeed.
     pub async fn lead(&self) -> Grant {
         match self.claim().await {
             Outcome::Held(grant) => grant,
@@ -55,6 +67,7 @@ impl Actor {
         }
     }
 
+    /// One attempt, which must be denied.
     pub async fn denied(&self) -> Seen {
         match self.claim().await {
             Outcome::Denied(seen) => seen,
@@ -76,10 +89,12 @@ impl Actor {
         }
     }
 
+    /// One renewal.
     pub async fn renew(&self, grant: &Grant) -> Outcome<Grant> {
         self.backend.renew(boot_now(), &[(self.on.clone(), grant.clone())]).await.remove(0)
     }
 
+    /// One renewal, which must succeed.
     pub async fn keep(&self, grant: &Grant) -> Grant {
         match self.renew(grant).await {
             Outcome::Held(grant) => grant,
@@ -87,34 +102,57 @@ impl Actor {
         }
     }
 
+    /// Releases, which must succeed.
     pub async fn let_go(&self, grant: &Grant) {
         let released = self.backend.release(&self.on, grant, &Parting::default()).await;
         assert!(matches!(released, Outcome::Held(())), "{released:?}");
     }
 
+    /// Who leads.
     pub async fn seen(&self) -> Seen {
-        self.backend.observe(&self.on).await.unwrap()
+        self.backend.observe(&self.on).await.expect("the store can be read")
     }
 
+    /// From now on. Once an actor.
     pub fn news(&self) -> News {
         self.backend.follow(&self.on, true);
         News(self.backend.signals())
     }
 }
 
+/// What an actor hears of its election.
 pub struct News(Notices);
 
 impl News {
-    /// Waits until the news are of this kind.
-    pub async fn until(&mut self, wanted: impl Fn(&Signal) -> bool) {
+    /// Waits until something of this kind comes.
+    pub async fn until(&mut self, wanted: impl Fn(&Signal) -> bool) -> Signal {
         let heard = async {
             loop {
                 let notice = self.0.next().await.expect("the news end only with the backend");
                 if wanted(&notice.signal) {
-                    return;
+                    return notice.signal;
                 }
             }
         };
-        tokio::time::timeout(Duration::from_secs(10), heard).await.expect("no such news came");
+        tokio::time::timeout(PATIENCE, heard).await.expect("no such news came")
+    }
+
+    /// Waits until the record is seen to be like this.
+    pub async fn until_seen(&mut self, wanted: impl Fn(&Seen) -> bool) -> Seen {
+        let signal = self.until(|signal| matches!(signal, Signal::Changed(seen) if wanted(seen))).await;
+        let Signal::Changed(seen) = signal else { unreachable!("only changes were waited for") };
+        seen
+    }
+
+    /// How many come in this time.
+    pub async fn count(&mut self, span: Duration) -> usize {
+        let mut count = 0;
+        let counting = async {
+            while self.0.next().await.is_some() {
+                count += 1;
+            }
+        };
+        let _ = tokio::time::timeout(span, counting).await;
+        count
     }
 }

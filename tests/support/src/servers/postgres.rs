@@ -13,8 +13,11 @@ use std::time::Duration;
 use bellwether_deadman::boot_now;
 use tokio_postgres::{Client, NoTls};
 
+/// A running server, or one that was stopped and can be started again.
+#[derive(Debug)]
 pub struct Server {
     dir: PathBuf,
+    /// Where it listens, on 127.0.0.1.
     pub port: u16,
     process: Option<Child>,
 }
@@ -76,6 +79,7 @@ impl Server {
         Server { dir, port, process: None }
     }
 
+    /// Starts it and waits until it answers.
     pub async fn up(&mut self) {
         let log = std::fs::File::create(self.dir.join("log")).unwrap();
         let mut command = as_user(&bin().join("postgres"));
@@ -104,6 +108,7 @@ impl Server {
         }
     }
 
+    /// As its superuser.
     pub fn url(&self) -> String {
         format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
     }
@@ -115,10 +120,12 @@ impl Server {
         client
     }
 
+    /// The one number that this query answers.
     pub async fn number(&self, sql: &str) -> i64 {
         self.admin().await.query_one(sql, &[]).await.unwrap().get(0)
     }
 
+    /// A directory that its user can write to.
     pub fn dir(&self) -> &Path {
         &self.dir
     }

@@ -1,0 +1,16 @@
+//! What the tests of backends share.
+//!
+//! - [`Actor`]: a candidate on a backend of its own, one call at a time.
+//! - [`Child`]: this test program once more in another process, to be stopped and killed.
+//! - [`servers`]: real servers, each started by the test that needs it, on a free port of the loopback.
+//!
+//! Nothing here is a stand-in for a store: what invents behaviour proves nothing.
+
+mod actor;
+mod child;
+mod scratch;
+pub mod servers;
+
+pub use actor::{Actor, News, clock, election};
+pub use child::{Child, crash, lead_until_killed, role};
+pub use scratch::Scratch;
