@@ -21,6 +21,7 @@ use crate::notices::claimed;
 use crate::postgres::{Inner, Witness};
 use crate::session::Values;
 use crate::slots::Slot;
+use crate::tables::Written;
 use crate::{Keys, sql};
 
 /// Most elections of one session: the server's lock table is shared, and with it full nobody can even connect.
@@ -46,7 +47,12 @@ impl Inner {
         };
         self.leave_lingering(keys, &bid.who).await;
         let _turn = link.slots.turn(keys).await;
-        let claim = Claim { inner: &self, link: &link, keys, bid: &bid };
+        match self.in_cooldown(&link, &on, &bid).await {
+            Ok(None) => {}
+            Ok(Some(denied)) => return denied,
+            Err(error) => return outcome(error),
+        }
+        let claim = Claim { inner: &self, link: &link, on: &on, keys, bid: &bid };
         match link.slots.of(keys) {
             None => match claim.kept_for_other() {
                 Some(seen) => Outcome::Denied(seen),
@@ -57,7 +63,7 @@ impl Inner {
                 Outcome::Denied(held_by(&who, epoch))
             }
             // Ours, and its claim's answer was lost on the way: under a new epoch.
-            Some(Slot::Held { .. }) => claim.again(true, false).await,
+            Some(Slot::Held { .. }) => claim.again(true, Some(false)).await,
         }
     }
 }
@@ -65,6 +71,7 @@ impl Inner {
 struct Claim<'a> {
     inner: &'a Arc<Inner>,
     link: &'a Arc<Link>,
+    on: &'a ElectionName,
     keys: Keys,
     bid: &'a Bid,
 }
@@ -86,7 +93,7 @@ impl Claim<'_> {
         };
         match self.granted(&row) {
             Err(error) => outcome(error),
-            Ok(None) => self.denied(&row),
+            Ok(None) => self.denied(&row).await,
             Ok(Some(epoch)) => {
                 let until = self.inner.clock.boot() + self.bid.ttl;
                 self.wait(until, self.mark(&row));
@@ -100,7 +107,7 @@ impl Claim<'_> {
                         }
                         // Only now: the answer on B came after every release that was told before the lock was free.
                         let witness = self.inner.take_witness(self.keys);
-                        self.lead(epoch, self.crashed(witness)).await
+                        self.lead(epoch, witness.map(|witness| self.crashed(witness))).await
                     }
                     Err(error) => Outcome::Unknown(error),
                 }
@@ -112,14 +119,14 @@ impl Claim<'_> {
     async fn go_on(&self, until: Boot) -> Outcome<Grant> {
         let over = self.inner.clock.boot() >= until;
         match self.present(over).await {
-            Ok(true) => self.again(false, !over).await,
+            Ok(true) => self.again(false, Some(!over)).await,
             Ok(false) => Outcome::Denied(waiting(until)),
             Err(failure) => Outcome::Unknown(failure.error()),
         }
     }
 
     /// A new epoch for a lock that this session has; with `proof`, presence is proven too.
-    async fn again(&self, proof: bool, after_crash: bool) -> Outcome<Grant> {
+    async fn again(&self, proof: bool, after_crash: Option<bool>) -> Outcome<Grant> {
         let row = match self.on_a(&self.link.a.again).await {
             Ok(row) => row,
             Err(failure) => return outcome(failure.error()),
@@ -148,9 +155,14 @@ impl Claim<'_> {
         }
     }
 
-    async fn lead(&self, epoch: Epoch, after_crash: bool) -> Outcome<Grant> {
-        let epoch = match self.above_floor(epoch).await {
-            Ok(epoch) => epoch,
+    /// The lock and presence are ours. `after_crash`: whether the last leader crashed, where it was seen.
+    async fn lead(&self, epoch: Epoch, after_crash: Option<bool>) -> Outcome<Grant> {
+        let (epoch, after_crash) = match self.numbered(epoch, after_crash).await {
+            Ok(Some(numbered)) => numbered,
+            Ok(None) => {
+                let soon = self.inner.clock.boot() + self.bid.ttl / 20;
+                return Outcome::Denied(waiting(soon));
+            }
             Err(error) => return outcome(error),
         };
         let Bid { who, ttl, sent, .. } = self.bid.clone();
@@ -159,7 +171,7 @@ impl Claim<'_> {
         Outcome::Held(Grant { epoch, incarnation, ttl, counted_from: sent, after_crash })
     }
 
-    fn denied(&self, row: &Row) -> Outcome<Grant> {
+    async fn denied(&self, row: &Row) -> Outcome<Grant> {
         let (Some(pid), name) = (row.get::<_, Option<i32>>("holder"), row.get::<_, Option<String>>("name"))
         else {
             // Let go between the try and the look.
@@ -169,7 +181,7 @@ impl Claim<'_> {
         if pid != self.link.a.session.pid && self.inner.follows(self.keys) {
             self.link.held_by_other(pid, self.keys);
         }
-        self.inner.witness(self.keys, Duration::from_millis(silent.unwrap_or(0)));
+        self.inner.witness(self.keys, silent.map(Duration::from_millis));
         let (id, ttl) = name.as_deref().map_or((None, None), names::read);
         let epoch = marked_epoch(row);
         if let Some(theirs) = ttl.filter(|ttl| millis(*ttl) != millis(self.bid.ttl)) {
@@ -183,7 +195,10 @@ impl Claim<'_> {
                 "an earlier session of this id cannot be taken over here; end it with pg_terminate_backend";
             return Outcome::Refused(Error::new(ErrorKind::Unsupported, BACKEND, sentence));
         }
-        Outcome::Denied(self.inner.holder(self.link, self.keys, pid, name.as_deref(), epoch))
+        let seen = self.inner.holder(self.link, self.keys, pid, name.as_deref(), epoch);
+        // Without the row it is the same denial, only with less to tell.
+        let told = self.inner.with_record(self.link, self.on, Some(pid), seen.clone()).await;
+        Outcome::Denied(told.unwrap_or(seen))
     }
 
     /// Waits a moment for a presence that is just going.
@@ -223,19 +238,20 @@ impl Claim<'_> {
     }
 
     /// Whether a holder that was seen and never let go crashed, as opposed to having been silent for its ttl.
-    fn crashed(&self, witness: Option<Witness>) -> bool {
+    fn crashed(&self, Witness { at, silent }: Witness) -> bool {
         let ttl = self.bid.ttl;
-        witness.is_some_and(|Witness { at, silent }| {
-            let since = self.inner.clock.boot().since(at);
-            silent + since + ttl / 20 < ttl || since > ttl
-        })
+        let since = self.inner.clock.boot().since(at);
+        silent + since + ttl / 20 < ttl || since > ttl
     }
 
     async fn on_a(&self, statement: &tokio_postgres::Statement) -> Result<Row, Failure> {
         let (id, ttl) = self.link.slots.used_by(&self.bid.who.id, self.bid.ttl);
         let (lease, name) = (self.lease(), names::write(id.as_ref(), ttl));
         let (begin, before) = (self.keys.mark(), self.last_mark());
+        // With tables, the row's epoch is told when it is written.
+        let tables = self.inner.config.schema_used().is_some();
         let notice = claimed(self.keys, self.link.a.session.pid, &self.bid.who.id);
+        let notice = if tables { String::new() } else { notice };
         let values: Values<'_> = &[&self.keys.0, &self.keys.1, &lease, &name, &begin, &before, &notice];
         self.link.a.row(self.bid.ttl, statement, values).await
     }
@@ -259,6 +275,23 @@ impl Claim<'_> {
         let numbered = epoch::epoch(row.get("timeline"), row.get("xid"));
         // An epoch that cannot be issued must not leave a lock that nobody leads on.
         numbered.map(Some).inspect_err(|_| session.throw_away())
+    }
+
+    /// The epoch to lead under, written where there are tables, and whether the last leader crashed. `None`: the tables cannot
+    /// be written yet.
+    async fn numbered(
+        &self,
+        epoch: Epoch,
+        after_crash: Option<bool>,
+    ) -> Result<Option<(Epoch, bool)>, Error> {
+        let Some(records) = self.inner.records(self.link).await? else {
+            return Ok(Some((self.above_floor(epoch).await?, after_crash.unwrap_or(false))));
+        };
+        let claimed = (self.keys, self.bid);
+        match self.inner.write_record(self.link, self.on, claimed, &records, epoch).await? {
+            Written::NotYet => Ok(None),
+            Written::Done { epoch, unreleased } => Ok(Some((epoch, after_crash.unwrap_or(unreleased)))),
+        }
     }
 
     /// Uses up transaction ids where this candidate has seen a higher epoch than the server's counter gives.

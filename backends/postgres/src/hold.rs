@@ -165,7 +165,17 @@ impl Inner {
         if !link.slots.of(keys).is_some_and(|slot| slot.is(&grant)) {
             return Outcome::Denied(Seen::nothing());
         }
-        self.let_go(&link, keys, grant.ttl, how.reserve_for.as_ref()).await
+        self.release_record(&link, &on, grant.epoch, grant.incarnation).await;
+        let id = match link.slots.of(keys) {
+            Some(Slot::Held { who, .. }) => Some(who.id),
+            _ => None,
+        };
+        let released = self.let_go(&link, keys, grant.ttl, how.reserve_for.as_ref()).await;
+        if let (Outcome::Held(()), Some(span), Some(id)) = (&released, how.cooldown, id) {
+            // After the release, so that nobody waits for it; if it is lost, only politeness is.
+            self.cool_down(&link, &on, &id, span).await;
+        }
+        released
     }
 
     /// Presence first: whoever finds the lock free must find nobody in its way.
@@ -198,7 +208,7 @@ impl Inner {
     }
 
     /// The candidate takes part no more: nothing of it stays behind.
-    pub(crate) async fn retired(&self, keys: Keys, who: &Candidate) {
+    pub(crate) async fn retired(&self, on: &ElectionName, keys: Keys, who: &Candidate) {
         self.leave_lingering(keys, who).await;
         let Some(link) = self.current() else { return };
         let _turn = link.slots.turn(keys).await;
@@ -207,6 +217,9 @@ impl Inner {
             Slot::Waiting { .. } => true,
         });
         if let Some(slot) = slot {
+            if let Slot::Held { epoch, .. } = slot {
+                self.release_record(&link, on, epoch, who.incarnation).await;
+            }
             let _ = self.let_go(&link, keys, slot.ttl(), None).await;
         }
     }

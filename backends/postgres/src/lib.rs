@@ -38,13 +38,18 @@ mod names;
 mod news;
 mod notices;
 mod postgres;
+mod records;
 mod requests;
+mod schema;
 mod session;
 mod slots;
 mod sql;
+mod tables;
 mod tend;
 mod watch;
 
 pub use config::Config;
 pub use keys::Keys;
 pub use postgres::{Postgres, from_env, from_url};
+pub use schema::{DEFAULT_SCHEMA, FENCED, Schema};
+pub use tables::init;

@@ -11,6 +11,7 @@ use crate::errors::{Failure, misconfigured, unavailable};
 use crate::hold::Beats;
 use crate::names::millis;
 use crate::notices::Note;
+use crate::records::Records;
 use crate::session::{Hear, Session, Values, place};
 use crate::slots::Slots;
 use crate::watch::Others;
@@ -26,6 +27,8 @@ pub(crate) struct Link {
     pub(crate) slots: Slots,
     pub(crate) beats: Beats,
     others: Mutex<Others>,
+    /// The session of the tables, where there are any.
+    pub(crate) records: tokio::sync::Mutex<Option<Arc<Records>>>,
     /// Somebody else was found to have a lock.
     pub(crate) denied: Notify,
     /// Which of the hosts is the primary.
@@ -99,6 +102,7 @@ impl Link {
             slots: Slots::default(),
             beats: Beats::default(),
             others: Mutex::default(),
+            records: tokio::sync::Mutex::default(),
             denied: Notify::new(),
             host,
             timeline,

@@ -30,9 +30,13 @@ impl Inner {
         let b = link.b();
         let rows = b.session.rows(LOOK_LIMIT, &b.look, &[&keys.0, &keys.1, &keys.mark()]).await;
         let rows = rows.map_err(Failure::error)?;
-        let Some(row) = rows.first() else { return Ok(Found { seen: Seen::nothing(), session: None }) };
+        let Some(row) = rows.first() else {
+            let seen = self.with_record(&link, on, None, Seen::nothing()).await?;
+            return Ok(Found { seen, session: None });
+        };
         let (pid, name): (i32, Option<String>) = (row.get(0), row.get(1));
         let seen = self.holder(&link, keys, pid, name.as_deref(), marked_epoch(row));
+        let seen = self.with_record(&link, on, Some(pid), seen).await?;
         Ok(Found { seen, session: Some((pid, name.unwrap_or_default())) })
     }
 

@@ -1,14 +1,14 @@
 //! The backend: what it knows, and the trait's methods, each of which runs to its end even if its caller goes away.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bellwether_backend::{Backend, Capabilities, Fut, Notice, Notices, Past, Renewal};
 use bellwether_core::{
-    Bid, Boot, Candidate, CandidateId, Clock, ElectionName, Error, ErrorKind, Grant, Outcome, Parting,
-    Request, Seen,
+    Bid, Boot, Candidate, CandidateId, Clock, ElectionName, Error, ErrorKind, Grant, Incarnation, Outcome,
+    Parting, Request, Seen,
 };
 use tokio::sync::watch as broadcast;
 
@@ -53,6 +53,7 @@ impl Postgres {
             followed: Mutex::default(),
             witnessed: Mutex::default(),
             reserved: Mutex::default(),
+            cooldown_checked: Mutex::default(),
             only: OnceLock::new(),
             news: Arc::default(),
             worked_before: AtomicBool::new(false),
@@ -82,6 +83,8 @@ pub(crate) struct Inner {
     pub(crate) witnessed: Mutex<HashMap<Keys, Witness>>,
     /// For whom a lock that was let go is kept, and until when.
     pub(crate) reserved: Mutex<HashMap<Keys, (CandidateId, Boot)>>,
+    /// Whose cooldown has been looked up.
+    pub(crate) cooldown_checked: Mutex<HashSet<(ElectionName, Incarnation)>>,
     only: OnceLock<ElectionName>,
     pub(crate) news: Arc<News>,
     worked_before: AtomicBool,
@@ -113,6 +116,8 @@ impl Inner {
         }
         let opened = Link::open(&self.config, &*self.clock, self.ear()).await;
         let link = Arc::new(opened.map_err(|error| self.in_hindsight(error))?);
+        // Tables that are missing show now, not when somebody could lead.
+        self.records(&link).await.map_err(|error| self.in_hindsight(error))?;
         self.worked_before.store(true, Ordering::Relaxed);
         *lock(&self.link) = Some(Arc::clone(&link));
         tokio::spawn(watch(Arc::downgrade(self), Arc::clone(&link), self.alive.subscribe()));
@@ -139,8 +144,15 @@ impl Inner {
         lock(&self.followed).contains_key(&keys)
     }
 
-    pub(crate) fn witness(&self, keys: Keys, silent: Duration) {
-        lock(&self.witnessed).insert(keys, Witness { at: self.clock.boot(), silent });
+    /// The holder was seen. A session that is just ending shows its lock still and its silence no more: then what was known
+    /// before of that counts.
+    pub(crate) fn witness(&self, keys: Keys, silent: Option<Duration>) {
+        let now = self.clock.boot();
+        let mut witnessed = lock(&self.witnessed);
+        match silent {
+            Some(silent) => drop(witnessed.insert(keys, Witness { at: now, silent })),
+            None => drop(witnessed.entry(keys).or_insert(Witness { at: now, silent: Duration::ZERO })),
+        }
     }
 
     pub(crate) fn take_witness(&self, keys: Keys) -> Option<Witness> {
@@ -230,6 +242,7 @@ impl Backend for Postgres {
     }
 
     fn capabilities(&self) -> Capabilities {
+        let tables = self.0.config.schema_used().is_some();
         Capabilities {
             renewal: Renewal::PerSession,
             crash_proof: true,
@@ -237,9 +250,9 @@ impl Backend for Postgres {
             epoch_visible: true,
             ttl_visible: false,
             requests: true,
-            history: false,
-            cooldown: false,
-            lists: false,
+            history: tables,
+            cooldown: tables,
+            lists: tables,
             ttl_unit: Duration::from_millis(1),
         }
     }
@@ -296,8 +309,9 @@ impl Backend for Postgres {
         if tokio::runtime::Handle::try_current().is_err() {
             return;
         }
-        let (inner, who) = (Arc::clone(&self.0), who.clone());
-        tokio::spawn(async move { inner.retired(keys, &who).await });
+        let (inner, on, who) = (Arc::clone(&self.0), on.clone(), who.clone());
+        lock(&inner.cooldown_checked).remove(&(on.clone(), who.incarnation));
+        tokio::spawn(async move { inner.retired(&on, keys, &who).await });
     }
 
     fn signals(&self) -> Notices {
@@ -312,17 +326,16 @@ impl Backend for Postgres {
         }))
     }
 
-    fn remember<'a>(&'a self, _on: &'a ElectionName, _past: &'a Past) -> Fut<'a, Result<(), Error>> {
-        Box::pin(async { Ok(()) })
+    fn remember<'a>(&'a self, on: &'a ElectionName, past: &'a Past) -> Fut<'a, Result<(), Error>> {
+        to_the_end(Arc::clone(&self.0).remember(on.clone(), past.clone()), Err)
     }
 
-    fn history<'a>(&'a self, _on: &'a ElectionName) -> Fut<'a, Result<Vec<Past>, Error>> {
-        Box::pin(async { Ok(Vec::new()) })
+    fn history<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Vec<Past>, Error>> {
+        Box::pin(self.0.history(on))
     }
 
     fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>> {
-        // Locks have numbers, not names.
-        Box::pin(async { Ok(Vec::new()) })
+        Box::pin(self.0.elections())
     }
 
     #[cfg(unix)]

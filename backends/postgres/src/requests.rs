@@ -84,7 +84,7 @@ impl Inner {
             return;
         }
         link.held_by_other(pid, keys);
-        self.witness(keys, Duration::ZERO);
+        self.witness(keys, Some(Duration::ZERO));
         self.news.changed(on, Seen { proof: Proof::Alive, ..seen });
     }
 
