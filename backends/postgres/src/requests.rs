@@ -57,7 +57,8 @@ impl Inner {
                 lock(&self.reserved).insert(keys, (id, until));
             }
             Some(Note::Claimed { keys, pid, id, epoch }) => {
-                lock(&self.reserved).remove(&keys);
+                // Others may have it for a moment, until they hear for whom it is kept.
+                lock(&self.reserved).retain(|kept, (whom, _)| *kept != keys || *whom != id);
                 let holder = Some(Holder { id, incarnation: None });
                 self.heard_claim(keys, pid, Seen { holder, epoch: Some(epoch), ..Seen::nothing() });
             }
