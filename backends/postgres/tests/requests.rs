@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use bellwether_backend::Backend;
-use bellwether_core::{Ask, CandidateId, Epoch, ErrorKind, Outcome, Parting, Request, Signal};
+use bellwether_core::{Ask, CandidateId, Epoch, ErrorKind, Outcome, Parting, Request, Signal, Timing};
+use bellwether_deadman::boot_now;
 use bellwether_postgres::{Keys, Postgres, from_url};
 use bellwether_support::servers::postgres::Server;
 use bellwether_support::{Actor, clock, election};
@@ -88,6 +89,7 @@ async fn what_is_let_go_for_somebody_is_left_to_it_by_those_who_heard() {
     named.backend.connect().await.unwrap();
     for _ in 0..5 {
         let grant = a.lead().await;
+        let from = boot_now();
         let how = Parting { reserve_for: Some(named.bid.who.id.clone()), cooldown: None };
         let released = a.backend.release(&a.on, &grant, &how).await;
         assert!(matches!(released, Outcome::Held(())), "{released:?}");
@@ -95,7 +97,9 @@ async fn what_is_let_go_for_somebody_is_left_to_it_by_those_who_heard() {
         let claims = others.iter().map(|other| async move { (other.claim().await, other) });
         for (outcome, other) in futures_util::future::join_all(claims).await {
             if let Outcome::Held(grant) = &outcome {
-                panic!("{} led: {grant:?}", other.bid.who.id);
+                let after = boot_now().since(from);
+                assert!(after >= Timing::reservation(TTL), "{} led after {after:?}", other.bid.who.id);
+                other.let_go(grant).await;
             }
         }
         let (grant, _) = named.lead_within(TTL).await;
