@@ -165,7 +165,7 @@ impl Inner {
         if !link.slots.of(keys).is_some_and(|slot| slot.is(&grant)) {
             return Outcome::Denied(Seen::nothing());
         }
-        self.release_record(&link, &on, grant.epoch, grant.incarnation).await;
+        self.release_record(&link, &on, (grant.epoch, grant.incarnation, grant.ttl)).await;
         let id = match link.slots.of(keys) {
             Some(Slot::Held { who, .. }) => Some(who.id),
             _ => None,
@@ -217,8 +217,8 @@ impl Inner {
             Slot::Waiting { .. } => true,
         });
         if let Some(slot) = slot {
-            if let Slot::Held { epoch, .. } = slot {
-                self.release_record(&link, on, epoch, who.incarnation).await;
+            if let Slot::Held { epoch, ttl, .. } = slot {
+                self.release_record(&link, on, (epoch, who.incarnation, ttl)).await;
             }
             let _ = self.let_go(&link, keys, slot.ttl(), None).await;
         }

@@ -140,9 +140,15 @@ impl Records {
     }
 
     /// Writes that this very leadership was let go, if nobody has the row locked.
-    pub(crate) async fn release(&self, on: &ElectionName, epoch: Epoch, incarnation: Incarnation) {
+    pub(crate) async fn release(
+        &self,
+        on: &ElectionName,
+        epoch: Epoch,
+        incarnation: Incarnation,
+        limit: Duration,
+    ) {
         let values: Values<'_> = &[&on.as_str(), &number(epoch), &incarnation.to_string()];
-        let _ = self.rows(&self.release, values).await;
+        let _ = self.session.rows(limit, &self.release, values).await;
     }
 
     pub(crate) async fn remember(&self, on: &ElectionName, past: &Past) -> Result<(), Error> {

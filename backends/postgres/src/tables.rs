@@ -118,16 +118,17 @@ impl Inner {
         })
     }
 
-    /// Writes that a leadership was let go, before it is: whoever comes next reads it.
+    /// Writes that a leadership was let go, before it is: whoever comes next reads it. Others wait for the lock meanwhile, so
+    /// nothing is opened for it, and it is left out where it would take long.
     pub(crate) async fn release_record(
         &self,
         link: &Link,
         on: &ElectionName,
-        epoch: Epoch,
-        incarnation: Incarnation,
+        (epoch, incarnation, ttl): (Epoch, Incarnation, Duration),
     ) {
-        if let Ok(Some(records)) = self.records(link).await {
-            records.release(on, epoch, incarnation).await;
+        let records = link.records.try_lock().ok().and_then(|records| records.clone());
+        if let Some(records) = records.filter(|records| !records.session.is_over()) {
+            records.release(on, epoch, incarnation, ttl / 10).await;
         }
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bellwether_backend::Backend;
-use bellwether_core::{Ask, CandidateId, Epoch, ErrorKind, Outcome, Parting, Request, Signal, Timing};
+use bellwether_core::{Ask, CandidateId, Epoch, ErrorKind, Outcome, Parting, Proof, Request, Signal, Timing};
 use bellwether_deadman::boot_now;
 use bellwether_postgres::{Keys, Postgres, from_url};
 use bellwether_support::servers::postgres::Server;
@@ -35,8 +35,20 @@ async fn a_late_request_does_not_hit_the_next_leader_nor_the_same_one_anew() {
     let second = b.lead().await;
     let admin = server.admin().await;
     let keys = Keys::of(&a.on);
-    // What was meant for a arrives now; then what is meant for b. Only that is heard.
-    admin.batch_execute(&payload(keys, first.epoch, "step-down late")).await.unwrap();
+    // What was meant for a arrives now, and other news after it, which would come after the request.
+    let Keys(one, two) = keys;
+    let late = format!(
+        "{}; SELECT pg_notify('bellwether', 'release {one} {two}')",
+        payload(keys, first.epoch, "step-down late")
+    );
+    let nothing_asked = |signal: &Signal| {
+        assert!(!matches!(signal, Signal::Requested(_)), "{signal:?}");
+        matches!(signal, Signal::Changed(seen) if seen.proof == Proof::Released)
+    };
+    of_b.until(nothing_asked).await;
+    admin.batch_execute(&late).await.unwrap();
+    of_b.until(nothing_asked).await;
+    // What is meant for b is heard.
     admin.batch_execute(&payload(keys, second.epoch, "step-down meant")).await.unwrap();
     let meant = Ask::StepDown { to: Some(CandidateId::new("meant").unwrap()) };
     let heard = |what: Ask| {
@@ -52,7 +64,9 @@ async fn a_late_request_does_not_hit_the_next_leader_nor_the_same_one_anew() {
     b.let_go(&second).await;
     // The same session leads once more: the number is another, and so the request is nobody's.
     let third = a.lead().await;
-    admin.batch_execute(&payload(keys, first.epoch, "step-down late")).await.unwrap();
+    of_a.until(nothing_asked).await;
+    admin.batch_execute(&late).await.unwrap();
+    of_a.until(nothing_asked).await;
     admin.batch_execute(&payload(keys, third.epoch, "preempt 7 b%20c")).await.unwrap();
     of_a.until(heard(Ask::Preempt { by: CandidateId::new("b c").unwrap(), priority: 7 })).await;
 }
