@@ -12,7 +12,7 @@ use crate::errors::BACKEND;
 use crate::options::Options;
 use crate::tls::Tls;
 use crate::transport::{ConnectWith, Connecting};
-use crate::{Keys, Transport};
+use crate::{Keys, Schema, Transport};
 
 /// How long opening a session may take, where the URL says nothing.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -28,6 +28,7 @@ pub struct Config {
     keys: HashMap<ElectionName, Keys>,
     /// Explicit keys for whichever election comes first.
     only: Option<Keys>,
+    schema: Option<Schema>,
 }
 
 /// What is asked of the encryption.
@@ -64,6 +65,7 @@ impl Config {
     /// Besides libpq's own, as far as they are for connecting:
     ///
     /// - `key1` and `key2` set the election's lock instead of the hash of its name;
+    /// - `schema` names the tables that `bellwether postgres init` made, and without it there are none;
     /// - `sslmode` is `disable`, `prefer` (the default: encrypted where the server can), `require`, `verify-ca` or `verify-full`;
     ///   `sslrootcert` a file of authorities or `system`; `sslcert` and `sslkey` the client's certificate;
     /// - `watch=off` does without the third session of a follower, which then hears of a leader's crash at its next retry.
@@ -148,6 +150,18 @@ impl Config {
         Config { connect_with: Some(ConnectWith(Arc::new(connect))), ..self }
     }
 
+    /// Uses the tables in this schema.
+    #[must_use]
+    pub fn schema(mut self, schema: Schema) -> Config {
+        self.schema = Some(schema);
+        self
+    }
+
+    /// The schema of the tables, if any are used.
+    pub fn schema_used(&self) -> Option<&Schema> {
+        self.schema.as_ref()
+    }
+
     pub(crate) fn keys_of(&self, on: &ElectionName) -> Keys {
         self.keys.get(on).copied().or(self.only).unwrap_or_else(|| Keys::of(on))
     }
@@ -168,6 +182,7 @@ impl Config {
             Some("off") => false,
             Some(other) => return Err(bad(format!("watch is on or off, not {other:?}"))),
         };
+        let schema = options.take("schema").map(|name| Schema::new(&name)).transpose()?;
         let (mode, ssl) = ssl(&mut options)?;
         let mut server: tokio_postgres::Config =
             options.rest.parse().map_err(|error: tokio_postgres::Error| {
@@ -179,7 +194,7 @@ impl Config {
             return Err(bad("no host is named; write postgres://USER@HOST:PORT/DATABASE".to_owned()));
         }
         let tls = Tls::new(&ssl)?;
-        Ok(Config { server, tls, connect_with: None, watches, keys: HashMap::new(), only })
+        Ok(Config { server, tls, connect_with: None, watches, keys: HashMap::new(), only, schema })
     }
 }
 
@@ -257,6 +272,9 @@ mod tests {
         let explicit = Config::from_url(url).unwrap();
         assert_eq!(explicit.keys_of(&on), Keys(-5, 7));
         assert_eq!(explicit.connect_timeout(), Duration::from_secs(3));
+        assert!(explicit.schema_used().is_none());
+        let tables = Config::from_url("postgres://u@db/app?schema=team-7").unwrap();
+        assert_eq!(tables.schema_used().map(Schema::name), Some("team-7"));
         assert_eq!(plain.keys(on.clone(), Keys(1, 2)).keys_of(&on), Keys(1, 2));
     }
 
@@ -265,6 +283,7 @@ mod tests {
         for (url, part) in [
             ("postgres://u@db/app?key1=1", "belong together"),
             ("postgres://u@db/app?key1=1&key2=x", "whole number"),
+            ("postgres://u@db/app?schema=a.b", "schema"),
             ("postgres://u@db/app?sslmode=allow", "prefer"),
             ("postgres://u@db/app?sslmode=verify-ca", "sslrootcert"),
             ("postgres://u@db/app?sslmode=require&sslrootcert=system", "verify-full"),

@@ -6,7 +6,7 @@ use crate::config::bad;
 use crate::names::unescape;
 
 /// What is read here and not by the driver.
-const OURS: [&str; 7] = ["key1", "key2", "sslmode", "sslrootcert", "sslcert", "sslkey", "watch"];
+const OURS: [&str; 8] = ["key1", "key2", "schema", "sslmode", "sslrootcert", "sslcert", "sslkey", "watch"];
 
 /// What is left for the driver, and what was taken out. Of an option that is there twice the last counts.
 #[derive(Debug, Default)]

@@ -1,6 +1,8 @@
 //! The command line.
 
 mod looking;
+#[cfg(feature = "postgres")]
+mod postgres;
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -11,6 +13,8 @@ use bellwether::{CandidateId, ElectionName, Exponential, Options};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 pub(crate) use looking::{Doctor, Top};
+#[cfg(feature = "postgres")]
+pub(crate) use postgres::{Init, Postgres, PostgresCommand};
 
 /// One process does the work, the others stand by, and never two.
 ///
@@ -48,7 +52,7 @@ pub(crate) struct Global {
     pub(crate) backend_file: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) postgres: Postgres,
+    pub(crate) postgres: PostgresFlags,
 
     /// Settings from this TOML file: weaker than flags and environment. Keys are the long flags; those of one
     /// subcommand may stand in a table of its name.
@@ -79,7 +83,7 @@ pub(crate) struct Global {
 /// Names that users of PostgreSQL's advisory locks know.
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "PostgreSQL")]
-pub(crate) struct Postgres {
+pub(crate) struct PostgresFlags {
     /// The server, by URL or as "host=… dbname=…", instead of --backend. Default: $PG_DSN, where no backend is named.
     #[arg(long, value_name = "DSN", global = true)]
     pub(crate) dsn: Option<String>,
@@ -127,6 +131,8 @@ pub(crate) enum Command {
     History(History),
     Doctor(Doctor),
     Top(Top),
+    #[cfg(feature = "postgres")]
+    Postgres(Postgres),
     /// Print completions for a shell.
     Completions(Completions),
     /// Print the manual page.

@@ -7,11 +7,11 @@ use bellwether::Store;
 use crate::args::Global;
 use crate::exit::{Exit, Failure};
 
-/// Connects to the backend that flags, environment and defaults name.
-pub(crate) fn connect(global: &Global) -> Result<Store, Failure> {
+/// The URL of the backend that flags, environment and defaults name.
+pub(crate) fn url(global: &Global) -> Result<String, Failure> {
     if let Some(dsn) = dsn(global)? {
         warn_of_password(&dsn);
-        return postgres(global, &dsn);
+        return Ok(dsn);
     }
     let url = match (&global.backend, &global.backend_file) {
         (Some(url), _) => url.clone(),
@@ -24,6 +24,16 @@ pub(crate) fn connect(global: &Global) -> Result<Store, Failure> {
         (None, None) => format!("file:{}", default_directory()?.display()),
     };
     warn_of_password(&url);
+    Ok(url)
+}
+
+/// Connects to it.
+pub(crate) fn connect(global: &Global) -> Result<Store, Failure> {
+    let url = url(global)?;
+    if dsn(global)?.is_some() {
+        // Which may be written without a scheme.
+        return postgres(global, &url);
+    }
     let Some((scheme, _)) = url.split_once(':') else {
         // What was given may be a secret in the wrong place, so it is not repeated.
         return Err(usage("that is not a backend's URL: write it like file:DIR or memory:".to_owned()));
