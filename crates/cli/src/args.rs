@@ -48,7 +48,7 @@ pub(crate) struct Global {
     pub(crate) backend_file: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) postgres: Postgres,
+    pub(crate) postgres: PostgresFlags,
 
     /// Settings from this TOML file: weaker than flags and environment. Keys are the long flags; those of one
     /// subcommand may stand in a table of its name.
@@ -79,7 +79,7 @@ pub(crate) struct Global {
 /// Names that users of PostgreSQL's advisory locks know.
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "PostgreSQL")]
-pub(crate) struct Postgres {
+pub(crate) struct PostgresFlags {
     /// The server, by URL or as "host=… dbname=…", instead of --backend. Default: $PG_DSN, where no backend is named.
     #[arg(long, value_name = "DSN", global = true)]
     pub(crate) dsn: Option<String>,
