@@ -57,34 +57,32 @@ macro_rules! timeline {
 /// The sentence of every look at the holder of the lock $1, $2, with the transaction id of its epoch; `$tag` stands for what its
 /// marks begin with. Two marks that begin alike, of two elections of one session, tell nothing. It leads if the second session of
 /// the same process, which is known by the lock on the first one's number, has the presence, whose keys are `$one` and `$two`.
+/// The lock table is read once: each reading locks all of it.
 macro_rules! holder {
     ($tag:literal, $one:literal, $two:literal, $condition:literal) => {
         concat!(
-            "SELECT l.pid AS holder, s.application_name AS name, \
+            "WITH known AS MATERIALIZED (SELECT pid, classid, objid, objsubid, mode FROM pg_locks \
+             WHERE locktype = 'advisory' AND granted \
+             AND database = (SELECT oid FROM pg_database WHERE datname = current_database())) \
+             SELECT l.pid AS holder, s.application_name AS name, \
              (extract(epoch FROM clock_timestamp() - s.state_change) * 1000)::int8 AS idle_ms, \
              (SELECT CASE WHEN count(*) = 1 THEN max((m.classid::int8 & 255) << 32 | m.objid::int8) END \
-             FROM pg_locks m WHERE m.locktype = 'advisory' AND m.objsubid = 1 AND m.granted AND m.pid = l.pid \
-             AND m.database = l.database AND m.classid::int8 >> 8 = (",
+             FROM known m WHERE m.objsubid = 1 AND m.pid = l.pid AND m.classid::int8 >> 8 = (",
             $tag,
             "::int8 >> 40) & 16777215) AS marked_xid, \
              CASE WHEN pg_is_in_recovery() THEN 0 ELSE ",
             timeline!(),
             " END AS marked_timeline, \
-             EXISTS (SELECT FROM pg_locks p JOIN pg_locks b ON b.pid = p.pid AND b.database = p.database \
-             WHERE p.locktype = 'advisory' AND p.objsubid = 2 AND p.granted AND p.database = l.database \
-             AND p.classid = (",
+             EXISTS (SELECT FROM known p JOIN known b ON b.pid = p.pid \
+             WHERE p.objsubid = 2 AND b.objsubid = 2 AND p.classid = (",
             $one,
             "::int4::int8 & 4294967295)::oid AND p.objid = (",
             $two,
-            "::int4::int8 & 4294967295)::oid \
-             AND b.locktype = 'advisory' AND b.objsubid = 2 AND b.granted \
-             AND b.classid = ",
+            "::int4::int8 & 4294967295)::oid AND b.classid = ",
             second_of!(),
             " AND b.objid = l.pid::oid) AS leads \
-             FROM pg_locks l LEFT JOIN pg_stat_activity s ON s.pid = l.pid \
-             WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted AND l.mode = 'ExclusiveLock' \
-             AND l.classid = ($1::int4::int8 & 4294967295)::oid AND l.objid = ($2::int4::int8 & 4294967295)::oid \
-             AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) ",
+             FROM known l LEFT JOIN pg_stat_activity s ON s.pid = l.pid WHERE l.mode = 'ExclusiveLock' AND l.objsubid = 2 \
+             AND l.classid = ($1::int4::int8 & 4294967295)::oid AND l.objid = ($2::int4::int8 & 4294967295)::oid ",
             $condition,
             " LIMIT 1"
         )
