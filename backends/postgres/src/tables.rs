@@ -11,15 +11,19 @@ use bellwether_core::{
     Bid, CandidateId, ElectionName, Epoch, Error, ErrorKind, Grant, Incarnation, Outcome, Proof, Seen,
 };
 
-use crate::Keys;
-use crate::errors::{BACKEND, misconfigured};
+use crate::errors::{BACKEND, Failure, misconfigured};
 use crate::link::Link;
 use crate::notices::Note;
 use crate::postgres::{Inner, lock};
 use crate::records::{Claimed, Record, Records};
+use crate::session::Session;
+use crate::{Config, Keys, Schema};
 
 /// From one try to write a row that a transaction has locked to the next.
 const PAUSE: Duration = Duration::from_millis(2);
+
+/// How long making the tables may take: others may be making them.
+const INIT_LIMIT: Duration = Duration::from_secs(60);
 
 /// How a leadership was written.
 pub(crate) enum Written {
@@ -190,19 +194,20 @@ fn above(least: Epoch, before: &Record, floor: Epoch) -> Result<Epoch, Error> {
     Ok(next.max(least).max(before.intent.unwrap_or(Epoch::ZERO)))
 }
 
-/// Makes the tables on the server of this URL.
+/// Makes the tables in this schema, unless they are there, and lets these roles take part.
 ///
 /// # Errors
-/// When the server cannot be reached, or the role may not.
-pub async fn init(config: &crate::Config, sql: &str) -> Result<(), Error> {
+/// When the server cannot be reached, or the role of the URL may not.
+pub async fn init(config: &Config, schema: &Schema, roles: &[String]) -> Result<(), Error> {
+    let sql = schema.sql(roles)?;
     let mut last = Error::new(ErrorKind::Misconfigured, BACKEND, "no host is named");
     for host in 0..config.server.get_hosts().len() {
         let limit = config.connect_timeout();
-        let opening = crate::session::Session::open(config, host, Default::default(), limit, None);
+        let opening = Session::open(config, host, Default::default(), limit, None);
         match opening.await {
             Ok(session) => {
-                let done = session.execute(limit.max(Duration::from_secs(60)), sql).await;
-                return done.map_err(crate::errors::Failure::error);
+                let done = session.execute(INIT_LIMIT, &sql).await;
+                return done.map_err(Failure::error);
             }
             Err(error) => last = error,
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bellwether_backend::{Backend, HISTORY_MAX, Past};
 use bellwether_core::{Epoch, ErrorKind, Grant, Outcome, Proof, Wall};
 use bellwether_deadman::boot_now;
+use bellwether_election::{Election, Store};
 use bellwether_postgres::{Config, DEFAULT_SCHEMA, FENCED, Postgres, Schema, from_url, init};
 use bellwether_support::servers::postgres::Server;
 use bellwether_support::{Actor, clock, election};
@@ -24,8 +25,8 @@ async fn with_tables(roles: &[&str]) -> Server {
 
 async fn make(server: &Server, schema: &str, roles: &[&str]) {
     let roles: Vec<String> = roles.iter().map(|role| (*role).to_owned()).collect();
-    let sql = Schema::new(schema).unwrap().sql(&roles).unwrap();
-    init(&Config::from_url(&server.url()).unwrap(), &sql).await.unwrap();
+    let schema = Schema::new(schema).unwrap();
+    init(&Config::from_url(&server.url()).unwrap(), &schema, &roles).await.unwrap();
 }
 
 fn actor(server: &Server, id: &str) -> Actor<Postgres> {
@@ -254,7 +255,25 @@ async fn tables_are_made_as_often_as_one_likes_and_missing_or_other_ones_are_ref
     admin.query("SELECT \"Team-7\".fence($1, $2)", &[&a.on.as_str(), &epoch]).await.unwrap();
     admin.batch_execute("UPDATE \"Team-7\".version SET version = 2").await.unwrap();
     refused(&url, "version 2").await;
-    let sql = Schema::new("Team-7").unwrap().sql(&[]).unwrap();
-    let error = init(&Config::from_url(&server.url()).unwrap(), &sql).await.unwrap_err();
+    let schema = Schema::new("Team-7").unwrap();
+    let error = init(&Config::from_url(&server.url()).unwrap(), &schema, &[]).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Misconfigured, "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn room_is_made_for_a_higher_priority() {
+    let server = with_tables(&[]).await;
+    let url = format!("{}?schema={DEFAULT_SCHEMA}", server.url());
+    let candidate = async |id: &str, priority: i32| {
+        let store = Store::from(from_url(&url, clock()).unwrap());
+        let builder = Election::builder("reports").backend(store).id(id).ttl(TTL).priority(priority, true);
+        builder.start().await.unwrap()
+    };
+    let low = candidate("low", 1).await;
+    let first = low.wait_for_leadership().await.unwrap();
+    let high = candidate("high", 2).await;
+    let second = high.wait_for_leadership().await.unwrap();
+    assert!(second.epoch() > first.epoch() && !low.is_leader());
+    low.stop().await.unwrap();
+    high.stop().await.unwrap();
 }
