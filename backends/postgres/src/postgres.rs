@@ -359,9 +359,11 @@ impl Backend for Postgres {
         Box::pin(self.0.checkup())
     }
 
-    fn danger_discard<'a>(&'a self, _: &'a ElectionName) -> Fut<'a, Result<Discarded, Error>> {
-        // A lock that nobody has is nowhere.
-        Box::pin(async { Ok(Discarded::Gone) })
+    fn danger_discard<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Discarded, Error>> {
+        // A lock that nobody has is nowhere; a row is.
+        let left =
+            self.0.config.schema_used().map(|schema| format!("the row of {on} in schema {}", schema.name()));
+        Box::pin(async move { Ok(left.map_or(Discarded::Gone, Discarded::Remains)) })
     }
 
     #[cfg(unix)]
