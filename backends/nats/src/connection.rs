@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use async_nats::{
     Client, ConnectErrorKind, ConnectOptions, Event, HeaderMap, Message, RequestErrorKind, ServerError,
+    connection::State,
 };
 use bellwether_core::{Error, ErrorKind};
 use tokio::sync::{OnceCell, broadcast, watch};
@@ -21,6 +22,8 @@ use crate::errors::{BACKEND, Failure, invalid, unavailable};
 
 /// Reconnecting is tried this often at the latest: a server that is back must not wait for its clients.
 const RECONNECT_DELAY_MAX: Duration = Duration::from_millis(500);
+/// How often a call that waits for the link asks for it.
+const LINK_INTERVAL: Duration = Duration::from_millis(100);
 /// Refusals that may wait to be matched with the calls they are about.
 const REFUSALS_MAX: usize = 256;
 
@@ -73,7 +76,7 @@ impl Connection {
         // Before anything is sent, or the refusal comes before somebody listens for it.
         let mut refusals = self.refusals.subscribe();
         let asked = async {
-            let _ = link.wait_for(|link| link.up).await;
+            self.until_up(client, &mut link).await;
             let request = async_nats::Request::new().payload(payload.into()).timeout(None);
             let request = if headers.is_empty() { request } else { request.headers(headers) };
             tokio::select! {
@@ -96,6 +99,20 @@ impl Connection {
             Err(_) => {
                 let sentence = format!("no answer within {}", bellwether_core::duration::print(limit));
                 Err(Failure::NoAnswer(Error::new(ErrorKind::TimedOut, BACKEND, sentence)))
+            }
+        }
+    }
+
+    /// Events tell; but they may be dropped when very many come at once, and calls must not wait for ever on one that was.
+    async fn until_up(&self, client: &Client, link: &mut watch::Receiver<Link>) {
+        while !link.borrow_and_update().up {
+            tokio::select! {
+                _ = link.changed() => {}
+                () = tokio::time::sleep(LINK_INTERVAL) => {
+                    if client.connection_state() == State::Connected {
+                        came_up(&self.link);
+                    }
+                }
             }
         }
     }
@@ -155,13 +172,7 @@ impl Connection {
             Error::new(kind, BACKEND, sentence).caused_by(error)
         })?;
         // The event may be a moment behind, and calls wait for it.
-        self.link.send_if_modified(|link| {
-            let first = link.times == 0;
-            if first {
-                *link = Link { up: true, times: 1 };
-            }
-            first
-        });
+        came_up(&self.link);
         Ok(client)
     }
 }
@@ -189,11 +200,7 @@ fn identified(identity: &Identity) -> Result<ConnectOptions, Error> {
 
 fn heard(link: &watch::Sender<Link>, refusals: &broadcast::Sender<String>, event: Event) {
     match event {
-        Event::Connected => link.send_modify(|link| {
-            if !link.up {
-                *link = Link { up: true, times: link.times + 1 };
-            }
-        }),
+        Event::Connected => came_up(link),
         Event::Disconnected | Event::Closed => link.send_modify(|link| link.up = false),
         Event::ServerError(ServerError::Other(text)) => {
             if let Some(subject) = closed_subject(&text) {
@@ -203,6 +210,16 @@ fn heard(link: &watch::Sender<Link>, refusals: &broadcast::Sender<String>, event
         }
         _ => {}
     }
+}
+
+fn came_up(link: &watch::Sender<Link>) {
+    link.send_if_modified(|link| {
+        let news = !link.up;
+        if news {
+            *link = Link { up: true, times: link.times + 1 };
+        }
+        news
+    });
 }
 
 /// The subject of `Permissions Violation for Publish to "subject"` and its like for subscriptions.
