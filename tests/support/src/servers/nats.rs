@@ -89,8 +89,24 @@ impl Server {
         }
     }
 
-    /// Sends it a signal, as `-STOP`.
-    pub fn signal(&self, name: &str) {
+    /// Stops it where it is; when this returns it does nothing any more, and its connections stay open.
+    pub fn stop(&self) {
+        self.signal("-STOP");
+        let status = format!("/proc/{}/stat", self.process.as_ref().expect("the server is up").id());
+        let stopped = || std::fs::read_to_string(&status).is_ok_and(|text| text.contains(") T "));
+        let by = boot_now() + PATIENCE;
+        while !stopped() {
+            assert!(boot_now() < by, "the server does not stop");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Lets it go on after [`Server::stop`].
+    pub fn resume(&self) {
+        self.signal("-CONT");
+    }
+
+    fn signal(&self, name: &str) {
         let process = self.process.as_ref().expect("the server is up");
         let status = Command::new("kill").args([name, &process.id().to_string()]).status();
         assert!(status.expect("there is a kill").success());
