@@ -52,6 +52,34 @@ impl Server {
         server
     }
 
+    /// This many, as one cluster. Ready when a leader of it all is chosen.
+    pub async fn cluster(version: Version, size: usize) -> Vec<Server> {
+        let free = || std::net::TcpListener::bind("127.0.0.1:0").expect("the loopback has ports");
+        // All at once, so that no two get the same.
+        let listeners: Vec<_> = (0..size).map(|_| free()).collect();
+        let ports = listeners.iter().map(|listener| listener.local_addr().expect("bound").port());
+        let ports: Vec<u16> = ports.collect();
+        drop(listeners);
+        let routes: Vec<String> = ports.iter().map(|port| format!("\"nats://127.0.0.1:{port}\"")).collect();
+        let routes = routes.join(", ");
+        let servers = ports.iter().enumerate().map(|(number, port)| {
+            let config = format!(
+                "server_name: n{number}\ncluster {{ name: c, listen: \"127.0.0.1:{port}\", routes: [{routes}] }}\n"
+            );
+            async move { Server::start_with(version, &config).await }
+        });
+        let servers: Vec<Server> = futures_util::future::join_all(servers).await;
+        let by = boot_now() + PATIENCE;
+        loop {
+            let meta = servers[0].monitored("/jsz").await["meta_cluster"].clone();
+            if meta["leader"].is_string() && meta["cluster_size"] == size {
+                return servers;
+            }
+            assert!(boot_now() < by, "the cluster has no leader: {meta}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
     /// Starts it, again on the same port if it was up before.
     pub async fn up(&mut self) {
         let dir = self.scratch.path();
