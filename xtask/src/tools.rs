@@ -3,7 +3,7 @@
 //! A step that needs one of these gets it provided where that is possible, and else fails with the tool's name and
 //! [`Tool::advice`].
 
-use crate::{postgres, process};
+use crate::{apt, postgres, process};
 
 #[derive(Debug)]
 pub(crate) struct Tool {
@@ -49,8 +49,29 @@ pub(crate) const POSTGRES: Tool = Tool {
     install: Some(postgres::install),
 };
 
+pub(crate) const PGBOUNCER: Tool = Tool {
+    name: "pgbouncer",
+    probe: Probe::Place(pgbouncer),
+    used_for: "the tests of backends/postgres with a pooler in between",
+    advice: "install the package of that name",
+    install: Some(|| apt::install("pgbouncer")),
+};
+
+pub(crate) const IPROUTE: Tool = Tool {
+    name: "iproute2",
+    probe: Probe::Command(&["ip", "-V"]),
+    used_for: "tests that cut a leader off in network namespaces, as root",
+    advice: "install the package of that name",
+    install: Some(|| apt::install("iproute2")),
+};
+
+/// On the `PATH`, or where Debian puts it, which is on no ordinary user's.
+fn pgbouncer() -> Option<String> {
+    ["pgbouncer", "/usr/sbin/pgbouncer"].iter().find_map(|program| process::version(&[program, "--version"]))
+}
+
 /// All of them, for `cargo xtask env`. Servers that tests run against join this list with their backends.
-pub(crate) const ALL: &[&Tool] = &[&RUSTFMT, &CLIPPY, &POSTGRES];
+pub(crate) const ALL: &[&Tool] = &[&RUSTFMT, &CLIPPY, &POSTGRES, &PGBOUNCER, &IPROUTE];
 
 impl Tool {
     /// What it says of its version, or a sentence that says what to do.

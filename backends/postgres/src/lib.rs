@@ -35,6 +35,7 @@ mod keys;
 mod link;
 mod names;
 mod news;
+mod pooler;
 mod postgres;
 mod session;
 mod slots;

@@ -10,13 +10,11 @@ use tokio_postgres::{Row, Statement};
 use crate::errors::{Failure, misconfigured, unavailable};
 use crate::hold::Beats;
 use crate::names::millis;
+use crate::pooler::pinned;
 use crate::session::{Hear, Session, Values, place};
 use crate::slots::Slots;
 use crate::watch::Others;
 use crate::{Config, Keys, sql};
-
-/// How long the probe for a pooler waits: in transaction mode the second question hangs or reaches another server process.
-const PROBE_LIMIT: Duration = Duration::from_secs(2);
 
 /// Both sessions.
 pub(crate) struct Link {
@@ -78,7 +76,7 @@ impl Link {
             Beta::open(config, host, opened, notes),
         )?;
         session.same_server(&b.session)?;
-        refuse_pooler(&session, &b.session, &place(&config.server, host)).await?;
+        pinned(&session, &b.session, &place(&config.server, host)).await?;
         let (claim, again, beat, release) = tokio::try_join!(
             session.prepare(sql::CLAIM),
             session.prepare(sql::AGAIN),
@@ -260,25 +258,4 @@ async fn warm_up(a: &Session, b: &Beta, claim: &Statement, limit: Duration) -> R
     };
     tokio::try_join!(on_a, on_b)?;
     Ok(())
-}
-
-/// While B is in a transaction, a pooler in transaction mode hands A another server process, or nothing.
-async fn refuse_pooler(a: &Session, b: &Session, place: &str) -> Result<(), Error> {
-    let refused = || {
-        misconfigured(format!(
-            "{place} is a pooler that lends its connections by the transaction, so locks there belong to nobody: connect to \
-             the server itself, or to a pool in session mode"
-        ))
-    };
-    b.execute(PROBE_LIMIT, "BEGIN").await.map_err(Failure::error)?;
-    let again = a.ask(PROBE_LIMIT, "SELECT pg_backend_pid()").await;
-    let ended = b.execute(PROBE_LIMIT, "COMMIT").await;
-    match again {
-        Ok(rows) if rows.first().is_some_and(|row| row.get::<_, i32>(0) == a.pid) => {
-            ended.map_err(Failure::error)
-        }
-        Ok(_) => Err(refused()),
-        Err(Failure::Over(error)) if error.kind() == bellwether_core::ErrorKind::TimedOut => Err(refused()),
-        Err(failure) => Err(failure.error()),
-    }
 }

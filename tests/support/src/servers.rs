@@ -1,3 +1,7 @@
 //! Real servers, one a test program or test, gone with it.
 
+pub mod pgbouncer;
 pub mod postgres;
+mod user;
+
+pub(crate) use user::is_root;

@@ -5,7 +5,7 @@
 
 use crate::metadata::Workspace;
 use crate::sim;
-use crate::tools::{CLIPPY, POSTGRES, RUSTFMT, Tool};
+use crate::tools::{CLIPPY, IPROUTE, PGBOUNCER, POSTGRES, RUSTFMT, Tool};
 
 #[derive(Clone, Debug)]
 pub(super) struct Step {
@@ -36,6 +36,7 @@ pub(super) enum Action {
 
 pub(super) const BUILD: &str = "build";
 const POSTGRES_STEP: &str = "postgres";
+const POSTGRES_TOOLS: &[&Tool] = &[&POSTGRES, &PGBOUNCER, &IPROUTE];
 
 /// The packages that make up the project, with the name of their step.
 const PACKAGES: &[(&str, &str, &str)] = &[
@@ -104,14 +105,16 @@ pub(super) fn all(workspace: &Workspace) -> Vec<Step> {
         step(BUILD, "every test program, once", &[], Action::Build),
     ];
     for (name, package, what) in PACKAGES {
-        let needs: &[&Tool] = if *name == POSTGRES_STEP { &[&POSTGRES] } else { &[] };
+        let needs: &[&Tool] = if *name == POSTGRES_STEP { POSTGRES_TOOLS } else { &[] };
         steps.push(step(name, what, needs, Action::Tests { package: (*package).to_owned() }));
     }
     for package in &workspace.packages {
         if PACKAGES.iter().all(|(_, listed, _)| *listed != package.name) {
             let name = package.name.strip_prefix("bellwether-").unwrap_or(&package.name);
             let what = format!("tests of {}", package.name);
-            steps.push(step(name, &what, &[], Action::Tests { package: package.name.clone() }));
+            // The scenarios, and what the tests of backends share, start servers too.
+            let needs: &[&Tool] = if ["tests", "support"].contains(&name) { POSTGRES_TOOLS } else { &[] };
+            steps.push(step(name, &what, needs, Action::Tests { package: package.name.clone() }));
         }
     }
     steps.extend([
