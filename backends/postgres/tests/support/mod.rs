@@ -1,6 +1,8 @@
 //! What several tests of this crate need.
 #![allow(dead_code, unreachable_pub, missing_docs, reason = "each test file uses a part")]
 
+pub mod diary;
+
 use std::path::Path;
 use std::time::Duration;
 

@@ -123,6 +123,13 @@ impl Server {
         }
     }
 
+    /// A signal to its first process, as `STOP`.
+    pub fn signal(&self, name: &str) {
+        if let Some(process) = &self.process {
+            let _ = Command::new("kill").args([&format!("-{name}"), &process.id().to_string()]).status();
+        }
+    }
+
     /// kill −9 of one of its processes.
     pub fn kill(&self, pid: i32) {
         let _ = Command::new("kill").args(["-9", &pid.to_string()]).status();
