@@ -14,8 +14,10 @@ use tokio_postgres::Row;
 
 use crate::errors::{BACKEND, Failure, misconfigured, outcome, unavailable};
 use crate::link::{Link, limit};
+use crate::many::{Appearance, Try};
 use crate::names::{self, millis};
 use crate::postgres::{Inner, Witness, held_by, waiting};
+use crate::session::Values;
 use crate::slots::Slot;
 use crate::{Keys, epoch, sql};
 
@@ -25,6 +27,9 @@ const ELECTIONS_MAX: usize = 1_000;
 /// How long a claim looks out for a presence that is just going: of a process that was killed, both sessions end, one
 /// a moment after the other.
 const JUST_GOING: Duration = Duration::from_millis(60);
+
+/// How long a try that is only the net waits for others to be made with it.
+const NO_HURRY: Duration = Duration::from_millis(100);
 
 /// How many transaction ids a claim uses up to get above a floor. More are missing only where the database was
 /// restored from a backup.
@@ -69,7 +74,7 @@ impl Claim<'_> {
                 format!("this process holds {ELECTIONS_MAX} locks already; use another connection");
             return Outcome::Refused(Error::new(ErrorKind::Exhausted, BACKEND, sentence));
         }
-        let row = match self.on_a(&self.link.a.claim).await {
+        let row = match self.tried().await {
             Ok(row) => row,
             Err(Failure::Over(error)) => return Outcome::Unknown(error),
             Err(Failure::Said(error)) => {
@@ -195,7 +200,11 @@ impl Claim<'_> {
         let (presence, ttl) = (self.keys.presence(), self.bid.ttl);
         let (need, lease) = (self.quiet_needed(), self.lease());
         let b = self.link.b();
-        let row = b.row(ttl, &b.presence, &[&presence.0, &presence.1, &need, &force, &lease]).await?;
+        let values: Values<'_> = &[&presence.0, &presence.1, &need, &force, &lease];
+        let alone = b.row(ttl, &b.presence, values);
+        let all = self.link.appearances();
+        let row =
+            self.link.presences.ask(Appearance { presence, ttl, need, force }, None, all, alone).await?;
         // The next look knows whether the timeline was still the same.
         self.link.unchanged_since(self.inner.clock.boot(), row.get("timeline"));
         Ok(row.get("present"))
@@ -216,6 +225,14 @@ impl Claim<'_> {
             let since = self.inner.clock.boot().since(at);
             silent + since + ttl / 20 < ttl || since > ttl
         })
+    }
+
+    /// Tries the lock. Who knows that somebody has it is in no hurry: it would have heard.
+    async fn tried(&self) -> Result<Row, Failure> {
+        let Bid { who, ttl, .. } = self.bid;
+        let pause = self.link.is_held_by_other(self.keys).then(|| NO_HURRY.min(*ttl / 20));
+        let asked = Try { keys: self.keys, ttl: *ttl, id: who.id.clone() };
+        self.link.tries.ask(asked, pause, self.link.claims(), self.on_a(&self.link.a.claim)).await
     }
 
     async fn on_a(&self, statement: &tokio_postgres::Statement) -> Result<Row, Failure> {

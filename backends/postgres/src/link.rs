@@ -8,13 +8,15 @@ use tokio::sync::Notify;
 use tokio_postgres::{Row, Statement};
 
 use crate::errors::{Failure, misconfigured, unavailable};
+use crate::gather::Gather;
 use crate::hold::Beats;
+use crate::many::{Appearance, Try};
 use crate::names::millis;
 use crate::pooler::pinned;
 use crate::session::{Hear, Session, Values, place};
 use crate::slots::Slots;
 use crate::watch::Others;
-use crate::{Config, Keys, sql};
+use crate::{Config, Keys, many, sql};
 
 /// Both sessions.
 pub(crate) struct Link {
@@ -22,6 +24,8 @@ pub(crate) struct Link {
     b: Mutex<Arc<Beta>>,
     pub(crate) slots: Slots,
     pub(crate) beats: Beats,
+    pub(crate) tries: Gather<Try>,
+    pub(crate) presences: Gather<Appearance>,
     others: Mutex<Others>,
     /// Somebody else was found to have a lock.
     pub(crate) denied: Notify,
@@ -35,6 +39,7 @@ pub(crate) struct Link {
 pub(crate) struct Alpha {
     pub(crate) session: Session,
     pub(crate) claim: Statement,
+    pub(crate) claim_all: Statement,
     pub(crate) again: Statement,
     pub(crate) beat: Statement,
     pub(crate) release: Statement,
@@ -45,6 +50,7 @@ pub(crate) struct Alpha {
 pub(crate) struct Beta {
     pub(crate) session: Session,
     pub(crate) presence: Statement,
+    pub(crate) presence_all: Statement,
     pub(crate) absence: Statement,
     pub(crate) beat: Statement,
     pub(crate) look: Statement,
@@ -77,23 +83,26 @@ impl Link {
         )?;
         session.same_server(&b.session)?;
         pinned(&session, &b.session, &place(&config.server, host)).await?;
-        let (claim, again, beat, release) = tokio::try_join!(
+        let (claim, claim_all, again, beat, release) = tokio::try_join!(
             session.prepare(sql::CLAIM),
+            session.prepare(many::CLAIM_ALL),
             session.prepare(sql::AGAIN),
             session.prepare(sql::BEAT),
             session.prepare(sql::RELEASE),
         )?;
-        warm_up(&session, &b, &claim, limit).await.map_err(Failure::error)?;
+        warm_up(&session, &b, (&claim, &claim_all), limit).await.map_err(Failure::error)?;
         // Others park on it to hear of this session's end. Without it they hear later, no more.
         let own = format!("SELECT pg_try_advisory_lock({}, {})", crate::keys::SESSION_KEY, session.pid);
         session.ask(limit, &own).await.map_err(Failure::error)?;
-        let a = Alpha { session, claim, again, beat, release, tuned: Mutex::default() };
+        let a = Alpha { session, claim, claim_all, again, beat, release, tuned: Mutex::default() };
         let timeline = Mutex::new((0, opened));
         Ok(Link {
             a,
             b: Mutex::new(Arc::new(b)),
             slots: Slots::default(),
             beats: Beats::default(),
+            tries: Gather::default(),
+            presences: Gather::default(),
             others: Mutex::default(),
             denied: Notify::new(),
             host,
@@ -143,6 +152,11 @@ impl Link {
         self.with_others(|others| others.all())
     }
 
+    /// Whether somebody else was found to have it and nothing was heard of its end.
+    pub(crate) fn is_held_by_other(&self, keys: Keys) -> bool {
+        self.with_others(|others| others.has(keys))
+    }
+
     pub(crate) fn forget_other(&self, pid: i32) -> Vec<Keys> {
         self.with_others(|others| others.forget(pid))
     }
@@ -169,19 +183,33 @@ impl Alpha {
     }
 }
 
+impl Alpha {
+    /// As [`Alpha::row`], for any number of rows.
+    pub(crate) async fn rows(
+        &self,
+        ttl: Duration,
+        statement: &Statement,
+        values: Values<'_>,
+    ) -> Result<Vec<Row>, Failure> {
+        tune(&self.session, &self.tuned, ttl).await?;
+        self.session.rows(limit(ttl), statement, values).await
+    }
+}
+
 impl Beta {
     pub(crate) async fn open(config: &Config, host: usize, opened: Boot, notes: Hear) -> Result<Beta, Error> {
         let limit = config.connect_timeout();
         let session = Session::open(&config.server, host, opened, limit, Some(notes)).await?;
-        let (presence, absence, beat, look) = tokio::try_join!(
+        let (presence, presence_all, absence, beat, look) = tokio::try_join!(
             session.prepare(sql::PRESENCE),
+            session.prepare(many::PRESENCE_ALL),
             session.prepare(sql::ABSENCE),
             session.prepare(sql::BEAT),
             session.prepare(sql::LOOK),
         )?;
         let setting = format!("LISTEN {}; SET application_name = 'bellwether presence'", sql::CHANNEL);
         session.execute(limit, &setting).await.map_err(Failure::error)?;
-        Ok(Beta { session, presence, absence, beat, look, tuned: Mutex::default() })
+        Ok(Beta { session, presence, presence_all, absence, beat, look, tuned: Mutex::default() })
     }
 
     /// As [`Alpha::row`].
@@ -193,6 +221,17 @@ impl Beta {
     ) -> Result<Row, Failure> {
         tune(&self.session, &self.tuned, ttl).await?;
         self.session.row(limit(ttl), statement, values).await
+    }
+
+    /// As [`Beta::row`], for any number of rows.
+    pub(crate) async fn rows(
+        &self,
+        ttl: Duration,
+        statement: &Statement,
+        values: Values<'_>,
+    ) -> Result<Vec<Row>, Failure> {
+        tune(&self.session, &self.tuned, ttl).await?;
+        self.session.rows(limit(ttl), statement, values).await
     }
 
     /// This process's work in that election is over; the presence goes, as far as the session still can.
@@ -237,14 +276,21 @@ async fn tune(session: &Session, tuned: &Mutex<Duration>, ttl: Duration) -> Resu
 
 /// Has every statement of a takeover planned, which takes milliseconds and would be part of the first handover. A lock that B
 /// has is denied to A, and presence is not asked for: nothing is written.
-async fn warm_up(a: &Session, b: &Beta, claim: &Statement, limit: Duration) -> Result<(), Failure> {
+async fn warm_up(
+    a: &Session,
+    b: &Beta,
+    (claim, claim_all): (&Statement, &Statement),
+    limit: Duration,
+) -> Result<(), Failure> {
     let key = crate::keys::SESSION_KEY;
     let pid = b.session.pid;
     let (own, lease, name) = (format!("SELECT pg_try_advisory_lock({key}, {pid})"), "0", "bellwether");
     b.session.ask(limit, &own).await?;
     let (never, force) = (i64::MAX, false);
+    let (nobody, none): (&[i32], &[i64]) = (&[], &[]);
     let on_a = async {
         let row = a.row(limit, claim, &[&key, &pid, &lease, &name]).await?;
+        a.rows(limit, claim_all, &[&nobody, &nobody, &lease, &name]).await?;
         // Whoever had it before was given the same number by the server and is not gone yet.
         if row.get("got") {
             Err(Failure::Over(unavailable("the session's own lock was not to be had")))
@@ -254,6 +300,8 @@ async fn warm_up(a: &Session, b: &Beta, claim: &Statement, limit: Duration) -> R
     };
     let on_b = async {
         b.session.row(limit, &b.presence, &[&key, &pid, &never, &force, &lease]).await?;
+        let unforced: &[bool] = &[];
+        b.session.rows(limit, &b.presence_all, &[&nobody, &nobody, &none, &unforced, &lease]).await?;
         b.session.rows(limit, &b.look, &[&key, &pid]).await
     };
     tokio::try_join!(on_a, on_b)?;
