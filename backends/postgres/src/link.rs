@@ -12,11 +12,20 @@ use crate::gather::Gather;
 use crate::hold::Beats;
 use crate::many::{Appearance, Try};
 use crate::names::millis;
+use crate::notices::Note;
 use crate::pooler::pinned;
-use crate::session::{Hear, Session, Values, place};
+use crate::records::Records;
+use crate::session::{Hear, Session, Values};
 use crate::slots::Slots;
+use crate::transport::place;
 use crate::watch::Others;
-use crate::{Config, Keys, many, sql};
+use crate::{Config, Keys, sql};
+
+/// Most elections of one process: the server's lock table is shared, and with it full nobody can even connect. On a server with
+/// little room it is fewer, so that one process never has more than a quarter of it.
+const ELECTIONS_MAX: usize = 1_000;
+/// The election's own, the presence, and what marks it.
+const LOCKS_PER_ELECTION: usize = 3;
 
 /// Both sessions.
 pub(crate) struct Link {
@@ -27,10 +36,14 @@ pub(crate) struct Link {
     pub(crate) tries: Gather<Try>,
     pub(crate) presences: Gather<Appearance>,
     others: Mutex<Others>,
+    /// The session of the tables, where there are any.
+    pub(crate) records: tokio::sync::Mutex<Option<Arc<Records>>>,
     /// Somebody else was found to have a lock.
     pub(crate) denied: Notify,
     /// Which of the hosts is the primary.
     pub(crate) host: usize,
+    /// How many elections this process may hold there.
+    pub(crate) elections_max: usize,
     /// The timeline when it was opened; a promotion under a living session shows as another.
     timeline: Mutex<(i32, Boot)>,
 }
@@ -54,6 +67,7 @@ pub(crate) struct Beta {
     pub(crate) absence: Statement,
     pub(crate) beat: Statement,
     pub(crate) look: Statement,
+    tell: Statement,
     tuned: Mutex<Duration>,
 }
 
@@ -78,14 +92,14 @@ impl Link {
         let limit = config.connect_timeout();
         let opened = clock.boot();
         let (session, b) = tokio::try_join!(
-            Session::open(&config.server, host, opened, limit, None),
+            Session::open(config, host, opened, limit, None),
             Beta::open(config, host, opened, notes),
         )?;
         session.same_server(&b.session)?;
-        pinned(&session, &b.session, &place(&config.server, host)).await?;
+        pinned(&session, &b.session, &place(config, host)).await?;
         let (claim, claim_all, again, beat, release) = tokio::try_join!(
             session.prepare(sql::CLAIM),
-            session.prepare(many::CLAIM_ALL),
+            session.prepare(sql::CLAIM_ALL),
             session.prepare(sql::AGAIN),
             session.prepare(sql::BEAT),
             session.prepare(sql::RELEASE),
@@ -93,7 +107,11 @@ impl Link {
         warm_up(&session, &b, (&claim, &claim_all), limit).await.map_err(Failure::error)?;
         // Others park on it to hear of this session's end. Without it they hear later, no more.
         let own = format!("SELECT pg_try_advisory_lock({}, {})", crate::keys::SESSION_KEY, session.pid);
-        session.ask(limit, &own).await.map_err(Failure::error)?;
+        let belongs = b.belong_to(&session, limit);
+        let (_, room, ()) =
+            tokio::try_join!(session.ask(limit, &own), session.ask(limit, sql::LOCK_ROOM), belongs)
+                .map_err(Failure::error)?;
+        let elections_max = elections_max(room.first().map_or(0, |row| row.get(0)));
         let a = Alpha { session, claim, claim_all, again, beat, release, tuned: Mutex::default() };
         let timeline = Mutex::new((0, opened));
         Ok(Link {
@@ -104,8 +122,10 @@ impl Link {
             tries: Gather::default(),
             presences: Gather::default(),
             others: Mutex::default(),
+            records: tokio::sync::Mutex::default(),
             denied: Notify::new(),
             host,
+            elections_max,
             timeline,
         })
     }
@@ -199,17 +219,26 @@ impl Alpha {
 impl Beta {
     pub(crate) async fn open(config: &Config, host: usize, opened: Boot, notes: Hear) -> Result<Beta, Error> {
         let limit = config.connect_timeout();
-        let session = Session::open(&config.server, host, opened, limit, Some(notes)).await?;
-        let (presence, presence_all, absence, beat, look) = tokio::try_join!(
-            session.prepare(sql::PRESENCE),
-            session.prepare(many::PRESENCE_ALL),
+        let session = Session::open(config, host, opened, limit, Some(notes)).await?;
+        let dated = session.ask(limit, sql::MAY_DATE).await.map_err(Failure::error)?;
+        let dated = dated.first().is_some_and(|row| row.get(0));
+        let (presence, presence_all, absence, beat, look, tell) = tokio::try_join!(
+            session.prepare(if dated { sql::PRESENCE } else { sql::PRESENCE_UNDATED }),
+            session.prepare(if dated { sql::PRESENCE_ALL } else { sql::PRESENCE_ALL_UNDATED }),
             session.prepare(sql::ABSENCE),
             session.prepare(sql::BEAT),
             session.prepare(sql::LOOK),
+            session.prepare(sql::TELL),
         )?;
         let setting = format!("LISTEN {}; SET application_name = 'bellwether presence'", sql::CHANNEL);
         session.execute(limit, &setting).await.map_err(Failure::error)?;
-        Ok(Beta { session, presence, presence_all, absence, beat, look, tuned: Mutex::default() })
+        Ok(Beta { session, presence, presence_all, absence, beat, look, tell, tuned: Mutex::default() })
+    }
+
+    /// Marks it as the second session of that first one, so that everybody can tell whose presence it is.
+    pub(crate) async fn belong_to(&self, first: &Session, limit: Duration) -> Result<(), Failure> {
+        let mark = format!("SELECT pg_try_advisory_lock_shared({}, {})", crate::keys::SECOND_KEY, first.pid);
+        self.session.ask(limit, &mark).await.map(drop)
     }
 
     /// As [`Alpha::row`].
@@ -234,6 +263,11 @@ impl Beta {
         self.session.rows(limit(ttl), statement, values).await
     }
 
+    /// Tells every session that listens; answered when it was told.
+    pub(crate) async fn tell(&self, ttl: Duration, note: &Note) -> Result<(), Failure> {
+        self.row(ttl, &self.tell, &[&note.write()]).await.map(drop)
+    }
+
     /// This process's work in that election is over; the presence goes, as far as the session still can.
     pub(crate) async fn leave(&self, keys: Keys, ttl: Duration, lease: Duration) {
         let presence = keys.presence();
@@ -255,6 +289,12 @@ pub(crate) fn locks_of(row: &Row, session: &Session) -> Result<Vec<Keys>, Error>
     }
     let (classes, objects): (Vec<i64>, Vec<i64>) = (row.get(2), row.get(3));
     Ok(classes.into_iter().zip(objects).map(|(class, object)| Keys::from_catalogue(class, object)).collect())
+}
+
+/// Most elections of one process on a server with room for so many locks.
+fn elections_max(room: i64) -> usize {
+    let quarter = usize::try_from(room / 4).unwrap_or(0);
+    (quarter / LOCKS_PER_ELECTION).clamp(1, ELECTIONS_MAX)
 }
 
 /// How long an answer is waited for: past the ttl nobody believes in it any more.
@@ -285,12 +325,15 @@ async fn warm_up(
     let key = crate::keys::SESSION_KEY;
     let pid = b.session.pid;
     let (own, lease, name) = (format!("SELECT pg_try_advisory_lock({key}, {pid})"), "0", "bellwether");
+    let (mark, before, notice) = (0_i64, 0_i64, "");
     b.session.ask(limit, &own).await?;
     let (never, force) = (i64::MAX, false);
     let (nobody, none): (&[i32], &[i64]) = (&[], &[]);
     let on_a = async {
-        let row = a.row(limit, claim, &[&key, &pid, &lease, &name]).await?;
-        a.rows(limit, claim_all, &[&nobody, &nobody, &lease, &name]).await?;
+        let row =
+            a.row(limit, claim, &[&key, &pid, &lease, &name, &mark, &before, &notice, &key, &pid]).await?;
+        let texts: &[&str] = &[];
+        a.rows(limit, claim_all, &[&nobody, &nobody, &lease, &name, &none, &texts, &nobody, &nobody]).await?;
         // Whoever had it before was given the same number by the server and is not gone yet.
         if row.get("got") {
             Err(Failure::Over(unavailable("the session's own lock was not to be had")))
@@ -302,8 +345,21 @@ async fn warm_up(
         b.session.row(limit, &b.presence, &[&key, &pid, &never, &force, &lease]).await?;
         let unforced: &[bool] = &[];
         b.session.rows(limit, &b.presence_all, &[&nobody, &nobody, &none, &unforced, &lease]).await?;
-        b.session.rows(limit, &b.look, &[&key, &pid]).await
+        b.session.rows(limit, &b.look, &[&key, &pid, &mark, &key, &pid]).await
     };
     tokio::try_join!(on_a, on_b)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_never_has_more_than_a_quarter_of_the_lock_table() {
+        // As a server is set up by default, a small one, and a large one.
+        for (room, most) in [(64 * 100, 533), (10 * 20, 16), (128 * 1_000, ELECTIONS_MAX), (0, 1)] {
+            assert_eq!(elections_max(room), most);
+        }
+    }
 }

@@ -7,32 +7,83 @@
 /// election at every reconnect, and releases are rare.
 pub(crate) const CHANNEL: &str = "bellwether";
 
+macro_rules! second_of {
+    // [`SECOND_KEY`](crate::keys::SECOND_KEY), as the catalogue shows it.
+    () => {
+        "1113017410::oid"
+    };
+}
+
 /// What a new session is set to before anything else. Generic plans: each statement is planned once, when the session is
-/// opened, instead of in the middle of a handover. `synchronous_commit`: an epoch must survive the server's crash.
+/// opened, instead of in the middle of a handover; and no nested loops, since the planner cannot know how many locks there are. `synchronous_commit`: an epoch must survive the server's crash.
 pub(crate) const PREPARE_SESSION: &str = "SET synchronous_commit = on; SET statement_timeout = 0; SET lock_timeout = 0; \
      SET idle_session_timeout = 0; SET idle_in_transaction_session_timeout = 0; \
      SET default_transaction_read_only = off; SET client_min_messages = error; SET jit = off; \
+     SET enable_nestloop = off; \
      SET plan_cache_mode = force_generic_plan";
 
 pub(crate) const WHERE_AM_I: &str = "SELECT pg_backend_pid(), pg_is_in_recovery(), \
      current_setting('server_version_num')::int4, \
-     pg_postmaster_start_time()::text || ' ' || system_identifier::text FROM pg_control_system()";
+     pg_postmaster_start_time()::text, \
+     (SELECT backend_start::text FROM pg_stat_activity WHERE pid = pg_backend_pid())";
+
+/// On B: ends a session, if it is still the one that began then. $1: its process, $2: when it began.
+pub(crate) const END_OWN: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+     WHERE pid = $1::int4 AND backend_start::text = $2::text";
+
+/// On B: ends the holder of that name and the second session of the same process, and says which they are. $1: its process,
+/// $2: its name.
+pub(crate) const END_EARLIER: &str = concat!(
+    "SELECT s.pid, pg_terminate_backend(s.pid) FROM pg_stat_activity s JOIN pg_stat_activity h \
+     ON h.pid = $1::int4 AND h.application_name = $2::text WHERE s.pid = h.pid OR s.pid IN (SELECT b.pid FROM pg_locks b \
+     WHERE b.locktype = 'advisory' AND b.objsubid = 2 AND b.granted AND b.database = s.datid AND b.classid = ",
+    second_of!(),
+    " AND b.objid = h.pid::oid)"
+);
+
+/// On B: how many of these processes are left. $1: their numbers.
+pub(crate) const LEFT: &str = "SELECT count(*) FROM pg_stat_activity WHERE pid = ANY($1::int4[])";
 
 /// Nothing may end the session before `idle_session_timeout` does: keepalives of 2/1/3 were seen to free the lock of
 /// a cut-off leader after 4 s that believed for the whole ttl. $1: seconds, $2: milliseconds.
 pub(crate) const NO_EARLIER: &str = "SELECT set_config('tcp_keepalives_idle', $1, false), \
      set_config('tcp_user_timeout', $2, false)";
 
-/// The sentence of every look at the holder of a lock; `{key}` stands for the two keys.
+macro_rules! timeline {
+    () => {
+        "('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int4"
+    };
+}
+
+/// The sentence of every look at the holder of the lock $1, $2, with the transaction id of its epoch; `$tag` stands for what its
+/// marks begin with. Two marks that begin alike, of two elections of one session, tell nothing. It leads if the second session of
+/// the same process, which is known by the lock on the first one's number, has the presence, whose keys are `$one` and `$two`.
+/// The lock table is read once: each reading locks all of it.
 macro_rules! holder {
-    ($condition:literal) => {
+    ($tag:literal, $one:literal, $two:literal, $condition:literal) => {
         concat!(
-            "SELECT l.pid AS holder, s.application_name AS name, \
-             (extract(epoch FROM clock_timestamp() - s.state_change) * 1000)::int8 AS idle_ms \
-             FROM pg_locks l LEFT JOIN pg_stat_activity s ON s.pid = l.pid \
-             WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted AND l.mode = 'ExclusiveLock' \
-             AND l.classid = ($1::int4::int8 & 4294967295)::oid AND l.objid = ($2::int4::int8 & 4294967295)::oid \
-             AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) ",
+            "WITH known AS MATERIALIZED (SELECT pid, classid, objid, objsubid, mode FROM pg_locks \
+             WHERE locktype = 'advisory' AND granted \
+             AND database = (SELECT oid FROM pg_database WHERE datname = current_database())) \
+             SELECT l.pid AS holder, s.application_name AS name, \
+             (extract(epoch FROM clock_timestamp() - s.state_change) * 1000)::int8 AS idle_ms, \
+             (SELECT CASE WHEN count(*) = 1 THEN max((m.classid::int8 & 255) << 32 | m.objid::int8) END \
+             FROM known m WHERE m.objsubid = 1 AND m.pid = l.pid AND m.classid::int8 >> 8 = (",
+            $tag,
+            "::int8 >> 40) & 16777215) AS marked_xid, \
+             CASE WHEN pg_is_in_recovery() THEN 0 ELSE ",
+            timeline!(),
+            " END AS marked_timeline, \
+             EXISTS (SELECT FROM known p JOIN known b ON b.pid = p.pid \
+             WHERE p.objsubid = 2 AND b.objsubid = 2 AND p.classid = (",
+            $one,
+            "::int4::int8 & 4294967295)::oid AND p.objid = (",
+            $two,
+            "::int4::int8 & 4294967295)::oid AND b.classid = ",
+            second_of!(),
+            " AND b.objid = l.pid::oid) AS leads \
+             FROM known l LEFT JOIN pg_stat_activity s ON s.pid = l.pid WHERE l.mode = 'ExclusiveLock' AND l.objsubid = 2 \
+             AND l.classid = ($1::int4::int8 & 4294967295)::oid AND l.objid = ($2::int4::int8 & 4294967295)::oid ",
             $condition,
             " LIMIT 1"
         )
@@ -47,14 +98,9 @@ macro_rules! own {
     };
 }
 
-macro_rules! timeline {
-    () => {
-        "('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int4"
-    };
-}
-
 /// The epoch's parts, the lease and the session's name, once the lock is there: the transaction id is assigned after the
-/// lock was granted, and the message makes it durable ($4: the name, $3: the lease).
+/// lock was granted, and the message makes it durable ($4: the name, $3: the lease). The mark shows the epoch to others ($5: what
+/// it begins with, $6: the mark before it, or 0), and the notice tells of it ($7: the notice but for the epoch, or nothing).
 macro_rules! once_held {
     () => {
         concat!(
@@ -65,7 +111,12 @@ macro_rules! once_held {
             timeline!(),
             " END AS timeline, \
              CASE WHEN got THEN set_config('idle_session_timeout', $3, false) END AS lease, \
-             CASE WHEN got THEN set_config('application_name', $4, false) END AS named"
+             CASE WHEN got THEN set_config('application_name', $4, false) END AS named, \
+             CASE WHEN got THEN pg_try_advisory_lock($5::int8 | pg_current_xact_id()::text::int8) END AS marked, \
+             CASE WHEN got AND $6::int8 <> 0 THEN pg_advisory_unlock($6::int8) END AS unmarked, \
+             CASE WHEN got AND $7::text <> '' THEN pg_notify('bellwether', $7::text || (",
+            timeline!(),
+            "::int8 << 40 | pg_current_xact_id()::text::int8)::text)::text END AS told"
         )
     };
 }
@@ -75,9 +126,56 @@ pub(crate) const CLAIM: &str = concat!(
     "WITH lock AS MATERIALIZED (SELECT CASE WHEN pg_is_in_recovery() THEN false \
      ELSE pg_try_advisory_lock($1, $2) END AS got) SELECT ",
     once_held!(),
-    ", held.holder, held.name, held.idle_ms FROM lock LEFT JOIN LATERAL (",
-    holder!("AND NOT lock.got"),
+    ", held.holder, held.name, held.idle_ms, held.marked_xid, held.marked_timeline, held.leads \
+     FROM lock LEFT JOIN LATERAL (",
+    holder!("$5", "$8", "$9", "AND NOT lock.got"),
     ") held ON true"
+);
+
+/// On A: as [`CLAIM`], for arrays of keys ($1, $2), of what marks begin with ($5), of notices ($6) and of presence keys ($7, $8).
+/// The transaction id is assigned after the last lock was tried. $3: the lease; $4: the name.
+pub(crate) const CLAIM_ALL: &str = concat!(
+    "WITH wanted AS MATERIALIZED (SELECT * FROM unnest($1::int4[], $2::int4[], $5::int8[], $6::text[], $7::int4[], \
+     $8::int4[]) WITH ORDINALITY AS w(one, two, mark, notice, presence_one, presence_two, place)), \
+     tried AS MATERIALIZED (SELECT wanted.*, CASE WHEN pg_is_in_recovery() THEN false \
+     ELSE pg_try_advisory_lock(one, two) END AS got FROM wanted), \
+     won AS MATERIALIZED (SELECT coalesce(bool_or(got), false) AS any_got, coalesce(bool_and(got), true) AS all_got \
+     FROM tried), \
+     issued AS MATERIALIZED (SELECT all_got, CASE WHEN any_got THEN pg_current_xact_id()::text::int8 END AS xid, \
+     CASE WHEN any_got THEN pg_logical_emit_message(true, 'bellwether', 'claim')::text END AS durable, \
+     CASE WHEN any_got THEN ",
+    timeline!(),
+    " END AS timeline, \
+     CASE WHEN any_got THEN set_config('idle_session_timeout', $3, false) END AS lease, \
+     CASE WHEN any_got THEN set_config('application_name', $4, false) END AS named FROM won), \
+     known AS MATERIALIZED (SELECT pid, classid, objid, objsubid, mode FROM issued, pg_locks \
+     WHERE NOT issued.all_got AND locktype = 'advisory' AND granted \
+     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())), \
+     held AS MATERIALIZED (SELECT l.classid, l.objid, l.pid, s.application_name AS name, \
+     (extract(epoch FROM clock_timestamp() - s.state_change) * 1000)::int8 AS idle_ms \
+     FROM known l LEFT JOIN pg_stat_activity s ON s.pid = l.pid WHERE l.mode = 'ExclusiveLock' AND l.objsubid = 2), \
+     marks AS MATERIALIZED (SELECT pid, classid::int8 >> 8 AS tag, \
+     CASE WHEN count(*) = 1 THEN max((classid::int8 & 255) << 32 | objid::int8) END AS xid \
+     FROM known WHERE objsubid = 1 GROUP BY pid, classid::int8 >> 8), \
+     seconds AS MATERIALIZED (SELECT pid, objid FROM known WHERE objsubid = 2 AND classid = ",
+    second_of!(),
+    "), leaders AS MATERIALIZED (SELECT DISTINCT p.classid, p.objid, b.objid AS session FROM seconds b \
+     JOIN known p ON p.pid = b.pid WHERE p.objsubid = 2) SELECT tried.got, pg_backend_pid() AS pid, pg_is_in_recovery() AS standby, \
+     CASE WHEN tried.got THEN issued.xid END AS xid, CASE WHEN tried.got THEN issued.timeline END AS timeline, \
+     issued.durable, issued.lease, issued.named, \
+     CASE WHEN tried.got THEN pg_try_advisory_lock(tried.mark | issued.xid) END AS marked, \
+     CASE WHEN tried.got AND tried.notice <> '' THEN pg_notify('bellwether', tried.notice || \
+     (issued.timeline::int8 << 40 | issued.xid)::text)::text END AS told, \
+     held.pid AS holder, held.name, held.idle_ms, marks.xid AS marked_xid, \
+     CASE WHEN pg_is_in_recovery() THEN 0 ELSE ",
+    timeline!(),
+    " END AS marked_timeline, leaders.session IS NOT NULL AS leads \
+     FROM tried CROSS JOIN issued LEFT JOIN held ON NOT tried.got \
+     AND held.classid = (tried.one::int8 & 4294967295)::oid AND held.objid = (tried.two::int8 & 4294967295)::oid \
+     LEFT JOIN marks ON marks.pid = held.pid AND marks.tag = (tried.mark >> 40) & 16777215 \
+     LEFT JOIN leaders ON leaders.session = held.pid::oid \
+     AND leaders.classid = (tried.presence_one::int8 & 4294967295)::oid \
+     AND leaders.objid = (tried.presence_two::int8 & 4294967295)::oid ORDER BY tried.place"
 );
 
 /// On A: a new epoch under a lock that is already there, which is proven on the way.
@@ -87,7 +185,7 @@ pub(crate) const AGAIN: &str = concat!(
     " AND l.mode = 'ExclusiveLock' AND l.classid = ($1::int4::int8 & 4294967295)::oid \
      AND l.objid = ($2::int4::int8 & 4294967295)::oid) AS got) SELECT ",
     once_held!(),
-    " FROM lock"
+    ", $8::int4, $9::int4 FROM lock"
 );
 
 /// On A and B: primary still, the same backend still, and every lock of this session.
@@ -100,8 +198,13 @@ pub(crate) const BEAT: &str = concat!(
 );
 
 /// On A: lets go, and tells everybody in the same statement. $3: the lease from now on; $4: the notice.
+/// $5: its mark, or 0.
 pub(crate) const RELEASE: &str = "SELECT pg_advisory_unlock($1, $2), \
-     set_config('idle_session_timeout', $3, false), pg_notify('bellwether', $4)";
+     set_config('idle_session_timeout', $3, false), pg_notify('bellwether', $4), \
+     CASE WHEN $5::int8 <> 0 THEN pg_advisory_unlock($5::int8) END";
+
+/// On B: tells everybody.
+pub(crate) const TELL: &str = "SELECT pg_notify('bellwether', $1)";
 
 /// On B: whether others are present and how long nothing has freed locks early, and with that, or by force, presence.
 /// What this session has already is not taken again: it would have to be let go of as often.
@@ -110,7 +213,9 @@ pub(crate) const RELEASE: &str = "SELECT pg_advisory_unlock($1, $2), \
 /// Quiet counts from the start of the server, the last crash of a backend (it resets `pg_stat_wal`), and on a timeline
 /// above the first from the last checkpoint, since a promotion ends in one and leaves no other date. That date is cut
 /// off to whole seconds, hence the second on top.
-pub(crate) const PRESENCE: &str = concat!(
+macro_rules! presence {
+    ($promoted:literal) => {
+        concat!(
     "WITH seen AS MATERIALIZED (SELECT pg_is_in_recovery() AS standby, EXISTS (SELECT FROM pg_locks l \
      WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted AND l.pid <> pg_backend_pid() \
      AND l.classid = ($1::int4::int8 & 4294967295)::oid AND l.objid = ($2::int4::int8 & 4294967295)::oid \
@@ -123,23 +228,93 @@ pub(crate) const PRESENCE: &str = concat!(
     timeline!(),
     " END AS timeline), dated AS MATERIALIZED (SELECT seen.*, \
      (extract(epoch FROM clock_timestamp() - greatest(pg_postmaster_start_time(), \
-     (SELECT stats_reset FROM pg_stat_wal), CASE WHEN timeline > 1 THEN \
-     (SELECT CASE WHEN c.timeline_id = timeline THEN c.checkpoint_time + interval '1 second' \
-     ELSE clock_timestamp() END \
-     FROM pg_control_checkpoint() c) END)) * 1000)::int8 AS quiet_ms FROM seen), \
+     (SELECT stats_reset FROM pg_stat_wal), CASE WHEN timeline > 1 THEN ",
+            $promoted,
+            " END)) * 1000)::int8 AS quiet_ms FROM seen), \
      verdict AS MATERIALIZED (SELECT dated.*, \
      NOT standby AND ($4::bool OR (NOT others AND quiet_ms >= $3::int8)) AS go FROM dated) \
      SELECT standby, others, timeline, quiet_ms, go, \
      CASE WHEN NOT go THEN false WHEN mine THEN true ELSE pg_try_advisory_lock_shared($1, $2) END AS present, \
      CASE WHEN go THEN set_config('idle_session_timeout', $5, false) END FROM verdict"
-);
+)
+    };
+}
+
+macro_rules! presence_all {
+    ($promoted:literal) => {
+        concat!(
+            "WITH wanted AS MATERIALIZED (SELECT * FROM unnest($1::int4[], $2::int4[], $3::int8[], $4::bool[]) \
+             WITH ORDINALITY AS w(one, two, need, force, place)), \
+             held AS MATERIALIZED (SELECT l.classid, l.objid, bool_or(l.pid <> pg_backend_pid()) AS others, \
+             bool_or(l.pid = pg_backend_pid()) AS mine FROM pg_locks l \
+             WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted \
+             AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) \
+             GROUP BY l.classid, l.objid), \
+             line AS MATERIALIZED (SELECT pg_is_in_recovery() AS standby, CASE WHEN pg_is_in_recovery() THEN 0 ELSE ",
+            timeline!(),
+            " END AS timeline), dated AS MATERIALIZED (SELECT line.*, \
+             (extract(epoch FROM clock_timestamp() - greatest(pg_postmaster_start_time(), \
+             (SELECT stats_reset FROM pg_stat_wal), CASE WHEN timeline > 1 THEN ",
+            $promoted,
+            " END)) * 1000)::int8 AS quiet_ms FROM line), \
+             verdict AS MATERIALIZED (SELECT wanted.*, dated.*, coalesce(held.mine, false) AS mine, \
+             coalesce(held.others, false) AS others, \
+             NOT standby AND (force OR (NOT coalesce(held.others, false) AND quiet_ms >= need)) AS go \
+             FROM wanted CROSS JOIN dated LEFT JOIN held \
+             ON held.classid = (one::int8 & 4294967295)::oid AND held.objid = (two::int8 & 4294967295)::oid), \
+             leased AS MATERIALIZED (SELECT CASE WHEN bool_or(go) THEN \
+             set_config('idle_session_timeout', $5, false) END AS lease FROM verdict) \
+             SELECT timeline, quiet_ms, others, CASE WHEN NOT go THEN false WHEN mine THEN true \
+             ELSE pg_try_advisory_lock_shared(one, two) END AS present, leased.lease \
+             FROM verdict CROSS JOIN leased ORDER BY place"
+        )
+    };
+}
+
+/// When the last promotion was.
+macro_rules! promoted {
+    ($statement:ident) => {
+        $statement!(
+            "(SELECT CASE WHEN c.timeline_id = timeline THEN c.checkpoint_time + interval '1 second' \
+             ELSE clock_timestamp() END FROM pg_control_checkpoint() c)"
+        )
+    };
+}
+
+pub(crate) const PRESENCE: &str = promoted!(presence);
+
+/// As [`PRESENCE`], for arrays of keys ($1, $2), of the quiet that each needs ($3) and of force ($4).
+pub(crate) const PRESENCE_ALL: &str = promoted!(presence_all);
+
+/// As [`PRESENCE_UNDATED`], for arrays.
+pub(crate) const PRESENCE_ALL_UNDATED: &str = presence_all!("clock_timestamp()");
+
+/// For a role that may not call `pg_control_checkpoint()`: as if the promotion had been this moment, so that only a session that
+/// has seen a whole ttl of its timeline takes over at once.
+pub(crate) const PRESENCE_UNDATED: &str = presence!("clock_timestamp()");
+
+/// Whether promotions can be dated.
+pub(crate) const MAY_DATE: &str = "SELECT has_function_privilege('pg_control_checkpoint()', 'EXECUTE')";
+
+/// For how many locks the server made room, which is shared by everybody on it.
+pub(crate) const LOCK_ROOM: &str = "SELECT current_setting('max_locks_per_transaction')::int8 * \
+     (current_setting('max_connections')::int8 + current_setting('max_prepared_transactions')::int8)";
 
 /// On B: this process's work in that election is over.
 pub(crate) const ABSENCE: &str = "SELECT pg_advisory_unlock_shared($1, $2), \
      set_config('idle_session_timeout', $3, false)";
 
-/// On B: who holds the lock.
-pub(crate) const LOOK: &str = holder!("");
+/// On B: who holds the lock, and whether it leads. $3: what its marks begin with; $4 and $5: the keys of the presence.
+pub(crate) const LOOK: &str = holder!("$3", "$4", "$5", "");
+
+/// On A: removes whatever marks of an election are left after an error.
+pub(crate) fn unmark(mark: i64) -> String {
+    format!(
+        "SELECT count(pg_advisory_unlock(l.classid::int8 << 32 | l.objid::int8)) FROM pg_locks l \
+         WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted AND l.pid = pg_backend_pid() \
+         AND l.classid::int8 >> 8 = ({mark}::int8 >> 40) & 16777215"
+    )
+}
 
 /// On B: uses up so many transaction ids, each by a subtransaction that writes.
 pub(crate) fn advance(count: u64) -> String {
@@ -147,4 +322,12 @@ pub(crate) fn advance(count: u64) -> String {
         "DO $$ BEGIN FOR i IN 1..{count} LOOP BEGIN PERFORM pg_logical_emit_message(true, 'bellwether', 'floor'); \
          EXCEPTION WHEN division_by_zero THEN NULL; END; END LOOP; END $$"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_key_of_second_sessions_is_written_as_the_catalogue_shows_it() {
+        assert_eq!(second_of!(), format!("{}::oid", crate::keys::SECOND_KEY));
+    }
 }

@@ -16,6 +16,8 @@ use crate::slots::Slot;
 
 /// From one look at what waits to the next.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// The ends of both sessions are seen so close to each other when one thing ended both.
+const BOTH_WITHIN: Duration = Duration::from_millis(20);
 /// From one try to reach the server to the next: doubled up to the second.
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
 
@@ -30,9 +32,14 @@ async fn tend_to_the_end(inner: Weak<Inner>, link: Arc<Link>, mut alive: watch::
     loop {
         let b = link.b();
         tokio::select! {
+            biased;
             _ = alive.changed() => return,
             () = link.a.session.over() => break,
             () = b.session.over() => {
+                // What cuts the one cuts the other, and then the old one is needed, to be ended when the work is over.
+                if tokio::time::timeout(BOTH_WITHIN, link.a.session.over()).await.is_ok() {
+                    break;
+                }
                 let Some(inner) = inner.upgrade() else { return };
                 inner.news.all(Signal::Doubt);
                 if inner.replace_b(&link).await {
@@ -81,6 +88,9 @@ impl Inner {
         if link.a.session.same_server(&new.session).is_err() {
             return false;
         }
+        if new.belong_to(&link.a.session, self.config.connect_timeout()).await.is_err() {
+            return false;
+        }
         link.replace_b(new);
         true
     }
@@ -91,12 +101,12 @@ impl Inner {
         let now = self.clock.boot();
         let (mut shortest, mut waiting) = (Duration::MAX, Vec::new());
         for (keys, slot) in link.slots.every() {
-            let Slot::Waiting { until, ttl } = slot else { continue };
+            let Slot::Waiting { until, ttl, .. } = slot else { continue };
             shortest = shortest.min(ttl);
             if now >= until + ttl {
                 let _turn = link.slots.turn(keys).await;
                 if matches!(link.slots.of(keys), Some(Slot::Waiting { until: same, .. }) if same == until) {
-                    let _ = self.let_go(link, keys, ttl).await;
+                    let _ = self.let_go(link, keys, ttl, None).await;
                 }
                 continue;
             }

@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub, missing_docs, reason = "each test file uses a part")]
 
 pub mod diary;
+pub mod proxy;
 
 use std::path::Path;
 use std::time::Duration;
