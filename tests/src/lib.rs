@@ -29,7 +29,7 @@ pub use overlap::{Overlap, overlaps};
 pub use processes::Process;
 #[cfg(target_os = "linux")]
 pub use stage::{Stage, Surroundings};
-pub use untouched::untouched_by_status;
+pub use untouched::{untouched_by_status, unwritten_by_status};
 
 /// How long anything may take on a slow machine before a test calls it hung.
 pub const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);

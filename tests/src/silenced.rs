@@ -1,9 +1,10 @@
-//! Leaders on PostgreSQL that fall silent without dying: stopped, or cut off from the server without a word.
+//! Leaders on a server that fall silent: stopped, cut off from the server without a word, or killed.
 //!
 //! Each run is an election of its own with a leader and a follower, real `bellwether run` processes with a witness as their
 //! command, on machines of their own: two network namespaces, and a third for the server. Several runs go side by side, so that
 //! many are done in the time of a few ttls. When a leader was replaced it is let go on, and says itself until when it
-//! had believed: that, against the instant at which its successor began to lead, is the verdict.
+//! had believed: that, against the instant at which its successor began to lead, is the verdict. Who was killed believes
+//! until then.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,15 +12,17 @@ use std::time::Duration;
 use bellwether_core::Boot;
 use bellwether_deadman::boot_now;
 use bellwether_support::netns::{Network, Node};
-use bellwether_support::servers::postgres::Server;
+use bellwether_support::servers::{nats, postgres};
 use rustix::process::Signal;
 
 use crate::{Candidate, bellwether, binary, overlaps};
 
 /// The ttl of every run.
 pub const TTL: Duration = Duration::from_secs(2);
-/// How much longer than the ttl a successor may take, by the median.
+/// How much longer than the ttl a successor of a silent leader may take.
 pub const SLACK: Duration = Duration::from_millis(300);
+/// How much longer than the ttl a successor of a killed one may take.
+pub const SLACK_AFTER_DEATH: Duration = Duration::from_millis(100);
 
 /// How a leader falls silent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,25 +31,63 @@ pub enum Silence {
     Stopped,
     /// Its packets vanish.
     CutOff,
+    /// SIGKILL.
+    Killed,
+}
+
+impl Silence {
+    /// The longest that a successor may take.
+    pub fn bound(self) -> Duration {
+        TTL + if self == Silence::Killed { SLACK_AFTER_DEATH } else { SLACK }
+    }
+}
+
+/// The kind of server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// PostgreSQL.
+    Postgres,
+    /// A current NATS server, profile `native`.
+    Nats,
 }
 
 /// Three machines: the leaders', everybody else's, and the server's.
 pub struct Silences {
     leaders: Node,
     others: Node,
-    server: Server,
+    url: String,
     runs: usize,
     network: Network,
+    _server: Server,
+}
+
+/// Ended when dropped.
+enum Server {
+    Postgres { _it: postgres::Server },
+    Nats { _it: nats::Server },
 }
 
 impl Silences {
     /// With a server that has just been started; `None`, said aloud, where this is not root.
-    pub fn new() -> Option<Silences> {
+    pub fn new(kind: Kind) -> Option<Silences> {
         let mut network = Network::new()?;
         let (leaders, others, machine) = (network.node(), network.node(), network.node());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        let server = runtime.block_on(Server::start_with(TTL, Some(&machine), &[]));
-        Some(Silences { leaders, others, server, runs: 0, network })
+        let (url, server) = runtime.block_on(async {
+            match kind {
+                Kind::Postgres => {
+                    let server = postgres::Server::start_with(TTL, Some(&machine), &[]).await;
+                    (server.url(), Server::Postgres { _it: server })
+                }
+                Kind::Nats => {
+                    let server = nats::Server::start_on(nats::Version::Current, &machine).await;
+                    let ping = TTL.as_millis() / 5;
+                    let url = format!("{}?create=yes&ping={ping}ms", server.url());
+                    (url, Server::Nats { _it: server })
+                }
+            }
+        });
+        Some(Silences { leaders, others, url, runs: 0, network, _server: server })
     }
 
     /// So many runs, so many of them at once.
@@ -67,6 +108,7 @@ impl Silences {
                 self.network.cut(&self.leaders);
                 runs.iter_mut().for_each(|run| run.silent = before);
             }
+            Silence::Killed => runs.iter_mut().for_each(|run| run.silent = run.leader.kill()),
         }
         for run in &mut runs {
             run.replaced = run.follower.expect("acquired").boot();
@@ -75,6 +117,7 @@ impl Silences {
         match how {
             Silence::Stopped => runs.iter_mut().for_each(|run| _ = run.leader.signal(Signal::CONT)),
             Silence::CutOff => self.network.heal(&self.leaders),
+            Silence::Killed => {}
         }
         for run in runs {
             run.judge(all);
@@ -88,7 +131,7 @@ impl Silences {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let start = |node: &Node, id: &str| {
             let mut command = node.command(bellwether());
-            command.args(["--backend", &self.server.url(), "--id", id, "run", &election, "--events"]);
+            command.args(["--backend", &self.url, "--id", id, "run", &election, "--events"]);
             command.args(["--ttl", &format!("{}ms", TTL.as_millis()), "--"]);
             command.arg(binary::beside("bellwether-witness")).arg(directory.path());
             Candidate::start(command)
@@ -112,8 +155,10 @@ struct Run {
 
 impl Run {
     fn judge(mut self, all: &mut Silenced) {
-        let lost = self.leader.heard("lost");
-        let belief = lost.instant("deadline_boot_ns").expect("a deadline");
+        let belief = self.leader.killed.unwrap_or_else(|| {
+            let lost = self.leader.heard("lost");
+            lost.instant("deadline_boot_ns").expect("a deadline")
+        });
         self.follower.drain();
         let found = overlaps([&self.leader, &self.follower]);
         all.complaints.extend(found.iter().map(|overlap| format!("{overlap:?}")));
@@ -126,7 +171,8 @@ impl Run {
         }
         all.took.push(self.replaced.since(self.silent));
         all.spare.push(self.replaced.since(belief));
-        for mut candidate in [self.leader, self.follower] {
+        let living = [self.leader, self.follower].into_iter().filter(|candidate| candidate.killed.is_none());
+        for mut candidate in living {
             candidate.signal(Signal::TERM);
             let ended = candidate.ended();
             if ended.code != Some(0) {
@@ -160,6 +206,11 @@ impl Silenced {
         (took[took.len() / 2], took[took.len() - 1])
     }
 
+    /// Whether nothing is to be complained of, and the bound held every time.
+    pub fn holds(&self) -> bool {
+        self.complaints.is_empty() && self.took().1 <= self.how.bound()
+    }
+
     /// The heading of what [`Silenced`] prints.
     pub fn heading() -> String {
         format!(
@@ -174,6 +225,7 @@ impl fmt::Display for Silenced {
         let how = match self.how {
             Silence::Stopped => "stopped",
             Silence::CutOff => "cut off",
+            Silence::Killed => "killed",
         };
         let ms = |span: Duration| format!("{:.0} ms", span.as_secs_f64() * 1e3);
         let (median, most) = self.took();
@@ -186,7 +238,7 @@ impl fmt::Display for Silenced {
             ms(median),
             ms(most),
             ms(spare),
-            ms(TTL + SLACK)
+            ms(self.how.bound())
         )
     }
 }

@@ -6,6 +6,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use bellwether_support::servers::nats::{Server, Version};
+
 use crate::{Candidate, bellwether, run_to_end};
 
 /// Everything about a file but when it was last read.
@@ -21,17 +23,38 @@ pub fn untouched_by_status(times: usize) -> Vec<PathBuf> {
     leader.kill();
     let before = traits(directory.path());
     assert!(before.len() > 1, "no record: {before:?}");
+    look(&format!("file:{}", directory.path().display()), times);
+    let after = traits(directory.path());
+    let all = before.keys().chain(after.keys());
+    all.filter(|path| before.get(*path) != after.get(*path)).cloned().collect()
+}
+
+/// As [`untouched_by_status`] on a bucket of a NATS server: the number of its last write before and after.
+pub fn unwritten_by_status(times: usize) -> (u64, u64) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let server = runtime.block_on(Server::start(Version::Current));
+    let url = format!("{}?create=yes", server.url());
+    let mut command = Command::new(bellwether());
+    command.args(["--backend", &url, "--id", "a", "run", "job", "--events", "--ttl", "1s"]);
+    let mut leader = Candidate::start(command);
+    leader.expect("acquired");
+    leader.kill();
+    let last = || runtime.block_on(server.last_sequence("bellwether"));
+    let before = last();
+    assert!(before > 0, "no record");
+    look(&url, times);
+    (before, last())
+}
+
+fn look(url: &str, times: usize) {
     let forms: [&[&str]; 4] =
         [&["status", "job"], &["status", "job", "-o", "json"], &["status"], &["status", "other"]];
     for form in forms.iter().cycle().take(times) {
         let mut command = Command::new(bellwether());
-        command.arg("--backend").arg(format!("file:{}", directory.path().display())).args(*form);
+        command.args(["--backend", url]).args(*form);
         let code = run_to_end(command).status.code();
         assert!(matches!(code, Some(0 | 1)), "{form:?} ended with {code:?}");
     }
-    let after = traits(directory.path());
-    let all = before.keys().chain(after.keys());
-    all.filter(|path| before.get(*path) != after.get(*path)).cloned().collect()
 }
 
 fn traits(directory: &Path) -> BTreeMap<PathBuf, Traits> {

@@ -2,22 +2,22 @@
 
 use crate::metadata::Workspace;
 use crate::suggest::did_you_mean;
-use crate::{Problem, Verdict, process, tools};
+use crate::tools::{IPROUTE, NATS, POSTGRES, Tool};
+use crate::{Problem, Verdict, process};
 
 const PACKAGE: &str = "bellwether-tests";
 const PROGRAM: &str = "bellwether-prove";
 
-/// What can be proved; the program has the same words.
-const PROOFS: &[&str] = &["run", "postgres"];
+/// What can be proved, and what that needs; the program has the same words.
+const PROOFS: &[(&str, &[&Tool])] =
+    &[("run", &[]), ("postgres", &[&POSTGRES, &IPROUTE]), ("nats", &[&NATS, &IPROUTE])];
 
 pub(crate) fn run(args: &[String]) -> Result<Verdict, Problem> {
-    check(args)?;
+    let needs = check(args)?;
     let workspace = Workspace::load()?;
     workspace.package(PACKAGE)?;
-    if args.first().is_some_and(|proof| proof == "postgres") {
-        for tool in [tools::POSTGRES, tools::IPROUTE] {
-            tool.provide()?;
-        }
+    for tool in needs {
+        tool.provide()?;
     }
     // The program runs others of its package, which have to be there.
     let mut cargo = process::cargo(&workspace.root);
@@ -29,16 +29,16 @@ pub(crate) fn run(args: &[String]) -> Result<Verdict, Problem> {
     Ok(if process::run(&mut cargo)?.success() { Verdict::Good } else { Verdict::Bad })
 }
 
-fn check(args: &[String]) -> Result<(), Problem> {
-    let list = PROOFS.join(", ");
-    match args.first() {
-        None => Err(format!("say what to prove: {list}")),
-        Some(proof) if PROOFS.contains(&proof.as_str()) => Ok(()),
-        Some(other) => {
-            let hint = did_you_mean(other, PROOFS.iter().copied());
-            Err(format!("there is no proof `{other}`{hint}; there are: {list}"))
-        }
-    }
+/// What the proof that is asked for needs.
+fn check(args: &[String]) -> Result<&'static [&'static Tool], Problem> {
+    let names = || PROOFS.iter().map(|(name, _)| *name);
+    let list = names().collect::<Vec<_>>().join(", ");
+    let asked = args.first().ok_or_else(|| format!("say what to prove: {list}"))?;
+    let found = PROOFS.iter().find(|(name, _)| name == asked);
+    found.map(|(_, needs)| *needs).ok_or_else(|| {
+        let hint = did_you_mean(asked, names());
+        format!("there is no proof `{asked}`{hint}; there are: {list}")
+    })
 }
 
 #[cfg(test)]
@@ -47,8 +47,8 @@ mod tests {
 
     #[test]
     fn a_proof_that_is_not_there_is_refused_by_name() {
-        assert_eq!(check(&["run".to_owned(), "--rounds".to_owned()]), Ok(()));
-        assert_eq!(check(&["postgres".to_owned()]), Ok(()));
+        assert!(check(&["run".to_owned(), "--rounds".to_owned()]).is_ok_and(<[_]>::is_empty));
+        assert_eq!(check(&["postgres".to_owned()]).map(<[_]>::len), Ok(2));
         assert!(check(&[]).unwrap_err().contains("run"));
         assert!(check(&["urn".to_owned()]).unwrap_err().contains("did you mean `run`"));
     }

@@ -26,8 +26,8 @@ mod linux {
 
     use bellwether_deadman::boot_now;
     use bellwether_tests::series::{Series, Way};
-    use bellwether_tests::silenced::{SLACK, Silence, Silenced, Silences, TTL};
-    use bellwether_tests::{Surroundings, untouched_by_status};
+    use bellwether_tests::silenced::{Kind, Silence, Silenced, Silences};
+    use bellwether_tests::{Surroundings, untouched_by_status, unwritten_by_status};
 
     /// Between two lines that say how far it is.
     const TELL_EVERY: usize = 100;
@@ -45,9 +45,19 @@ mod linux {
             }
             "postgres" => {
                 let [runs, at_once] = numbers(options, [("--runs", 50), ("--at-once", 5)])?;
-                Ok(Box::new(move || verdict(silences(runs, at_once.max(1)))))
+                let ways = [Silence::Stopped, Silence::CutOff];
+                Ok(Box::new(move || verdict(silences(Kind::Postgres, &ways, runs, at_once.max(1)))))
             }
-            other => Err(format!("`{other}` is none of run, postgres")),
+            "nats" => {
+                let [runs, at_once, looks] =
+                    numbers(options, [("--runs", 50), ("--at-once", 5), ("--looks", 1_000)])?;
+                let ways = [Silence::Stopped, Silence::CutOff, Silence::Killed];
+                Ok(Box::new(move || {
+                    let silent = silences(Kind::Nats, &ways, runs, at_once.max(1));
+                    verdict(silent & unwritten(looks))
+                }))
+            }
+            other => Err(format!("`{other}` is none of run, postgres, nats")),
         }
     }
 
@@ -69,21 +79,28 @@ mod linux {
         if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
 
-    /// Leaders on PostgreSQL that fall silent.
-    fn silences(runs: usize, at_once: usize) -> bool {
+    /// Leaders on a server that fall silent.
+    fn silences(kind: Kind, ways: &[Silence], runs: usize, at_once: usize) -> bool {
         if runs == 0 {
             return true;
         }
-        let Some(mut silences) = Silences::new() else { return false };
-        let all = [Silence::Stopped, Silence::CutOff].map(|how| silences.series(how, runs, at_once));
+        let Some(mut silences) = Silences::new(kind) else { return false };
         println!("{}", Silenced::heading());
         let mut good = true;
-        for silenced in &all {
+        for how in ways {
+            let silenced = silences.series(*how, runs, at_once);
             println!("{silenced}");
             silenced.complaints().iter().for_each(|complaint| println!("FAILED {complaint}"));
-            good &= silenced.complaints().is_empty() && silenced.took().1 <= TTL + SLACK;
+            good &= silenced.holds();
         }
         good
+    }
+
+    /// Looks at a bucket, by the number of its last write.
+    fn unwritten(looks: usize) -> bool {
+        let (before, after) = unwritten_by_status(looks);
+        println!("{looks} times `bellwether status`: the bucket's last revision was {before} and is {after}");
+        before == after
     }
 
     struct Plan {

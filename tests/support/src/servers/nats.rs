@@ -15,6 +15,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::Scratch;
+use crate::netns::Node;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -32,6 +33,8 @@ pub enum Version {
 pub struct Server {
     scratch: Scratch,
     version: Version,
+    /// The machine it runs on, if not this one.
+    node: Option<Node>,
     process: Option<Child>,
     port: Option<u16>,
     monitor: Option<u16>,
@@ -45,11 +48,30 @@ impl Server {
 
     /// A fresh one with this in its configuration.
     pub async fn start_with(version: Version, config: &str) -> Server {
+        Server::begin(version, config, None).await
+    }
+
+    /// A fresh one on that machine, where only its neighbours reach it.
+    pub async fn start_on(version: Version, node: &Node) -> Server {
+        Server::begin(version, "", Some(node.clone())).await
+    }
+
+    async fn begin(version: Version, config: &str, node: Option<Node>) -> Server {
         let scratch = Scratch::new();
-        std::fs::write(scratch.path().join("server.conf"), config).expect("a scratch directory is writable");
-        let mut server = Server { scratch, version, process: None, port: None, monitor: None };
+        let mut server = Server { scratch, version, node, process: None, port: None, monitor: None };
+        server.configure(config);
         server.up().await;
         server
+    }
+
+    /// Puts this in its configuration, in the place of what was there. It counts from the next start or [`Server::reload`] on.
+    pub fn configure(&self, config: &str) {
+        std::fs::write(self.scratch.path().join("server.conf"), config).expect("a scratch directory is writable");
+    }
+
+    /// Has it read its configuration again.
+    pub fn reload(&self) {
+        self.signal("-HUP");
     }
 
     /// This many, as one cluster. Ready when a leader of it all is chosen.
@@ -85,9 +107,12 @@ impl Server {
         let dir = self.scratch.path();
         let log = std::fs::File::create(dir.join("log")).expect("a scratch directory is writable");
         let port = |port: Option<u16>| port.map_or_else(|| "-1".to_owned(), |port| port.to_string());
-        let mut command = Command::new(program(self.version));
+        let mut command = match &self.node {
+            Some(node) => node.command(&program(self.version)),
+            None => Command::new(program(self.version)),
+        };
         command.arg("-c").arg(dir.join("server.conf")).arg("-js").arg("-sd").arg(dir.join("data"));
-        command.args(["-a", "127.0.0.1", "-p", &port(self.port), "-m", &port(self.monitor)]);
+        command.args(["-a", self.address(), "-p", &port(self.port), "-m", &port(self.monitor)]);
         command.arg("--ports_file_dir").arg(dir);
         command.stdin(Stdio::null()).stdout(log.try_clone().expect("a file")).stderr(log);
         let process = command.spawn().expect("the server starts");
@@ -99,7 +124,8 @@ impl Server {
             if let Ok(told) = serde_json::from_str::<Value>(&text) {
                 self.port = told["nats"][0].as_str().map(port_of);
                 self.monitor = told["monitoring"][0].as_str().map(port_of);
-                if TcpStream::connect(("127.0.0.1", self.port())).await.is_ok() {
+                // On another machine it cannot be tried from here; it tells its ports when it listens.
+                if self.node.is_some() || TcpStream::connect((self.address(), self.port())).await.is_ok() {
                     return;
                 }
             }
@@ -120,7 +146,7 @@ impl Server {
     /// Stops it where it is; when this returns it does nothing any more, and its connections stay open.
     pub fn stop(&self) {
         self.signal("-STOP");
-        let status = format!("/proc/{}/stat", self.process.as_ref().expect("the server is up").id());
+        let status = format!("/proc/{}/stat", self.pid());
         let stopped = || std::fs::read_to_string(&status).is_ok_and(|text| text.contains(") T "));
         let by = boot_now() + PATIENCE;
         while !stopped() {
@@ -135,8 +161,7 @@ impl Server {
     }
 
     fn signal(&self, name: &str) {
-        let process = self.process.as_ref().expect("the server is up");
-        let status = Command::new("kill").args([name, &process.id().to_string()]).status();
+        let status = Command::new("kill").args([name, &self.pid().to_string()]).status();
         assert!(status.expect("there is a kill").success());
     }
 
@@ -147,7 +172,16 @@ impl Server {
 
     /// Its URL, without bucket or user.
     pub fn url(&self) -> String {
-        format!("nats://127.0.0.1:{}", self.port())
+        format!("nats://{}:{}", self.address(), self.port())
+    }
+
+    fn address(&self) -> &str {
+        self.node.as_ref().map_or("127.0.0.1", |node| &node.address)
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.process.as_ref().expect("the server is up").id()
     }
 
     /// A connection of an administrator.
