@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::{
-    Client, ConnectErrorKind, ConnectOptions, Event, HeaderMap, Message, RequestErrorKind, ServerError,
-    connection::State,
+    Client, ClientError, ConnectErrorKind, ConnectOptions, Event, HeaderMap, Message, RequestErrorKind,
+    ServerError, connection::State,
 };
 use bellwether_core::{Error, ErrorKind};
 use tokio::sync::{OnceCell, broadcast, watch};
@@ -24,8 +24,13 @@ use crate::errors::{BACKEND, Failure, invalid, unavailable};
 const RECONNECT_DELAY_MAX: Duration = Duration::from_millis(500);
 /// How often a call that waits for the link asks for it.
 const LINK_INTERVAL: Duration = Duration::from_millis(100);
+/// After so many refusals in a row, some four seconds, who we are is taken to be unwelcome for good; fewer may come from a server that
+/// has not yet heard of its accounts.
+const UNWELCOME_AFTER: u32 = 10;
 /// Refusals that may wait to be matched with the calls they are about.
 const REFUSALS_MAX: usize = 256;
+
+const UNWELCOME: &str = "the server does not let us in: check user, password, token or credentials";
 
 /// What is known of the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,6 +38,8 @@ pub(crate) struct Link {
     pub(crate) up: bool,
     /// How often it came up.
     pub(crate) times: u64,
+    /// How often in a row the servers have not let us in since it went down.
+    pub(crate) unwelcome: u32,
 }
 
 pub(crate) struct Connection {
@@ -76,7 +83,7 @@ impl Connection {
         // Before anything is sent, or the refusal comes before somebody listens for it.
         let mut refusals = self.refusals.subscribe();
         let asked = async {
-            self.until_up(client, &mut link).await;
+            self.until_up(client, &mut link).await?;
             let request = async_nats::Request::new().payload(payload.into()).timeout(None);
             let request = if headers.is_empty() { request } else { request.headers(headers) };
             tokio::select! {
@@ -104,8 +111,15 @@ impl Connection {
     }
 
     /// Events tell; but they may be dropped when very many come at once, and calls must not wait for ever on one that was.
-    async fn until_up(&self, client: &Client, link: &mut watch::Receiver<Link>) {
-        while !link.borrow_and_update().up {
+    async fn until_up(&self, client: &Client, link: &mut watch::Receiver<Link>) -> Result<(), Failure> {
+        loop {
+            let now = *link.borrow_and_update();
+            if now.up {
+                return Ok(());
+            }
+            if now.unwelcome >= UNWELCOME_AFTER {
+                return Err(Failure::NoAnswer(Error::new(ErrorKind::PermissionDenied, BACKEND, UNWELCOME)));
+            }
             tokio::select! {
                 _ = link.changed() => {}
                 () = tokio::time::sleep(LINK_INTERVAL) => {
@@ -156,10 +170,9 @@ impl Connection {
             .collect::<Result<_, Error>>()?;
         let client = options.connect(servers).await.map_err(|error| {
             let (kind, sentence) = match error.kind() {
-                ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => (
-                    ErrorKind::PermissionDenied,
-                    "the server does not let us in: check user, password, token or credentials",
-                ),
+                ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => {
+                    (ErrorKind::PermissionDenied, UNWELCOME)
+                }
                 ConnectErrorKind::ServerParse => {
                     (ErrorKind::InvalidInput, "a server's address cannot be read")
                 }
@@ -202,6 +215,12 @@ fn heard(link: &watch::Sender<Link>, refusals: &broadcast::Sender<String>, event
     match event {
         Event::Connected => came_up(link),
         Event::Disconnected | Event::Closed => link.send_modify(|link| link.up = false),
+        Event::ClientError(ClientError::Other(kind)) => link.send_modify(|link| {
+            // The client tells the kind of its failure by its name only.
+            let unwelcome = [ConnectErrorKind::AuthorizationViolation, ConnectErrorKind::Authentication];
+            let unwelcome = unwelcome.iter().any(|one| one.to_string() == kind);
+            link.unwelcome = if unwelcome { link.unwelcome.saturating_add(1) } else { 0 };
+        }),
         Event::ServerError(ServerError::Other(text)) => {
             if let Some(subject) = closed_subject(&text) {
                 // Nobody listening is fine: then no call is about it.
@@ -216,7 +235,7 @@ fn came_up(link: &watch::Sender<Link>) {
     link.send_if_modified(|link| {
         let news = !link.up;
         if news {
-            *link = Link { up: true, times: link.times + 1 };
+            *link = Link { up: true, times: link.times + 1, unwelcome: 0 };
         }
         news
     });

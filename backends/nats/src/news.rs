@@ -77,7 +77,7 @@ impl Driver {
         let now = *self.link.borrow_and_update();
         if now.times > self.told.times {
             let again = self.told.times > 0;
-            self.told = Link { up: true, times: now.times };
+            self.told = Link { up: true, ..now };
             self.announced.send_replace(now.times);
             if again {
                 return Some(Change::Restored);
