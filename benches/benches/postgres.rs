@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bellwether::{Election, Store, boot_now};
-use bellwether_benches::{cpu_time, median, report, resident_bytes};
+use bellwether_benches::{cpu_time, judged, median, report, resident_bytes};
 use bellwether_postgres::from_url;
 use bellwether_support::servers::postgres::Server;
 use bellwether_support::{Actor, Child, clock, role};
@@ -66,11 +66,6 @@ async fn following(all: &[Election]) {
         led.await.expect("a leader");
     }
     tokio::time::sleep(Duration::from_millis(300)).await;
-}
-
-fn judged(what: &str, took: Duration, limit: Duration) {
-    let verdict = if took <= limit { "ok" } else { "MISSED" };
-    report(what, &format!("{took:.2?}"), &format!("at most {limit:?}: {verdict}"));
 }
 
 /// An uncontended claim against the raw statement, in turn on the same server.

@@ -25,14 +25,24 @@ pub fn resident_bytes() -> u64 {
 
 /// Processor time that this process has used.
 pub fn cpu_time() -> Duration {
-    let text = std::fs::read_to_string("/proc/self/schedstat").expect("Linux's /proc");
-    let mut nanos = 0;
-    for task in std::fs::read_dir("/proc/self/task").expect("Linux's /proc").flatten() {
-        let stat = std::fs::read_to_string(task.path().join("schedstat")).unwrap_or_default();
-        nanos += stat.split_whitespace().next().and_then(|n| n.parse::<u64>().ok()).unwrap_or(0);
-    }
-    let own: u64 = text.split_whitespace().next().and_then(|n| n.parse().ok()).unwrap_or(0);
-    Duration::from_nanos(nanos.max(own))
+    cpu_time_of(std::process::id())
+}
+
+/// Processor time that a process has used, all its living threads together.
+pub fn cpu_time_of(pid: u32) -> Duration {
+    let spent = |file: std::path::PathBuf| -> u64 {
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        text.split_whitespace().next().and_then(|nanos| nanos.parse().ok()).unwrap_or(0)
+    };
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).expect("Linux's /proc");
+    let all = tasks.flatten().map(|task| spent(task.path().join("schedstat"))).sum::<u64>();
+    Duration::from_nanos(all.max(spent(format!("/proc/{pid}/schedstat").into())))
+}
+
+/// A figure with its limit, and whether it was kept.
+pub fn judged(what: &str, took: Duration, limit: Duration) {
+    let verdict = if took <= limit { "ok" } else { "MISSED" };
+    report(what, &format!("{took:.2?}"), &format!("at most {limit:?}: {verdict}"));
 }
 
 /// One line of a result: what, how much, and what was asked for.

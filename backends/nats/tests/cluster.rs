@@ -16,8 +16,7 @@ const TTL: Duration = Duration::from_secs(15);
 const RENEWAL: Duration = Duration::from_millis(500);
 
 fn actor(servers: &[Server], id: &str) -> Actor<Nats> {
-    let hosts: Vec<String> = servers.iter().map(|server| format!("127.0.0.1:{}", server.port())).collect();
-    let url = format!("nats://{}?create=yes&replicas=3", hosts.join(","));
+    let url = format!("{}?create=yes&replicas=3", Server::url_of_all(servers));
     Actor::new(from_url(&url, clock()).unwrap(), id, TTL)
 }
 

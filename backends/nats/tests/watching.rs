@@ -11,13 +11,6 @@ use bellwether_support::election;
 use bellwether_support::servers::nats::Server;
 use support::{BUCKET, PATIENCE, TTL, actor, server_with_bucket};
 
-/// What all clients have sent so far, by the server's own count.
-async fn sent(server: &Server) -> u64 {
-    let connections = server.monitored("/connz?subs=0").await;
-    let all = connections["connections"].as_array().expect("a list of connections");
-    all.iter().map(|connection| connection["in_msgs"].as_u64().expect("a number")).sum()
-}
-
 async fn consumers(server: &Server) -> u64 {
     let info = server.api("STREAM.INFO.KV_bellwether", serde_json::json!({})).await;
     info["state"]["consumer_count"].as_u64().expect("a number")
@@ -34,9 +27,9 @@ async fn followers_send_nothing_while_nothing_changes() {
     news.until_seen(|seen| seen.holder.is_some()).await;
     // Whatever the beginning still asks for.
     news.count(Duration::from_millis(500)).await;
-    let before = sent(&server).await;
+    let before = server.messages_sent().await;
     assert_eq!(news.count(Duration::from_secs(5)).await, 0, "nothing had changed");
-    assert_eq!(sent(&server).await, before, "an idle follower has sent something");
+    assert_eq!(server.messages_sent().await, before, "an idle follower has sent something");
     a.let_go(&grant).await;
     news.until_seen(|seen| seen.holder.is_none()).await;
 }

@@ -66,7 +66,8 @@ impl Server {
 
     /// Puts this in its configuration, in the place of what was there. It counts from the next start or [`Server::reload`] on.
     pub fn configure(&self, config: &str) {
-        std::fs::write(self.scratch.path().join("server.conf"), config).expect("a scratch directory is writable");
+        std::fs::write(self.scratch.path().join("server.conf"), config)
+            .expect("a scratch directory is writable");
     }
 
     /// Has it read its configuration again.
@@ -233,6 +234,20 @@ impl Server {
         let done = self.admin().await.request_with_headers(subject, headers, value.into()).await;
         let done: Value = serde_json::from_slice(&done.expect("JetStream answers").payload).expect("JSON");
         assert!(done["error"].is_null(), "{done}");
+    }
+
+    /// How many messages all clients have sent so far, by the server's own count.
+    pub async fn messages_sent(&self) -> u64 {
+        let connections = self.monitored("/connz?subs=0").await;
+        let all = connections["connections"].as_array().expect("a list of connections");
+        all.iter().map(|connection| connection["in_msgs"].as_u64().expect("a number")).sum()
+    }
+
+    /// The servers of a cluster in one URL, without bucket or user.
+    pub fn url_of_all(servers: &[Server]) -> String {
+        let hosts: Vec<String> =
+            servers.iter().map(|server| format!("{}:{}", server.address(), server.port())).collect();
+        format!("nats://{}", hosts.join(","))
     }
 
     /// What the monitoring port says, as `/connz`.

@@ -1,0 +1,197 @@
+//! Elections on NATS servers of its own: against the raw write in the same run, on one node and on three, and ten thousand on
+//! one connection.
+
+mod many;
+mod timed;
+
+use std::time::Duration;
+
+use async_nats::{Client, HeaderMap};
+use bellwether::{Election, Store, boot_now};
+use bellwether_benches::{judged, median, percentile, report};
+use bellwether_nats::from_url;
+use bellwether_support::servers::nats::{Server, Version};
+use bellwether_support::{Actor, Child, clock, role};
+use futures_util::future::try_join_all;
+
+const TTL: Duration = Duration::from_secs(2);
+const WRITES: usize = 500;
+const HANDOVERS: usize = 100;
+const FAILOVERS: usize = 15;
+const IDLE: Duration = Duration::from_secs(6);
+const FOLLOWED: usize = 1_000;
+const BUCKET: &str = "bellwether";
+
+#[tokio::main]
+async fn main() {
+    if let Some(url) = role() {
+        let all = stand(&url, "a", TTL, 1).await;
+        leading(&all).await;
+        println!("leading");
+        return std::future::pending().await;
+    }
+    // First, while this process has not yet used any memory for others.
+    many::many().await;
+    let server = Server::start(Version::Current).await;
+    let one = format!("{}?create=yes", server.url());
+    writes(&server, &one).await;
+    handovers("one node", &one, Duration::from_millis(2)).await;
+    failovers(&one).await;
+    idle(&server, &one).await;
+    let servers = Server::cluster(Version::Current, 3).await;
+    let three = format!("{}?create=yes&replicas=3", Server::url_of_all(&servers));
+    writes(&servers[0], &three).await;
+    handovers("three nodes", &three, Duration::from_millis(8)).await;
+}
+
+/// Candidates in so many elections, on one store, without waiting for anything.
+async fn stand(url: &str, id: &str, ttl: Duration, count: usize) -> Vec<Election> {
+    stand_on(&Store::from(from_url(url, clock()).expect("a URL")), id, ttl, count).await
+}
+
+async fn stand_on(store: &Store, id: &str, ttl: Duration, count: usize) -> Vec<Election> {
+    let start =
+        |number| Election::builder(format!("job-{number}")).backend(store.clone()).id(id).ttl(ttl).start();
+    try_join_all((0..count).map(start)).await.expect("a start")
+}
+
+async fn leading(all: &[Election]) {
+    for election in all {
+        election.wait_for_leadership().await.expect("a leadership");
+    }
+}
+
+/// Until they know this leader, by a watch that is open.
+async fn following(all: &[Election], leader: &str) {
+    for election in all {
+        let led =
+            election.wait_until(|status| status.leader.as_ref().is_some_and(|id| id.as_str() == leader));
+        led.await.expect("a leader");
+    }
+    tokio::time::sleep(Duration::from_millis(100)).await;
+}
+
+/// A compare-and-set with nothing around it. Returns the new revision.
+async fn raw(client: &Client, revision: u64, payload: &[u8]) -> u64 {
+    let mut headers = HeaderMap::new();
+    headers.insert("Nats-Expected-Last-Subject-Sequence", revision.to_string().as_str());
+    let subject = format!("$KV.{BUCKET}.raw");
+    let answer =
+        client.request_with_headers(subject, headers, payload.to_vec().into()).await.expect("an answer");
+    let answer = String::from_utf8_lossy(&answer.payload).into_owned();
+    let number = answer.split("\"seq\":").nth(1).and_then(|rest| rest.split([',', '}', ' ']).next());
+    number.and_then(|number| number.trim().parse().ok()).unwrap_or_else(|| panic!("{answer}"))
+}
+
+/// Claims and renewals against the raw write, in turn on the same server.
+async fn writes(server: &Server, url: &str) {
+    let actor = Actor::new(from_url(url, clock()).expect("a URL"), "a", TTL);
+    let grant = actor.lead().await;
+    actor.let_go(&grant).await;
+    let client = server.admin().await;
+    // As long as a record is.
+    let payload = vec![b'x'; 300];
+    let mut revision = raw(&client, 0, &payload).await;
+    let (mut claims, mut renewals, mut raws) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..WRITES {
+        let start = boot_now();
+        let grant = actor.lead().await;
+        let led = boot_now();
+        let grant = actor.keep(&grant).await;
+        let renewed = boot_now();
+        actor.let_go(&grant).await;
+        let before = boot_now();
+        revision = raw(&client, revision, &payload).await;
+        raws.push(boot_now().since(before));
+        claims.push(led.since(start));
+        renewals.push(renewed.since(led));
+    }
+    let p99 = percentile(raws.clone(), 0.99);
+    let raw = median(raws);
+    report(
+        &format!("raw compare-and-set, median of {WRITES}"),
+        &format!("{raw:.1?}"),
+        &format!("p99 {p99:.1?}"),
+    );
+    for (what, all, rounds) in [("renewal", renewals, 1), ("claim, uncontended", claims, 2)] {
+        let p99 = percentile(all.clone(), 0.99);
+        let took = median(all);
+        let ratio = took.as_secs_f64() / raw.as_secs_f64();
+        let note = format!("{ratio:.2} of the raw write, {rounds} round trips; p99 {p99:.1?}");
+        report(&format!("{what}, median of {WRITES}"), &format!("{took:.1?}"), &note);
+    }
+}
+
+async fn handovers(where_to: &str, url: &str, limit: Duration) {
+    let mut took = Vec::new();
+    let mut leader = stand(url, "c0", TTL, 1).await;
+    leading(&leader).await;
+    for round in 1..=HANDOVERS {
+        let follower = stand(url, &format!("c{round}"), TTL, 1).await;
+        following(&follower, &format!("c{}", round - 1)).await;
+        let start = boot_now();
+        let led = async {
+            leading(&follower).await;
+            boot_now()
+        };
+        let (stopped, at) = tokio::join!(leader[0].stop(), led);
+        stopped.expect("a release");
+        took.push(at.since(start));
+        leader = follower;
+    }
+    leader[0].stop().await.expect("a release");
+    let p99 = percentile(took.clone(), 0.99);
+    judged(
+        &format!("{where_to}: stop() to the next leadership, median of {HANDOVERS} (p99 {p99:.1?})"),
+        median(took),
+        limit,
+    );
+}
+
+async fn failovers(url: &str) {
+    let mut took = Vec::new();
+    for _ in 0..FAILOVERS {
+        let mut child = Child::start("bench", url);
+        child.wait_for("leading");
+        let all = stand(url, "b", TTL, 1).await;
+        following(&all, "a").await;
+        let killed = boot_now();
+        child.kill();
+        leading(&all).await;
+        took.push(boot_now().since(killed));
+        all[0].stop().await.expect("a release");
+    }
+    report(
+        &format!("kill -9 to the next leadership, median of {FAILOVERS}"),
+        &format!("{:.0?}", median(took.clone())),
+        "",
+    );
+    let longest = percentile(took, 1.0);
+    judged(
+        &format!("kill -9 to the next leadership, longest (ttl {TTL:?})"),
+        longest,
+        TTL + Duration::from_millis(100),
+    );
+}
+
+/// What followers send while nothing changes: of many elections that nobody leads any more until the leader goes, and of one that
+/// stands still.
+async fn idle(server: &Server, url: &str) {
+    let ttl = Duration::from_secs(60);
+    let leaders = stand(url, "a", ttl, FOLLOWED).await;
+    leading(&leaders).await;
+    let followers = stand(url, "b", ttl, FOLLOWED).await;
+    following(&followers, "a").await;
+    // What the beginning still asks for, and notes of the history.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let before = server.messages_sent().await;
+    tokio::time::sleep(IDLE).await;
+    let sent = server.messages_sent().await - before;
+    let verdict = if sent == 0 { "none: ok" } else { "none: MISSED" };
+    report(
+        &format!("messages sent by {FOLLOWED} followers in {IDLE:?}, nothing renewed"),
+        &sent.to_string(),
+        verdict,
+    );
+    try_join_all(followers.iter().chain(&leaders).map(Election::stop)).await.expect("releases");
+}
