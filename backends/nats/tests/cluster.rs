@@ -1,10 +1,11 @@
-//! Three servers, and the loss of the one that leads the bucket's stream.
+//! Three servers: handing over, and the loss of one, of the one that leads the bucket's stream, and of all of them in turn.
 
 mod support;
 
 use std::time::Duration;
 
-use bellwether_core::{Outcome, Signal};
+use bellwether_backend::Backend;
+use bellwether_core::{Boot, Epoch, Grant, Outcome, Parting, Signal};
 use bellwether_deadman::boot_now;
 use bellwether_nats::{Nats, from_url};
 use bellwether_support::servers::nats::{Server, Version};
@@ -15,35 +16,48 @@ use support::{BUCKET, PATIENCE};
 const TTL: Duration = Duration::from_secs(15);
 const RENEWAL: Duration = Duration::from_millis(500);
 
-fn actor(servers: &[Server], id: &str) -> Actor<Nats> {
+fn actor(servers: &[Server], id: &str, ttl: Duration) -> Actor<Nats> {
     let url = format!("{}?create=yes&replicas=3", Server::url_of_all(servers));
-    Actor::new(from_url(&url, clock()).unwrap(), id, TTL)
+    Actor::new(from_url(&url, clock()).unwrap(), id, ttl)
 }
 
-/// The server that leads the stream, by its place in the list.
+/// Who leads the stream, by its place in the list; asks again until one does.
 async fn stream_leader(servers: &[Server], asked: usize) -> usize {
-    let info = servers[asked].api(&format!("STREAM.INFO.KV_{BUCKET}"), json!({})).await;
-    let leader = info["cluster"]["leader"].as_str().unwrap_or_else(|| panic!("no leader: {info}")).to_owned();
-    leader.strip_prefix('n').and_then(|number| number.parse().ok()).expect("a name of ours")
+    let by = boot_now() + PATIENCE;
+    loop {
+        let info = servers[asked].api(&format!("STREAM.INFO.KV_{BUCKET}"), json!({})).await;
+        let leader = info["cluster"]["leader"].as_str().and_then(|name| name.strip_prefix('n'));
+        if let Some(number) = leader.and_then(|number| number.parse().ok()) {
+            return number;
+        }
+        assert!(boot_now() < by, "no leader: {info}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_leader_survives_the_loss_of_the_stream_s_leader() {
-    let mut servers = Server::cluster(Version::Current, 3).await;
-    let (a, b) = (actor(&servers, "a"), actor(&servers, "b"));
-    let (mut grant, _) = a.lead_within(PATIENCE).await;
-    let mut news = b.news();
-    b.denied().await;
-    let lost = stream_leader(&servers, 0).await;
-    servers[lost].down("KILL");
-    // Longer than a ttl, so that a leadership which only ran on would have ended.
-    let by = boot_now() + TTL + Duration::from_secs(1);
+/// Until every replica of the stream is there and has caught up.
+async fn whole(servers: &[Server], asked: usize) {
+    let by = boot_now() + PATIENCE;
+    loop {
+        let info = servers[asked].api(&format!("STREAM.INFO.KV_{BUCKET}"), json!({})).await;
+        let replicas = info["cluster"]["replicas"].as_array().cloned().unwrap_or_default();
+        let current = replicas.iter().filter(|replica| replica["current"] == true).count();
+        if info["cluster"]["leader"].is_string() && current + 1 == servers.len() {
+            return;
+        }
+        assert!(boot_now() < by, "a replica does not come back: {info}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// Renews until then; the longest time that went by without a renewal. Any denial, and a whole ttl without one, fails.
+async fn kept_until(a: &Actor<Nats>, grant: &mut Grant, by: Boot) -> Duration {
     let mut longest = Duration::ZERO;
     while boot_now() < by {
-        match a.renew(&grant).await {
+        match a.renew(grant).await {
             Outcome::Held(renewed) => {
                 longest = longest.max(renewed.counted_from.since(grant.counted_from));
-                grant = renewed;
+                *grant = renewed;
             }
             Outcome::Unknown(_) => {}
             other => panic!("a transient error ended a leadership: {other:?}"),
@@ -51,7 +65,20 @@ async fn a_leader_survives_the_loss_of_the_stream_s_leader() {
         assert!(boot_now().since(grant.counted_from) < TTL, "no renewal for a whole ttl");
         tokio::time::sleep(RENEWAL).await;
     }
-    println!("longest time without a renewal: {longest:?}");
+    longest
+}
+
+async fn survives_the_loss_of_the_stream_s_leader(version: Version) {
+    let mut servers = Server::cluster(version, 3).await;
+    let (a, b) = (actor(&servers, "a", TTL), actor(&servers, "b", TTL));
+    let (mut grant, _) = a.lead_within(PATIENCE).await;
+    let mut news = b.news();
+    b.denied().await;
+    let lost = stream_leader(&servers, 0).await;
+    servers[lost].down("KILL");
+    // Longer than a ttl, so that a leadership which only ran on would have ended.
+    let longest = kept_until(&a, &mut grant, boot_now() + TTL + Duration::from_secs(1)).await;
+    println!("{version:?}: longest time without a renewal: {longest:?}");
     let seen = b.denied().await;
     assert_eq!(seen.leader(), Some(&a.bid.who.id));
     // The follower hears again, by whichever server.
@@ -59,4 +86,88 @@ async fn a_leader_survives_the_loss_of_the_stream_s_leader() {
     news.until(|signal| matches!(signal, Signal::Changed(seen) if seen.holder.is_none())).await;
     let next = b.lead().await;
     assert!(next.epoch > grant.epoch);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_survives_the_loss_of_the_stream_s_leader() {
+    survives_the_loss_of_the_stream_s_leader(Version::Current).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_survives_the_loss_of_the_stream_s_leader_on_debians_servers() {
+    survives_the_loss_of_the_stream_s_leader(Version::Old).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_server_is_restarted_in_turn_and_there_are_never_two() {
+    let mut servers = Server::cluster(Version::Current, 3).await;
+    let (a, b) = (actor(&servers, "a", TTL), actor(&servers, "b", TTL));
+    let (mut grant, _) = a.lead_within(PATIENCE).await;
+    let mut news = b.news();
+    let mut last = Epoch::ZERO;
+    for at in 0..servers.len() {
+        assert!(grant.epoch > last, "{:?} followed {last:?}", grant.epoch);
+        last = grant.epoch;
+        servers[at].down(if at == 1 { "KILL" } else { "TERM" });
+        // While one is away, the leader goes on and the follower is told so.
+        let longest = kept_until(&a, &mut grant, boot_now() + Duration::from_secs(4)).await;
+        println!("server {at} away: longest time without a renewal: {longest:?}");
+        let kept_out = async {
+            loop {
+                match b.claim().await {
+                    Outcome::Denied(seen) => return seen,
+                    Outcome::Unknown(_) => {}
+                    other => panic!("two leaders: {other:?}"),
+                }
+            }
+        };
+        assert!(tokio::time::timeout(PATIENCE, kept_out).await.expect("an answer").is_held_by(&a.bid.who));
+        servers[at].up().await;
+        whole(&servers, at).await;
+        // Hand over to oneself, so that every server has seen an epoch of its own.
+        let released = async {
+            while !matches!(a.backend.release(&a.on, &grant, &Parting::default()).await, Outcome::Held(())) {
+                tokio::time::sleep(RENEWAL).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, released).await.expect("a release");
+        news.until_seen(|seen| seen.holder.is_none()).await;
+        grant = a.lead_within(PATIENCE).await.0;
+        news.until_seen(|seen| seen.epoch == Some(grant.epoch)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_release_is_followed_within_moments_also_without_one_server() {
+    const HANDOVERS: usize = 50;
+    let mut servers = Server::cluster(Version::Current, 3).await;
+    let (a, b) = (actor(&servers, "a", TTL), actor(&servers, "b", TTL));
+    let (mut grant, _) = a.lead_within(PATIENCE).await;
+    // Not the stream's leader, so that writing goes on.
+    let lost = (stream_leader(&servers, 0).await + 1) % servers.len();
+    servers[lost].down("KILL");
+    grant = {
+        kept_until(&a, &mut grant, boot_now() + Duration::from_secs(2)).await;
+        grant
+    };
+    let mut both = [(&a, a.news()), (&b, b.news())];
+    let mut times = Vec::new();
+    for _ in 0..HANDOVERS {
+        let [(leader, _), (follower, news)] = &mut both;
+        news.until_seen(|seen| seen.epoch == Some(grant.epoch) && seen.holder.is_some()).await;
+        let start = boot_now();
+        let heard = async {
+            news.until_seen(|seen| seen.holder.is_none()).await;
+            follower.lead_within(PATIENCE).await.0
+        };
+        let ((), next) = tokio::join!(leader.let_go(&grant), heard);
+        times.push(boot_now().since(start));
+        assert!(next.epoch > grant.epoch);
+        grant = next;
+        both.reverse();
+    }
+    times.sort();
+    println!("handover: median {:?}, longest {:?}", times[HANDOVERS / 2], times[HANDOVERS - 1]);
+    // For a machine that is ten times slower, and busy.
+    assert!(times[HANDOVERS / 2] < Duration::from_millis(400), "{times:?}");
 }
