@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bellwether_backend::Write;
-use bellwether_core::{Epoch, Error, ErrorKind};
+use bellwether_core::{Epoch, Error};
 
 use crate::connection::Connection;
 use crate::epoch;
@@ -46,21 +46,30 @@ impl Bucket {
 
     /// Reads the settings anew.
     pub(crate) async fn info(&self, limit: Duration) -> Result<Info, Error> {
+        self.learnt(self.wire(limit).info(None).await)
+    }
+
+    /// As [`Bucket::info`]; `None` where the bucket is yet to be made.
+    async fn info_if_made(&self, limit: Duration) -> Result<Option<Info>, Error> {
+        // Asked before the call: while it was under way, another election's claim may have made the bucket, and that is not one that
+        // was there and is gone.
+        let may_be_made = self.connection.config().create && !self.seen.load(Ordering::Relaxed);
         match self.wire(limit).info(None).await {
-            Ok(info) => {
-                self.learn(&info.config)?;
-                Ok(info)
-            }
-            Err(failure) => Err(self.failed(failure, "look at the bucket")),
+            Err(failure) if may_be_made && failure.is(STREAM_NOT_FOUND) => Ok(None),
+            info => self.learnt(info).map(Some),
         }
+    }
+
+    fn learnt(&self, info: Result<Info, Failure>) -> Result<Info, Error> {
+        let info = info.map_err(|failure| self.failed(failure, "look at the bucket"))?;
+        self.learn(&info.config)?;
+        Ok(info)
     }
 
     /// The newest of a key. `None` also where the bucket is yet to be made.
     pub(crate) async fn load(&self, key: &str, limit: Duration) -> Result<Option<(Vec<u8>, u64)>, Error> {
-        if self.known().is_none()
-            && let Err(error) = self.info(limit).await
-        {
-            return if self.may_be_made(&error) { Ok(None) } else { Err(error) };
+        if self.known().is_none() && self.info_if_made(limit).await?.is_none() {
+            return Ok(None);
         }
         let found =
             self.wire(limit).last(key).await.map_err(|failure| self.failed(failure, "read the record"))?;
@@ -114,9 +123,9 @@ impl Bucket {
 
     /// Above everything that this life of the bucket, or an earlier one, has issued, as far as the stream can tell.
     pub(crate) async fn epoch(&self, least: Epoch, limit: Duration) -> Result<Epoch, Error> {
-        let info = match self.info(limit).await {
-            Err(error) if self.may_be_made(&error) => self.make(limit).await?,
-            info => info?,
+        let info = match self.info_if_made(limit).await? {
+            Some(info) => info,
+            None => self.make(limit).await?,
         };
         let created = info.created_micros();
         let created =
@@ -148,11 +157,6 @@ impl Bucket {
             Err(failure) => return Err(failure.error("create the bucket")),
         }
         self.info(limit).await
-    }
-
-    fn may_be_made(&self, error: &Error) -> bool {
-        let asked = self.connection.config().create && !self.seen.load(Ordering::Relaxed);
-        asked && error.kind() == ErrorKind::Misconfigured && self.known().is_none()
     }
 
     fn known(&self) -> Option<Arc<Settings>> {

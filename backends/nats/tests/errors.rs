@@ -5,9 +5,11 @@ mod support;
 use std::time::Duration;
 
 use bellwether_backend::Backend;
-use bellwether_core::{Error, ErrorKind, Outcome};
+use bellwether_core::{Bid, Error, ErrorKind, Outcome};
 use bellwether_deadman::boot_now;
+use bellwether_support::election;
 use bellwether_support::servers::nats::{Server, Version};
+use futures_util::future::join_all;
 use serde_json::json;
 use support::{BUCKET, PATIENCE, TTL, actor, server_with_bucket};
 
@@ -54,6 +56,19 @@ async fn a_bucket_is_made_when_asked_for_by_a_claim_and_never_by_a_look() {
         let info = server.api("STREAM.INFO.KV_bellwether", json!({})).await;
         assert_eq!(info["config"]["max_msgs_per_subject"], 1, "{info}");
         assert!(grant.epoch.get() > 1_700_000_000_000_000, "{grant:?}");
+    }
+}
+
+#[tokio::test]
+async fn many_elections_that_begin_together_make_one_bucket() {
+    let server = Server::start(Version::Current).await;
+    let a = actor(&format!("{}?create=yes", server.url()), "a");
+    let claims = (0..300).map(|number| {
+        let (a, bid) = (&a, Bid { sent: boot_now(), ..a.bid.clone() });
+        async move { a.backend.claim(&election(&format!("job-{number}")), &bid).await }
+    });
+    for outcome in join_all(claims).await {
+        assert!(matches!(outcome, Outcome::Held(_)), "{outcome:?}");
     }
 }
 
