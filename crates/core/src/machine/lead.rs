@@ -341,6 +341,9 @@ impl Core {
     }
 
     pub(super) fn session_gone(&mut self) {
+        if self.has(Bug::GoneIgnored) {
+            return;
+        }
         match &mut self.state {
             State::Leader(_) => self.lose(Reason::Connection, Then::Stand),
             // The work is already stopping, but what protected it is gone: it must be over now.
