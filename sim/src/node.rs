@@ -216,9 +216,10 @@ impl Node {
                     async move { Some(Input::Released(call, backend.release(&on, &grant, &parting).await)) },
                 ),
             ),
-            Output::Look(call) => {
-                (Purpose::Look, Box::pin(async move { Some(Input::Looked(call, backend.observe(&on).await)) }))
-            }
+            Output::Look(call) => (
+                Purpose::Look,
+                Box::pin(async move { Some(Input::Looked(call, backend.observe(&on).await)) }),
+            ),
             Output::Request(call, request) => (
                 Purpose::Request(request.epoch),
                 Box::pin(async move { Some(Input::Requested(call, backend.request(&on, &request).await)) }),

@@ -116,8 +116,7 @@ impl Options {
         let count = 2 + rng.below(4) as usize;
         let base = draw_ttl(&mut rng, profile);
         // A lock says nothing about its holder's ttl, so all have one.
-        let differing =
-            (profile == Profile::DifferingTtls || rng.one_in(4)) && store == StoreKind::Register;
+        let differing = (profile == Profile::DifferingTtls || rng.one_in(4)) && store == StoreKind::Register;
         let plans: Vec<Plan> = (0..count)
             .map(|_| {
                 let ttl = if differing { draw_ttl(&mut rng, profile) } else { base };

@@ -61,6 +61,10 @@ pub enum Bug {
     RenewalByOneSession,
     /// Sessions: the lock is let go of before the presence.
     LockBeforePresence,
+    /// Sessions: a renewal that is under way makes a leader present again that is just letting go.
+    PresentAfterLeaving,
+    /// Sessions: the session of presence is given up for a slow answer while a leadership still counts on it.
+    PresenceGivenUpEarly,
     /// Sessions: the epoch is assigned before the lock was granted.
     EpochBeforeLock,
     /// Sessions: a lock that was granted after its caller had given up is neither led on nor undone.
@@ -69,7 +73,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 29] = [
+    pub const ALL: [Bug; 31] = [
         Bug::DeadlineFromAnswer,
         Bug::FailureCountInsteadOfDeadline,
         Bug::ResumeAfterStop,
@@ -97,6 +101,8 @@ impl Bug {
         Bug::RenewalFromAnswer,
         Bug::RenewalByOneSession,
         Bug::LockBeforePresence,
+        Bug::PresentAfterLeaving,
+        Bug::PresenceGivenUpEarly,
         Bug::EpochBeforeLock,
         Bug::LateLockKept,
     ];

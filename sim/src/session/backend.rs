@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bellwether_backend::{
-    Backend, Capabilities, Fut, Notice, Notices, Past, Renewal, Takeover, Taken, Witness,
+    Backend, Capabilities, Fut, Notice, Notices, Past, Renewal, Taken, Takeover, Witness,
 };
 use bellwether_core::{
     Bid, Boot, Bug, Candidate, ElectionName, Epoch, Error, ErrorKind, Grant, Holder, Outcome, Parting,
@@ -85,6 +85,13 @@ impl Link {
     }
 }
 
+impl Link {
+    /// The turn, unless somebody has it.
+    pub(super) fn try_turn(&self) -> Option<Turn<'_>> {
+        (!self.busy.swap(true, Ordering::Relaxed)).then(|| Turn(&self.busy))
+    }
+}
+
 pub(super) struct Turn<'a>(&'a AtomicBool);
 
 impl Drop for Turn<'_> {
@@ -114,6 +121,8 @@ pub(super) struct Inner {
     /// Candidates that take part no more.
     pub(super) retiring: Mutex<Vec<Candidate>>,
     pub(super) news: Mutex<VecDeque<Signal>>,
+    /// The ttl that all candidates share.
+    pub(super) ttl: Duration,
     /// A session is opened within this.
     pub(super) connect_limit: Duration,
 }
@@ -134,6 +143,7 @@ impl SimSessions {
             witness: Mutex::default(),
             retiring: Mutex::default(),
             news: Mutex::default(),
+            ttl,
             connect_limit: ttl / 2,
         }))
     }
@@ -184,12 +194,8 @@ impl Inner {
                 return Err(trouble(ErrorKind::Unavailable, "the server cannot be reached"));
             }
         };
-        let link = Arc::new(Link {
-            a,
-            b: Mutex::new(b),
-            slot: Mutex::default(),
-            busy: AtomicBool::new(false),
-        });
+        let link =
+            Arc::new(Link { a, b: Mutex::new(b), slot: Mutex::default(), busy: AtomicBool::new(false) });
         *lock(&self.link) = Some(Arc::clone(&link));
         Ok(link)
     }
@@ -224,7 +230,10 @@ impl Inner {
 
     async fn look(&self) -> Result<Seen, Error> {
         let link = self.link().await?;
-        match self.wire.ask(&link.b(), limit(self.connect_limit), Statement::Look).await {
+        // Answers come in order: while this one is out, no renewal that left later has counted. So a ttl is the least
+        // after which nobody counts on this session.
+        let patience = if self.has(Bug::PresenceGivenUpEarly) { self.ttl / 2 } else { limit(self.ttl) };
+        match self.wire.ask(&link.b(), patience, Statement::Look).await {
             Ok(Said::HeldBy(by, name, _)) => Ok(seen(&link, by, name)),
             Ok(_) => Ok(Seen::nothing()),
             Err(failure) => Err(unavailable(failure)),
@@ -258,8 +267,7 @@ impl Claim<'_> {
                     Some(Said::Granted(early)) => early,
                     _ => epoch,
                 };
-                let taken =
-                    Taken::new(self.inner.wire.now(), self.bid.ttl).with(self.inner.planted);
+                let taken = Taken::new(self.inner.wire.now(), self.bid.ttl).with(self.inner.planted);
                 self.link.put(Some(Slot::Waiting(taken)));
                 self.judge(taken, epoch).await
             }

@@ -14,8 +14,7 @@ impl Inner {
         let is_ours = |link: &Arc<Link>| link.slot().is_some_and(|slot| slot.is(grant));
         let Some(link) = self.current().filter(is_ours) else { return Outcome::Denied(Seen::nothing()) };
         let mut says = self.beat(&link, grant.ttl).await;
-        if says == Beaten::Absent {
-            self.appear(&link.b(), grant.ttl).await;
+        if says == Beaten::Absent && self.appear_again(&link, grant).await {
             says = self.beat(&link, grant.ttl).await;
         }
         // Looked up again: it may have been let go meanwhile.
@@ -24,8 +23,7 @@ impl Inner {
         }
         match says {
             Beaten::Held => {
-                let counted_from =
-                    if self.has(Bug::RenewalFromAnswer) { self.wire.now() } else { sent };
+                let counted_from = if self.has(Bug::RenewalFromAnswer) { self.wire.now() } else { sent };
                 Outcome::Held(Grant { counted_from, ..grant.clone() })
             }
             Beaten::Lost => {
@@ -47,6 +45,20 @@ impl Inner {
         .await;
         let holds = |said: Result<Said, Failure>| said.ok().map(|said| said == Said::Yes(true));
         Heartbeat { lock: holds(lock), presence: holds(presence) }.says(self.planted)
+    }
+
+    /// After B was replaced: presence for what is renewed. But not behind the back of a release that is under way: it
+    /// would let go of the lock and leave the presence behind, and everybody would wait for nobody.
+    async fn appear_again(&self, link: &Link, grant: &Grant) -> bool {
+        let turn = link.try_turn();
+        if turn.is_none() && !self.has(Bug::PresentAfterLeaving) {
+            return false;
+        }
+        if !link.slot().is_some_and(|slot| slot.is(grant)) {
+            return false;
+        }
+        self.appear(&link.b(), grant.ttl).await;
+        true
     }
 
     /// Takes presence for what is already led.

@@ -390,12 +390,8 @@ impl World {
                 continue;
             }
             line.up = at.max(line.up + 1);
-            let close = Sent {
-                session,
-                statement: Statement::Close,
-                purpose: Purpose::Tend,
-                reply: Arc::default(),
-            };
+            let close =
+                Sent { session, statement: Statement::Close, purpose: Purpose::Tend, reply: Arc::default() };
             self.queue.push(line.up, Event::Arrive(node, Box::new(close)));
         }
     }

@@ -178,9 +178,7 @@ impl Server {
                 }
                 Said::Yes(met)
             }
-            Statement::Peek => {
-                Said::Peeked { others: self.others(id), quiet: boot.since(self.quiet_since) }
-            }
+            Statement::Peek => Said::Peeked { others: self.others(id), quiet: boot.since(self.quiet_since) },
             Statement::Leave(tell) => {
                 effect.notify = *tell;
                 if let Some(session) = self.sessions.get_mut(&id) {
@@ -253,7 +251,8 @@ mod tests {
     fn a_lock_is_re_entrant_and_freed_with_its_session() {
         let mut server = server();
         let ttl = Duration::from_secs(5);
-        let try_lock = |server: &mut Server, id| server.execute(SECOND, id, &Statement::Try(name(), ttl), 0).0;
+        let try_lock =
+            |server: &mut Server, id| server.execute(SECOND, id, &Statement::Try(name(), ttl), 0).0;
         assert!(matches!(try_lock(&mut server, 1), Said::Granted(_)));
         assert!(matches!(try_lock(&mut server, 1), Said::Granted(_)));
         assert!(matches!(try_lock(&mut server, 2), Said::HeldBy(1, ..)));

@@ -185,12 +185,7 @@ impl Wire {
     }
 
     /// Asks, and gives the session up when no answer comes within `limit`.
-    pub async fn ask(
-        &self,
-        on: &Connection,
-        limit: Duration,
-        statement: Statement,
-    ) -> Result<Said, Failure> {
+    pub async fn ask(&self, on: &Connection, limit: Duration, statement: Statement) -> Result<Said, Failure> {
         match self.ask_only(on, limit, statement).await {
             Some(answer) => answer,
             None => {
