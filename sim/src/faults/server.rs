@@ -22,9 +22,8 @@ impl World {
         };
         say!(self, "server: {fault}, away for {down}ns");
         self.queue.push(self.now + down, Event::ServerUp);
-        let silent = self.rng.one_in(3);
         for id in ended {
-            if !silent {
+            if self.rng.one_in(2) {
                 self.hang_up(id);
             }
         }
@@ -60,9 +59,12 @@ impl World {
         let Some(id) = of(wanted).filter(|_| !other_ended) else { return };
         self.tally.count(Fault::Terminate);
         say!(self, "server: {id:x} of {victim} ({wanted:?}) is ended by hand");
+        // What tells the process is lost every other time, and with it whatever it still asks there.
+        let told = self.rng.one_in(2);
         if let Some(line) = self.sessions.as_mut().and_then(|sessions| sessions.lines.get_mut(&id)) {
             line.ended_by_hand = Some(now);
+            line.dead |= !told;
         }
-        self.end_session(id, true);
+        self.end_session(id, told);
     }
 }

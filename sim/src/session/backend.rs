@@ -123,6 +123,8 @@ pub(super) struct Inner {
     pub(super) news: Mutex<VecDeque<Signal>>,
     /// The ttl that all candidates share.
     pub(super) ttl: Duration,
+    /// An epoch that was assigned before the lock was granted, as none may be.
+    early: Mutex<Option<Epoch>>,
     /// A session is opened within this.
     pub(super) connect_limit: Duration,
 }
@@ -144,7 +146,8 @@ impl SimSessions {
             retiring: Mutex::default(),
             news: Mutex::default(),
             ttl,
-            connect_limit: ttl / 2,
+            connect_limit: ttl * 3 / 2,
+            early: Mutex::default(),
         }))
     }
 }
@@ -249,10 +252,10 @@ struct Claim<'a> {
 
 impl Claim<'_> {
     async fn take(&self) -> Outcome<Grant> {
-        let early = match self.inner.has(Bug::EpochBeforeLock) {
-            true => self.on_a(Statement::Number).await.ok(),
-            false => None,
-        };
+        if self.inner.has(Bug::EpochBeforeLock) && lock(&self.inner.early).is_none() {
+            let early = self.on_a(Statement::Number).await;
+            *lock(&self.inner.early) = early.ok().and_then(|said| said.epoch());
+        }
         let asked = Statement::Try(self.bid.who.id.clone(), self.bid.ttl);
         let answer = match self.inner.has(Bug::LateLockKept) {
             true => {
@@ -263,10 +266,7 @@ impl Claim<'_> {
         };
         match answer {
             Ok(Said::Granted(epoch)) => {
-                let epoch = match early {
-                    Some(Said::Granted(early)) => early,
-                    _ => epoch,
-                };
+                let epoch = lock(&self.inner.early).take().unwrap_or(epoch);
                 let taken = Taken::new(self.inner.wire.now(), self.bid.ttl).with(self.inner.planted);
                 self.link.put(Some(Slot::Waiting(taken)));
                 self.judge(taken, epoch).await

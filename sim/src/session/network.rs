@@ -40,7 +40,7 @@ pub(crate) struct Line {
     up: Nanos,
     down: Nanos,
     /// Nothing passes any more, and nobody is told.
-    dead: bool,
+    pub(crate) dead: bool,
     /// The process has closed its end, or knows that the other is closed.
     closed: bool,
     /// The process has asked for presence, and not to leave.

@@ -75,6 +75,16 @@ pub enum Said {
     },
 }
 
+impl Said {
+    /// The epoch in it, if it brings one.
+    pub fn epoch(&self) -> Option<Epoch> {
+        match self {
+            Said::Granted(epoch) => Some(*epoch),
+            _ => None,
+        }
+    }
+}
+
 /// How a statement failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
