@@ -82,7 +82,15 @@ impl Inner {
         if !self.has(Bug::LockBeforePresence) {
             let _ = self.wire.ask(&b, limit(ttl), Statement::Leave(false)).await;
         }
-        let released = self.wire.ask(&link.a, limit(ttl), Statement::Unlock(true)).await;
+        let mut released = self.wire.ask(&link.a, limit(ttl), Statement::Unlock(true)).await;
+        if released == Err(Failure::Error) {
+            // Nobody knows whether it took effect; and what is not let go of here would keep out even this process's
+            // own next candidate.
+            released = self.wire.ask(&link.a, limit(ttl), Statement::Unlock(true)).await;
+            if released == Err(Failure::Error) {
+                self.wire.throw_away(&link.a);
+            }
+        }
         if self.has(Bug::LockBeforePresence) {
             let _ = self.wire.ask(&b, limit(ttl), Statement::Leave(false)).await;
         }
