@@ -28,7 +28,7 @@ impl Inner {
         let keys = self.keys(on)?;
         let link = self.link().await?;
         let b = link.b();
-        let rows = b.session.rows(LOOK_LIMIT, &b.look, &[&keys.0, &keys.1, &keys.mark()]).await;
+        let rows = b.session.rows(b.patience(LOOK_LIMIT), &b.look, &[&keys.0, &keys.1, &keys.mark()]).await;
         let rows = rows.map_err(Failure::error)?;
         let Some(row) = rows.first() else {
             let seen = self.with_record(&link, on, None, Seen::nothing()).await?;

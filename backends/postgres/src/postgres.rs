@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use bellwether_backend::{Backend, Capabilities, Fut, Notice, Notices, Past, Renewal};
+use bellwether_backend::{Backend, Capabilities, Fut, Notice, Notices, Past, Renewal, Witness};
 use bellwether_core::{
     Bid, Boot, Candidate, CandidateId, Clock, ElectionName, Error, ErrorKind, Grant, Incarnation, Outcome,
     Parting, Request, Seen,
@@ -95,13 +95,6 @@ pub(crate) struct Inner {
 struct Lingering {
     b: Arc<Beta>,
     held: Vec<(Keys, Slot)>,
-}
-
-/// When a holder was last seen, and for how long its session had been silent then.
-#[derive(Clone, Copy)]
-pub(crate) struct Witness {
-    pub(crate) at: Boot,
-    pub(crate) silent: Duration,
 }
 
 impl Inner {

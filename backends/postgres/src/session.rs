@@ -36,7 +36,7 @@ pub(crate) struct Session {
     pub(crate) pid: i32,
     /// Which server, and which start of it: behind one name there may be several.
     server: String,
-    /// When it was opened, on our clock: a server that restarts ends it, so it proves that there was no restart since.
+    /// When it was there, on our clock, read after it was opened: a server that restarts ends it, so it proves that there was no restart since.
     pub(crate) opened: Boot,
     ended: watch::Sender<bool>,
     /// A duplicate of the socket, for a guard that is to close it last.

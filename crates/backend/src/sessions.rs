@@ -64,6 +64,11 @@ impl Taken {
         Taken { granted, ttl, planted: Planted::default() }
     }
 
+    /// As it was granted a ttl before that.
+    pub fn waiting_until(until: Boot, ttl: Duration) -> Taken {
+        Taken::new(until - ttl, ttl)
+    }
+
     /// With a known bug put back in.
     #[cfg(feature = "plant")]
     #[must_use]
@@ -104,6 +109,9 @@ impl Taken {
 }
 
 impl Condition {
+    /// Whatever is found: for what is led already, and for a lock that was in hand for a ttl.
+    pub const BY_FORCE: Condition = Condition { by_force: true, quiet: Duration::ZERO };
+
     /// Whether it is met by what is found. PostgreSQL asks the same in one statement with the taking of presence.
     pub fn is_met(&self, others_present: bool, quiet: Duration) -> bool {
         self.by_force || (!others_present && quiet >= self.quiet)

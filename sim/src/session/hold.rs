@@ -63,8 +63,7 @@ impl Inner {
 
     /// Takes presence for what is already led.
     pub(super) async fn appear(&self, b: &Connection, ttl: Duration) {
-        let condition = Condition { by_force: true, quiet: Duration::ZERO };
-        let _ = self.wire.ask(b, limit(ttl), Statement::Appear(condition, ttl)).await;
+        let _ = self.wire.ask(b, limit(ttl), Statement::Appear(Condition::BY_FORCE, ttl)).await;
     }
 
     pub(super) async fn release(&self, grant: &Grant) -> Outcome<()> {
