@@ -7,6 +7,7 @@
 //! replaced by a promoted standby, and has sessions ended by hand.
 
 pub mod backend;
+mod claim;
 mod hold;
 pub mod network;
 pub mod server;
