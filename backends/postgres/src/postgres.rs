@@ -15,7 +15,7 @@ use bellwether_core::{
 use tokio::sync::watch as broadcast;
 
 use crate::errors::{BACKEND, unavailable};
-use crate::link::{Beta, Link};
+use crate::link::{Beta, Link, limit};
 use crate::news::News;
 use crate::notices::Note;
 use crate::session::{Hear, Identity};
@@ -210,9 +210,15 @@ impl Inner {
         lock(&self.lingering).retain(|old| !old.held.is_empty());
         for (b, ttl) in over {
             // Where others' work needs it too, giving it up early would say that theirs is over as well.
-            let patience = if self.lingers(&b) { ttl } else { ttl / 5 };
-            b.leave(keys, patience, ttl).await;
-            let _ = b.tell(patience, &Note::Released(keys)).await;
+            let leaving = async {
+                b.leave(keys, ttl, ttl).await;
+                let _ = b.tell(ttl, &Note::Released(keys)).await;
+            };
+            if self.lingers(&b) {
+                leaving.await;
+            } else if tokio::time::timeout(limit(ttl / 5), leaving).await.is_err() {
+                b.session.throw_away();
+            }
             self.end_if_over(&b).await;
         }
     }
