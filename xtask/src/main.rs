@@ -7,6 +7,7 @@ mod bench;
 mod commands;
 mod env;
 mod metadata;
+mod nats;
 mod postgres;
 mod process;
 mod prove;

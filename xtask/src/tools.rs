@@ -3,7 +3,7 @@
 //! A step that needs one of these gets it provided where that is possible, and else fails with the tool's name and
 //! [`Tool::advice`].
 
-use crate::{postgres, process};
+use crate::{nats, postgres, process};
 
 #[derive(Debug)]
 pub(crate) struct Tool {
@@ -49,8 +49,24 @@ pub(crate) const POSTGRES: Tool = Tool {
     install: Some(postgres::install),
 };
 
+pub(crate) const NATS: Tool = Tool {
+    name: "NATS",
+    probe: Probe::Place(nats::version),
+    used_for: "the tests of backends/nats, which start servers of their own",
+    advice: "put nats-server on the PATH, or name the program in BELLWETHER_TEST_NATS",
+    install: Some(nats::install),
+};
+
+pub(crate) const OLD_NATS: Tool = Tool {
+    name: "NATS 2.9",
+    probe: Probe::Place(nats::old_version),
+    used_for: "the same tests on the version that Debian ships",
+    advice: "take nats-server out of Debian's package and name the program in BELLWETHER_TEST_NATS_OLD",
+    install: Some(nats::install_old),
+};
+
 /// All of them, for `cargo xtask env`. Servers that tests run against join this list with their backends.
-pub(crate) const ALL: &[&Tool] = &[&RUSTFMT, &CLIPPY, &POSTGRES];
+pub(crate) const ALL: &[&Tool] = &[&RUSTFMT, &CLIPPY, &POSTGRES, &NATS, &OLD_NATS];
 
 impl Tool {
     /// What it says of its version, or a sentence that says what to do.

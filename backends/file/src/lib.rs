@@ -42,8 +42,6 @@ mod numbered_tests;
 mod pauses;
 mod place;
 mod record;
-#[cfg(test)]
-mod record_tests;
 mod register;
 mod signs;
 mod sweep;

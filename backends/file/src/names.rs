@@ -15,11 +15,11 @@
 //! FNV-1a resists accidents, not attackers: who can choose names of elections can make two of them meet in
 //! one directory. Leaves to the caller to compare the full name that is in the record.
 
+use bellwether_backend::names::shortened;
+
 /// Longest name used as it is, in bytes: with a prefix, a number and a suffix it stays below the 143 bytes
 /// that the strictest file system in common use allows.
 const PLAIN_MAX_BYTES: usize = 100;
-/// Enough of the name for a human to find the directory.
-const PREFIX_MAX_CHARS: usize = 40;
 
 /// The file-system name for an election's name or a candidate's id: at most 100 bytes, never `.` or `..`,
 /// never hidden, without separators.
@@ -31,41 +31,21 @@ pub fn file_name(name: &str) -> String {
     if plain {
         return name.to_owned();
     }
-    let mut prefix: String = name
-        .chars()
-        .take(PREFIX_MAX_CHARS)
-        .map(|c| c.to_ascii_lowercase())
-        .map(|c| if in_alphabet(c) { c } else { '-' })
-        .collect();
-    if prefix.starts_with('.') {
-        prefix.replace_range(..1, "-");
+    let spell = |c: char| if in_alphabet(c.to_ascii_lowercase()) { c.to_ascii_lowercase() } else { '-' };
+    let mut short = shortened(name, '~', spell);
+    if short.starts_with('.') {
+        short.replace_range(..1, "-");
     }
-    format!("{prefix}~{:016x}", fnv1a(name.as_bytes()))
+    short
 }
 
 fn in_alphabet(c: char) -> bool {
     matches!(c, 'a'..='z' | '0'..='9' | '.' | '_' | '-')
 }
 
-/// FNV-1a, 64 bits: offset basis 0xcbf29ce484222325, prime 0x100000001b3.
-fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_hash_is_the_published_one() {
-        for (text, hash) in
-            [("", 0xcbf29ce484222325), ("a", 0xaf63dc4c8601ec8c), ("foobar", 0x85944171f73967e8u64)]
-        {
-            assert_eq!(fnv1a(text.as_bytes()), hash, "{text}");
-        }
-    }
 
     #[test]
     fn common_names_stay_readable_as_they_are() {
@@ -76,9 +56,9 @@ mod tests {
 
     #[test]
     fn this_mapping_is_on_disk_and_never_changes() {
-        assert_eq!(file_name("Reports"), format!("reports~{:016x}", fnv1a(b"Reports")));
-        assert_eq!(file_name("a/b"), format!("a-b~{:016x}", fnv1a(b"a/b")));
-        assert_eq!(file_name(".."), format!("-.~{:016x}", fnv1a(b"..")));
+        assert_eq!(file_name("Reports"), "reports~884bcdca26998a48");
+        assert_eq!(file_name("a/b"), "a-b~e620c3190468cf61");
+        assert_eq!(file_name(".."), "-.~07da1a07b4a03f2d");
         assert_eq!(file_name("foobar "), "foobar-~3452fca7168b58d8");
     }
 

@@ -19,9 +19,11 @@ pub mod conformance;
 #[cfg(feature = "conformance")]
 pub mod faults;
 mod history;
+pub mod json;
 mod lease;
 mod mailbox;
 mod memory;
+pub mod names;
 mod observations;
 mod record;
 mod register;

@@ -40,6 +40,8 @@ pub use bellwether_election::{
 };
 #[cfg(feature = "file")]
 pub use bellwether_file as file;
+#[cfg(feature = "nats")]
+pub use bellwether_nats as nats;
 #[cfg(feature = "postgres")]
 pub use bellwether_postgres as postgres;
 
@@ -69,4 +71,13 @@ pub fn file(directory: impl AsRef<std::path::Path>) -> Result<Store, Error> {
 #[cfg(feature = "postgres")]
 pub fn postgres(url: &str) -> Result<Store, Error> {
     Ok(Store::from(bellwether_postgres::from_url(url, Arc::new(SystemClock))?))
+}
+
+/// Elections on the NATS servers that this URL names. Nothing is connected yet.
+///
+/// # Errors
+/// When the URL cannot be read.
+#[cfg(feature = "nats")]
+pub fn nats(url: &str) -> Result<Store, Error> {
+    Ok(Store::from(bellwether_nats::from_url(url, Arc::new(SystemClock))?))
 }

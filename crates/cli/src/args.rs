@@ -42,7 +42,7 @@ impl Args {
 /// What every subcommand takes.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Global {
-    /// Where the election is held: file:DIR, postgres://…, or memory: (one process, for trying out). Default: file: under
+    /// Where the election is held: file:DIR, postgres://…, nats://…, or memory: (one process, for trying out). Default: file: under
     /// $XDG_STATE_HOME/bellwether or ~/.local/state/bellwether.
     #[arg(long, value_name = "URL", env = "BELLWETHER_BACKEND", hide_env_values = true, global = true)]
     pub(crate) backend: Option<String>,

@@ -49,6 +49,8 @@ pub(crate) fn connect(global: &Global) -> Result<Store, Failure> {
         #[cfg(feature = "file")]
         "file" => Ok(bellwether::file(bellwether::file::directory(&url)?)?),
         "postgres" | "postgresql" => postgres(global, &url),
+        #[cfg(feature = "nats")]
+        "nats" | "tls" => Ok(bellwether::nats(&url)?),
         _ => Err(usage(format!("no backend {scheme:?} in this build: there are {}", known().join(", ")))),
     }
 }
@@ -98,7 +100,10 @@ pub(crate) fn has_password(global: &Global) -> bool {
 
 fn names_password(url: &str) -> bool {
     let authority = url.split_once("://").map_or("", |(_, rest)| rest.split(['/', '?']).next().unwrap_or(""));
-    authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':')) || url.contains("password=")
+    // A user without a password is a token to NATS servers.
+    let token = url.starts_with("nats:") || url.starts_with("tls:");
+    authority.rsplit_once('@').is_some_and(|(user, _)| token || user.contains(':'))
+        || url.contains("password=")
 }
 
 /// This candidate's id.
@@ -130,6 +135,9 @@ fn known() -> Vec<&'static str> {
     }
     if cfg!(feature = "postgres") {
         all.push("postgres://…");
+    }
+    if cfg!(feature = "nats") {
+        all.push("nats://…");
     }
     all
 }

@@ -22,6 +22,10 @@ pub(crate) fn start_logging(global: &Global, live: bool) {
         (false, _) => LevelFilter::TRACE,
     };
     let mut wanted = Targets::new().with_default(level);
+    if global.verbose == 0 {
+        // A driver's own log, beside what is said here about the same things.
+        wanted = wanted.with_target("async_nats", level.min(LevelFilter::WARN));
+    }
     if live && global.verbose == 0 {
         wanted = wanted.with_target("bellwether_election", LevelFilter::OFF);
     }

@@ -1,3 +1,4 @@
 //! Real servers, one a test program or test, gone with it.
 
+pub mod nats;
 pub mod postgres;

@@ -5,7 +5,7 @@
 
 use crate::metadata::Workspace;
 use crate::sim;
-use crate::tools::{CLIPPY, POSTGRES, RUSTFMT, Tool};
+use crate::tools::{CLIPPY, NATS, OLD_NATS, POSTGRES, RUSTFMT, Tool};
 
 #[derive(Clone, Debug)]
 pub(super) struct Step {
@@ -36,6 +36,7 @@ pub(super) enum Action {
 
 pub(super) const BUILD: &str = "build";
 const POSTGRES_STEP: &str = "postgres";
+const NATS_STEP: &str = "nats";
 
 /// The packages that make up the project, with the name of their step.
 const PACKAGES: &[(&str, &str, &str)] = &[
@@ -44,6 +45,7 @@ const PACKAGES: &[(&str, &str, &str)] = &[
     ("deadman", "bellwether-deadman", "the boot-time clock and its timer, the kernel's deadline, processes"),
     ("file", "bellwether-file", "elections in a directory"),
     (POSTGRES_STEP, "bellwether-postgres", "elections on a PostgreSQL server of the test's own"),
+    (NATS_STEP, "bellwether-nats", "elections on NATS servers of the test's own, a current and an old one"),
     ("election", "bellwether-election", "the election running"),
     ("supervise", "bellwether-supervise", "a command that lives as long as a leadership"),
     ("bellwether", "bellwether", "the crate that users add"),
@@ -104,7 +106,11 @@ pub(super) fn all(workspace: &Workspace) -> Vec<Step> {
         step(BUILD, "every test program, once", &[], Action::Build),
     ];
     for (name, package, what) in PACKAGES {
-        let needs: &[&Tool] = if *name == POSTGRES_STEP { &[&POSTGRES] } else { &[] };
+        let needs: &[&Tool] = match *name {
+            POSTGRES_STEP => &[&POSTGRES],
+            NATS_STEP => &[&NATS, &OLD_NATS],
+            _ => &[],
+        };
         steps.push(step(name, what, needs, Action::Tests { package: (*package).to_owned() }));
     }
     for package in &workspace.packages {

@@ -1,11 +1,10 @@
 //! What is written is read back, and whatever else is read makes sense or none, without a panic.
 
-use bellwether_backend::{Record, Reservation};
 use bellwether_core::{Ask, CandidateId, ElectionName, Epoch, Holder, Incarnation, Request, Rng, Wall};
 use std::time::Duration;
 
-use crate::record::{Read, print, read};
-use crate::value::Value;
+use super::{Read, print, read};
+use crate::{Record, Reservation};
 
 fn id(text: &str) -> CandidateId {
     CandidateId::new(text).unwrap()
@@ -30,11 +29,11 @@ fn full() -> Record {
 
 fn reread(record: &Record) -> Read {
     let on = ElectionName::new("Reports №1").unwrap();
-    read(&Value::Bytes(print(&on, record).unwrap()))
+    read(&print(&on, record).unwrap())
 }
 
 fn of(text: &str) -> Record {
-    read(&Value::Bytes(text.as_bytes().to_vec())).record
+    read(text.as_bytes()).record
 }
 
 #[test]
@@ -104,7 +103,7 @@ fn what_decisions_hang_on_is_understood_or_the_record_is_not() {
         let shown: String = text.chars().take(80).collect();
         assert_eq!(of(text), Record::unreadable(), "{shown}");
     }
-    assert!(read(&Value::Huge).record.broken && read(&Value::NotAFile).record.broken);
+    assert!(Read::nonsense().record.broken);
 }
 
 #[test]
@@ -137,7 +136,7 @@ fn no_bytes_make_it_panic() {
                 _ => bytes.insert(at.min(bytes.len()), spice[rng.below(spice.len() as u64) as usize]),
             }
         }
-        sensible += u32::from(!read(&Value::Bytes(bytes)).record.broken);
+        sensible += u32::from(!read(&bytes).record.broken);
     }
     assert!(sensible > 100, "mutations that keep the record whole are tried too: {sensible}");
 }

@@ -1,0 +1,269 @@
+//! One bucket: whether it is there and fit for elections, reading and writing keys of it.
+//!
+//! Its settings are read before the first call and with every watch that is opened, and judged then; what is unsafe is refused with what to change. A bucket that is missing is
+//! made only when that was asked for, by a claim and never by a look, and never again once it has been seen: one that somebody
+//! deleted stays deleted, and every call fails at once.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bellwether_backend::Write;
+use bellwether_core::{Epoch, Error, ErrorKind};
+
+use crate::connection::Connection;
+use crate::epoch;
+use crate::errors::{
+    Failure, STREAM_NAME_IN_USE, STREAM_NOT_FOUND, WRONG_LAST_SEQUENCE, misconfigured, unavailable,
+};
+use crate::wire::{Entry, Info, Settings, Wire, subject};
+
+pub(crate) struct Bucket {
+    pub(crate) name: String,
+    pub(crate) connection: Arc<Connection>,
+    settings: Mutex<Option<Arc<Settings>>>,
+    /// It was there.
+    seen: AtomicBool,
+    /// Keys of which only the mark of a deletion is left, with its revision: creating anew is a write over that.
+    marks: Mutex<HashMap<String, u64>>,
+}
+
+impl Bucket {
+    pub(crate) fn new(name: String, connection: Arc<Connection>) -> Bucket {
+        Bucket {
+            name,
+            connection,
+            settings: Mutex::default(),
+            seen: AtomicBool::new(false),
+            marks: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn wire(&self, limit: Duration) -> Wire<'_> {
+        Wire { connection: &self.connection, bucket: &self.name, limit }
+    }
+
+    /// Reads the settings anew.
+    pub(crate) async fn info(&self, limit: Duration) -> Result<Info, Error> {
+        match self.wire(limit).info(None).await {
+            Ok(info) => {
+                self.learn(&info.config)?;
+                Ok(info)
+            }
+            Err(failure) => Err(self.failed(failure, "look at the bucket")),
+        }
+    }
+
+    /// The newest of a key. `None` also where the bucket is yet to be made.
+    pub(crate) async fn load(&self, key: &str, limit: Duration) -> Result<Option<(Vec<u8>, u64)>, Error> {
+        if self.known().is_none()
+            && let Err(error) = self.info(limit).await
+        {
+            return if self.may_be_made(&error) { Ok(None) } else { Err(error) };
+        }
+        let found =
+            self.wire(limit).last(key).await.map_err(|failure| self.failed(failure, "read the record"))?;
+        Ok(self.noted(key, found))
+    }
+
+    /// Remembers marks of deletions.
+    pub(crate) fn noted(&self, key: &str, found: Option<Entry>) -> Option<(Vec<u8>, u64)> {
+        let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
+        match found {
+            Some(Entry { revision, value: Some(value) }) => {
+                marks.remove(key);
+                Some((value, revision))
+            }
+            Some(Entry { revision, value: None }) => {
+                marks.insert(key.to_owned(), revision);
+                None
+            }
+            None => {
+                marks.remove(key);
+                None
+            }
+        }
+    }
+
+    /// Writes at that revision; `None` creates, also where a key was deleted.
+    pub(crate) async fn write(
+        &self,
+        key: &str,
+        at: Option<u64>,
+        value: Vec<u8>,
+        limit: Duration,
+    ) -> Write<u64> {
+        let mark =
+            || self.marks.lock().unwrap_or_else(PoisonError::into_inner).get(key).copied().unwrap_or(0);
+        let expected = at.unwrap_or_else(mark);
+        match self.wire(limit).put(key, expected, value.clone()).await {
+            Err(failure) if at.is_none() && failure.is(WRONG_LAST_SEQUENCE) => {}
+            written => return self.judged(written, limit).await,
+        }
+        // Something is there. If it is only the mark of a deletion that we had not heard of, it is still ours to create.
+        match self.load(key, limit).await {
+            Ok(None) if mark() != expected => {
+                let written = self.wire(limit).put(key, mark(), value).await;
+                self.judged(written, limit).await
+            }
+            Ok(_) => Write::Conflict,
+            Err(error) => Write::Unknown(error),
+        }
+    }
+
+    /// Above everything that this life of the bucket, or an earlier one, has issued, as far as the stream can tell.
+    pub(crate) async fn epoch(&self, least: Epoch, limit: Duration) -> Result<Epoch, Error> {
+        let info = match self.info(limit).await {
+            Err(error) if self.may_be_made(&error) => self.make(limit).await?,
+            info => info?,
+        };
+        let created = info.created_micros();
+        let created =
+            created.ok_or_else(|| unavailable("the server does not tell when the bucket was created"))?;
+        epoch::after(least, created, info.state.last_seq)
+    }
+
+    /// Whether a lease of this length fits the bucket.
+    pub(crate) fn refuse_ttl(&self, ttl: Duration) -> Result<(), Error> {
+        let max_age = self.known().map_or(0, |settings| settings.max_age);
+        if max_age > 0 && Duration::from_nanos(max_age) < ttl {
+            return Err(misconfigured(format!(
+                "the bucket {} forgets records after {}, before a ttl of {} is over: set its max age to 0 or to at least the ttl",
+                self.name,
+                bellwether_core::duration::print(Duration::from_nanos(max_age)),
+                bellwether_core::duration::print(ttl),
+            )));
+        }
+        Ok(())
+    }
+
+    async fn make(&self, limit: Duration) -> Result<Info, Error> {
+        match self.wire(limit).create(self.connection.config().replicas).await {
+            Ok(_) => {
+                tracing::info!(bucket = self.name, "the bucket was created");
+            }
+            // Somebody was first, with other settings, which are looked at now.
+            Err(failure) if failure.is(STREAM_NAME_IN_USE) => {}
+            Err(failure) => return Err(failure.error("create the bucket")),
+        }
+        self.info(limit).await
+    }
+
+    fn may_be_made(&self, error: &Error) -> bool {
+        let asked = self.connection.config().create && !self.seen.load(Ordering::Relaxed);
+        asked && error.kind() == ErrorKind::Misconfigured && self.known().is_none()
+    }
+
+    fn known(&self) -> Option<Arc<Settings>> {
+        self.settings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn learn(&self, settings: &Settings) -> Result<(), Error> {
+        self.seen.store(true, Ordering::Relaxed);
+        let fit = unfit(&self.name, settings).map_or(Ok(()), |sentence| Err(misconfigured(sentence)));
+        let known = fit.is_ok().then(|| Arc::new(settings.clone()));
+        *self.settings.lock().unwrap_or_else(PoisonError::into_inner) = known;
+        fit
+    }
+
+    fn failed(&self, failure: Failure, doing: &str) -> Error {
+        if !failure.is(STREAM_NOT_FOUND) {
+            return failure.error(doing);
+        }
+        // What is made anew in its place is looked at like a new one.
+        *self.settings.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        misconfigured(format!(
+            "there is no bucket {}: create it (nats kv add {} --history 1 --replicas 3), or have it created with create=yes in \
+             the URL",
+            self.name, self.name
+        ))
+    }
+
+    async fn judged(&self, written: Result<u64, Failure>, limit: Duration) -> Write<u64> {
+        let failure = match written {
+            Ok(revision) => return Write::Done(revision),
+            Err(failure) if failure.is(WRONG_LAST_SEQUENCE) => return Write::Conflict,
+            Err(failure) => failure,
+        };
+        let error = match failure {
+            // Between two leaders of the stream, or after its deletion: only the latter is for good.
+            Failure::NobodyListens => match self.info(limit).await {
+                Err(error) if !error.is_retryable() => error,
+                _ => Failure::NobodyListens.error("write the record"),
+            },
+            failure => self.failed(failure, "write the record"),
+        };
+        if error.is_retryable() { Write::Unknown(error) } else { Write::Refused(error) }
+    }
+}
+
+/// Why no election can be held on a bucket with these settings.
+pub(crate) fn unfit(bucket: &str, settings: &Settings) -> Option<String> {
+    let all = subject(bucket, ">");
+    let limited = settings.max_msgs > 0 || settings.max_bytes > 0;
+    let reason = if settings.subjects != [all] {
+        "its stream does not take exactly the bucket's subjects: use a bucket that was made as one"
+    } else if settings.mirror.is_some()
+        || settings.sources.as_ref().is_some_and(|sources| !sources.is_empty())
+    {
+        "it is a copy of another: name the bucket that it is copied from"
+    } else if settings.subject_transform.is_some() {
+        "it renames keys: use a bucket without a subject transform"
+    } else if settings.retention != "limits" {
+        "its stream removes what has been read: use one with retention by limits"
+    } else if settings.storage == "memory" {
+        "it is kept in memory, so leaderships and epochs are forgotten when servers restart: use file storage"
+    } else if settings.discard != "new" && limited {
+        "it throws old records away when it is full: let it discard new ones, or take its limits away"
+    } else if settings.sealed {
+        "it is sealed: use another"
+    } else if settings.no_ack {
+        "it acknowledges nothing: turn acknowledgement on"
+    } else if settings.persist_mode.as_deref() == Some("async") {
+        "it acknowledges what it has not written: set its persist mode back to the default"
+    } else {
+        return None;
+    };
+    Some(format!("no election can be held on the bucket {bucket}, because {reason}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fit() -> Settings {
+        Settings {
+            subjects: vec!["$KV.b.>".to_owned()],
+            retention: "limits".to_owned(),
+            storage: "file".to_owned(),
+            discard: "new".to_owned(),
+            max_msgs: -1,
+            max_bytes: -1,
+            ..Settings::default()
+        }
+    }
+
+    #[test]
+    fn settings_that_make_elections_unsafe_are_refused_with_what_to_change() {
+        assert_eq!(unfit("b", &fit()), None);
+        assert_eq!(
+            unfit("b", &Settings { discard: "old".into(), ..fit() }),
+            None,
+            "nothing is ever discarded"
+        );
+        for (settings, part) in [
+            (Settings { subjects: vec!["$KV.b.*".into()], ..fit() }, "made as one"),
+            (Settings { mirror: Some(serde_json::json!({})), ..fit() }, "a copy"),
+            (Settings { retention: "workqueue".into(), ..fit() }, "retention by limits"),
+            (Settings { storage: "memory".into(), ..fit() }, "file storage"),
+            (Settings { discard: "old".into(), max_bytes: 9, ..fit() }, "discard new"),
+            (Settings { sealed: true, ..fit() }, "sealed"),
+            (Settings { no_ack: true, ..fit() }, "acknowledgement"),
+            (Settings { persist_mode: Some("async".into()), ..fit() }, "persist mode"),
+        ] {
+            let sentence = unfit("b", &settings).expect("unfit");
+            assert!(sentence.contains(part), "{sentence}");
+        }
+    }
+}

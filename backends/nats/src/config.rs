@@ -1,0 +1,294 @@
+//! Where the servers are, who we are to them, and which bucket holds the elections.
+//!
+//! ```text
+//! nats://[USER:PASSWORD@ | TOKEN@]HOST[:PORT][,HOST[:PORT]]…[?OPTION=VALUE&…]       tls:// insists on TLS
+//! ```
+//!
+//! | option | default | meaning |
+//! |---|---|---|
+//! | `bucket` | `bellwether` | the bucket that holds the elections |
+//! | `profile` | `native` | names of keys and the shape of records |
+//! | `create`, `replicas` | no, 1 | make the bucket when there is none, with so many replicas |
+//! | `creds`, `nkey` | – | a credentials file; a file with a seed |
+//! | `ca`, `cert` and `key` | the system's, none | whom to trust, and our own certificate |
+//! | `domain`, `inbox` | – | JetStream's domain; the prefix of subjects that answers come to |
+//! | `ping` | 1s | a silent connection is given up after three of these; with a ttl below 5 s, set a fifth of it |
+//! | `timeout` | 2s | for connecting to one server |
+//!
+//! Passwords and tokens may be percent-encoded. Errors never repeat them.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bellwether_core::{Error, duration};
+
+use crate::errors::invalid;
+
+/// The bucket where the URL names none.
+const BUCKET: &str = "bellwether";
+const PORT: u16 = 4222;
+/// A silent connection is given up at the third ping after the last answer.
+const PING_INTERVAL: Duration = Duration::from_secs(1);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+const OPTIONS: &str =
+    "bucket, profile, create, replicas, creds, nkey, ca, cert, key, domain, inbox, ping, timeout";
+
+/// The shape of records and the names of keys, so that an election can be shared with what others run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Profile {
+    /// One bucket for all elections, with records that have everything.
+    #[default]
+    Native,
+}
+
+/// Who we are to the server.
+#[derive(Clone, Default)]
+pub(crate) enum Identity {
+    #[default]
+    Nobody,
+    Token(String),
+    User(String, String),
+    /// A file with a token of the account and a seed.
+    Credentials(PathBuf),
+    /// A file with a seed.
+    Seed(PathBuf),
+}
+
+/// Where the servers are, who we are to them, and which bucket holds the elections:
+/// `nats://[USER:PASSWORD@ | TOKEN@]HOST[:PORT][,HOST[:PORT]]…[?OPTION=VALUE&…]`, with `tls://` to insist on TLS.
+///
+/// The options are `bucket` (`bellwether`), `profile` (`native`), `create` (no) and `replicas` (1) for a bucket that is missing,
+/// `creds` and `nkey` for files with credentials or a seed, `ca`, `cert` and `key` for TLS, `domain`, `inbox`, `ping` (1s) and
+/// `timeout` (2s, for connecting).
+#[derive(Clone)]
+pub struct Config {
+    pub(crate) servers: Vec<String>,
+    pub(crate) identity: Identity,
+    pub(crate) tls: bool,
+    pub(crate) authority: Option<PathBuf>,
+    pub(crate) certificate: Option<(PathBuf, PathBuf)>,
+    pub(crate) bucket: String,
+    pub(crate) profile: Profile,
+    pub(crate) create: bool,
+    pub(crate) replicas: u8,
+    pub(crate) domain: Option<String>,
+    pub(crate) inbox: Option<String>,
+    pub(crate) ping_interval: Duration,
+    pub(crate) connect_timeout: Duration,
+}
+
+impl std::fmt::Debug for Config {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Who we are stays out: it may be a password.
+        f.debug_struct("Config")
+            .field("servers", &self.servers)
+            .field("bucket", &self.bucket)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Config {
+    /// Reads a URL. Connects to nothing, and reads no file.
+    ///
+    /// # Errors
+    /// When it cannot be read, with a sentence that says what to write.
+    pub fn from_url(url: &str) -> Result<Config, Error> {
+        let (tls, rest) = match url.split_once("://") {
+            Some(("nats", rest)) => (false, rest),
+            Some(("tls", rest)) => (true, rest),
+            _ => {
+                return Err(invalid(
+                    "that is not a URL of NATS servers; write nats://HOST:PORT or tls://HOST:PORT",
+                ));
+            }
+        };
+        let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (user, hosts) = match place.rsplit_once('@') {
+            Some((user, hosts)) => (Some(user), hosts),
+            None => (None, place),
+        };
+        let servers: Vec<String> =
+            hosts.trim_end_matches('/').split(',').map(server).collect::<Result<_, _>>()?;
+        let mut config = Config {
+            servers,
+            identity: user.map(identity).transpose()?.unwrap_or_default(),
+            tls,
+            authority: None,
+            certificate: None,
+            bucket: BUCKET.to_owned(),
+            profile: Profile::Native,
+            create: false,
+            replicas: 1,
+            domain: None,
+            inbox: None,
+            ping_interval: PING_INTERVAL,
+            connect_timeout: CONNECT_TIMEOUT,
+        };
+        let (mut certificate, mut key) = (None, None);
+        for option in query.split('&').filter(|option| !option.is_empty()) {
+            let (name, value) = option.split_once('=').unwrap_or((option, ""));
+            let value = decoded(value)?;
+            match name {
+                "cert" => certificate = Some(PathBuf::from(value)),
+                "key" => key = Some(PathBuf::from(value)),
+                _ => config.set(name, value)?,
+            }
+        }
+        config.certificate = match (certificate, key) {
+            (Some(certificate), Some(key)) => Some((certificate, key)),
+            (None, None) => None,
+            _ => return Err(invalid("cert and key belong together; give both, or neither")),
+        };
+        Ok(config)
+    }
+
+    fn set(&mut self, name: &str, value: String) -> Result<(), Error> {
+        match name {
+            "bucket" => self.bucket = bucket(value)?,
+            "profile" => self.profile = profile(&value)?,
+            "create" => self.create = yes_or_no(name, &value)?,
+            "replicas" => {
+                let number = value.parse().ok().filter(|number| (1..=5).contains(number));
+                self.replicas = number.ok_or_else(|| invalid("replicas is a number from 1 to 5"))?;
+            }
+            "creds" => self.identity = Identity::Credentials(value.into()),
+            "nkey" => self.identity = Identity::Seed(value.into()),
+            "ca" => self.authority = Some(value.into()),
+            "domain" => self.domain = Some(token("domain", value)?),
+            "inbox" => self.inbox = Some(token("inbox", value)?),
+            "ping" => self.ping_interval = time(name, &value)?,
+            "timeout" => self.connect_timeout = time(name, &value)?,
+            _ => {
+                return Err(invalid(format!(
+                    "there is no option {name:?} in a URL of NATS servers: there are {OPTIONS}"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The bucket, for every election where the profile has one for all.
+    pub fn bucket(&self) -> &str {
+        &self.bucket
+    }
+}
+
+fn server(host: &str) -> Result<String, Error> {
+    let (name, port) = match host.rsplit_once(':') {
+        // The last colon of a bare IPv6 address is part of it.
+        Some((name, port)) if !port.ends_with(']') => (name, Some(port)),
+        _ => (host, None),
+    };
+    let port = port.map_or(Ok(PORT), str::parse);
+    let wrong =
+        name.is_empty() || name.contains(['/', ' ', '?']) || (name.contains(':') && !name.starts_with('['));
+    match port {
+        Ok(port) if !wrong => Ok(format!("nats://{name}:{port}")),
+        _ => Err(invalid("a server is named as HOST or HOST:PORT, several with a comma between them")),
+    }
+}
+
+fn identity(text: &str) -> Result<Identity, Error> {
+    match text.split_once(':') {
+        Some((user, password)) => Ok(Identity::User(decoded(user)?, decoded(password)?)),
+        None => Ok(Identity::Token(decoded(text)?)),
+    }
+}
+
+fn profile(name: &str) -> Result<Profile, Error> {
+    match name {
+        "native" => Ok(Profile::Native),
+        _ => Err(invalid(format!("there is no profile {name:?}: there is native"))),
+    }
+}
+
+fn bucket(name: String) -> Result<String, Error> {
+    let fits = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
+    if fits { Ok(name) } else { Err(invalid("a bucket's name is made of letters, digits, - and _")) }
+}
+
+/// What becomes part of a subject.
+fn token(option: &str, value: String) -> Result<String, Error> {
+    let wrong = value.is_empty() || value.contains(|c: char| c.is_whitespace() || matches!(c, '*' | '>'));
+    if wrong {
+        Err(invalid(format!("{option} is part of a subject, without spaces and wildcards")))
+    } else {
+        Ok(value)
+    }
+}
+
+fn yes_or_no(option: &str, value: &str) -> Result<bool, Error> {
+    match value {
+        "" | "yes" | "true" => Ok(true),
+        "no" | "false" => Ok(false),
+        _ => Err(invalid(format!("{option} is yes or no"))),
+    }
+}
+
+fn time(option: &str, value: &str) -> Result<Duration, Error> {
+    let time = duration::parse(value).filter(|time| *time >= Duration::from_millis(10));
+    time.ok_or_else(|| invalid(format!("{option} is a time as 500ms or 2s, at least 10ms")))
+}
+
+fn decoded(text: &str) -> Result<String, Error> {
+    let wrong = || invalid("a % in the URL starts two hexadecimal digits; write %25 for the sign itself");
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte == b'%' {
+            let digits = [rest.next().ok_or_else(wrong)?, rest.next().ok_or_else(wrong)?];
+            let digits = std::str::from_utf8(&digits).map_err(|_| wrong())?;
+            bytes.push(u8::from_str_radix(digits, 16).map_err(|_| wrong())?);
+        } else {
+            bytes.push(byte);
+        }
+    }
+    String::from_utf8(bytes).map_err(|_| wrong())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_users_and_options_are_read() {
+        let config =
+            Config::from_url("nats://a,b:4223,[::1]:1?bucket=x_1&creds=/run/a%20b&create&replicas=3")
+                .unwrap();
+        assert_eq!(config.servers, ["nats://a:4222", "nats://b:4223", "nats://[::1]:1"]);
+        assert_eq!((config.bucket(), config.create, config.replicas, config.tls), ("x_1", true, 3, false));
+        assert!(matches!(config.identity, Identity::Credentials(path) if path.to_str() == Some("/run/a b")));
+        let config = Config::from_url("tls://u:p%40ss@[::1]/?ca=ca.pem&cert=c&key=k&ping=200ms").unwrap();
+        assert_eq!((config.servers[0].as_str(), config.tls), ("nats://[::1]:4222", true));
+        assert_eq!(config.ping_interval, Duration::from_millis(200));
+        assert!(
+            matches!(config.identity, Identity::User(user, password) if user == "u" && password == "p@ss")
+        );
+        let config = Config::from_url("nats://s3cret@a").unwrap();
+        assert!(!format!("{config:?}").contains("s3cret"));
+        assert!(matches!(config.identity, Identity::Token(token) if token == "s3cret"));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_refused_with_what_to_write_and_without_the_password() {
+        for (url, part) in [
+            ("file:x", "write nats://HOST:PORT"),
+            ("nats://u:s3cret@a:port", "HOST:PORT"),
+            ("nats://u:s3cret@", "HOST:PORT"),
+            ("nats://u:s3cret%@a", "%25"),
+            ("nats://a?bucket=a.b", "letters, digits"),
+            ("nats://a?profile=raft", "there is native"),
+            ("nats://a?cert=x", "belong together"),
+            ("nats://a?replicas=9", "from 1 to 5"),
+            ("nats://a?colour=blue", "there is no option \"colour\""),
+            ("nats://a?ping=0s", "at least 10ms"),
+            ("nats://a?create=perhaps", "yes or no"),
+        ] {
+            let error = Config::from_url(url).unwrap_err();
+            assert_eq!(error.kind(), bellwether_core::ErrorKind::InvalidInput);
+            assert!(error.to_string().contains(part), "{url}: {error}");
+            assert!(!error.to_string().contains("s3cret"), "{error}");
+        }
+    }
+}

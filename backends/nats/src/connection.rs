@@ -1,0 +1,266 @@
+//! One connection for everything that a process does on these servers.
+//!
+//! Owns the client, what is known of the link, and the bound on every call. It is made by the first call and kept for good: the
+//! client finds another server by itself, as often as it takes. Calls wait for a link that is down as long as they may; one that is
+//! under way when the link goes down ends at once, because its answer is lost.
+//!
+//! A call that was handed to the client may be sent long after its caller has given up, over the next link. So nothing goes
+//! through here that would be wrong then: reads, and writes that name the revision they replace.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_nats::{
+    Client, ConnectErrorKind, ConnectOptions, Event, HeaderMap, Message, RequestErrorKind, ServerError,
+    connection::State,
+};
+use bellwether_core::{Error, ErrorKind};
+use tokio::sync::{OnceCell, broadcast, watch};
+
+use crate::config::{Config, Identity};
+use crate::errors::{BACKEND, Failure, invalid, unavailable};
+
+/// Reconnecting is tried this often at the latest: a server that is back must not wait for its clients.
+const RECONNECT_DELAY_MAX: Duration = Duration::from_millis(500);
+/// How often a call that waits for the link asks for it.
+const LINK_INTERVAL: Duration = Duration::from_millis(100);
+/// Refusals that may wait to be matched with the calls they are about.
+const REFUSALS_MAX: usize = 256;
+
+/// What is known of the link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Link {
+    pub(crate) up: bool,
+    /// How often it came up.
+    pub(crate) times: u64,
+}
+
+pub(crate) struct Connection {
+    config: Config,
+    client: OnceCell<Client>,
+    link: Arc<watch::Sender<Link>>,
+    /// Subjects that the server has just closed to us.
+    refusals: broadcast::Sender<String>,
+}
+
+impl Connection {
+    /// Connects to nothing yet.
+    pub(crate) fn new(config: Config) -> Connection {
+        let (refusals, _) = broadcast::channel(REFUSALS_MAX);
+        Connection { config, client: OnceCell::new(), link: Arc::default(), refusals }
+    }
+
+    pub(crate) fn config(&self) -> &Config {
+        &self.config
+    }
+
+    pub(crate) fn link(&self) -> watch::Receiver<Link> {
+        self.link.subscribe()
+    }
+
+    /// The client, connected for the first time if need be.
+    pub(crate) async fn client(&self) -> Result<&Client, Error> {
+        self.client.get_or_try_init(|| self.connect()).await
+    }
+
+    /// Asks, and waits for the answer as long as `limit`.
+    pub(crate) async fn request(
+        &self,
+        subject: &str,
+        headers: HeaderMap,
+        payload: Vec<u8>,
+        limit: Duration,
+    ) -> Result<Message, Failure> {
+        let client = self.client().await.map_err(Failure::NoAnswer)?;
+        let mut link = self.link.subscribe();
+        // Before anything is sent, or the refusal comes before somebody listens for it.
+        let mut refusals = self.refusals.subscribe();
+        let asked = async {
+            self.until_up(client, &mut link).await;
+            let request = async_nats::Request::new().payload(payload.into()).timeout(None);
+            let request = if headers.is_empty() { request } else { request.headers(headers) };
+            tokio::select! {
+                answer = client.send_request(subject.to_owned(), request) => answer.map_err(|error| match error.kind() {
+                    RequestErrorKind::NoResponders => Failure::NobodyListens,
+                    RequestErrorKind::MaxPayloadExceeded => {
+                        let sentence = "the record is larger than the server takes: write less metadata, or raise max_payload";
+                        Failure::NoAnswer(invalid(sentence).caused_by(error))
+                    }
+                    _ => Failure::NoAnswer(unavailable("the request failed").caused_by(error)),
+                }),
+                error = refused(&mut refusals, subject) => Err(Failure::NoAnswer(error)),
+                _ = link.wait_for(|link| !link.up) => {
+                    Err(Failure::NoAnswer(unavailable("the connection was lost before the answer came")))
+                }
+            }
+        };
+        match tokio::time::timeout(limit, asked).await {
+            Ok(answer) => answer,
+            Err(_) => {
+                let sentence = format!("no answer within {}", bellwether_core::duration::print(limit));
+                Err(Failure::NoAnswer(Error::new(ErrorKind::TimedOut, BACKEND, sentence)))
+            }
+        }
+    }
+
+    /// Events tell; but they may be dropped when very many come at once, and calls must not wait for ever on one that was.
+    async fn until_up(&self, client: &Client, link: &mut watch::Receiver<Link>) {
+        while !link.borrow_and_update().up {
+            tokio::select! {
+                _ = link.changed() => {}
+                () = tokio::time::sleep(LINK_INTERVAL) => {
+                    if client.connection_state() == State::Connected {
+                        came_up(&self.link);
+                    }
+                }
+            }
+        }
+    }
+
+    async fn connect(&self) -> Result<Client, Error> {
+        let config = &self.config;
+        let (link, refusals) = (Arc::clone(&self.link), self.refusals.clone());
+        let options = identified(&config.identity)?
+            .name("bellwether")
+            .require_tls(config.tls)
+            .ping_interval(config.ping_interval)
+            .connection_timeout(config.connect_timeout)
+            .reconnect_delay_callback(|attempts| {
+                let delay = Duration::from_millis(10).saturating_mul(1 << attempts.min(10));
+                if attempts <= 1 { Duration::ZERO } else { delay.min(RECONNECT_DELAY_MAX) }
+            })
+            .event_callback(move |event| {
+                heard(&link, &refusals, event);
+                async {}
+            });
+        let options = match &config.authority {
+            Some(file) => options.add_root_certificates(file.clone()),
+            None => options,
+        };
+        let options = match &config.certificate {
+            Some((certificate, key)) => options.add_client_certificate(certificate.clone(), key.clone()),
+            None => options,
+        };
+        let options = match &config.inbox {
+            Some(prefix) => options.custom_inbox_prefix(prefix),
+            None => options,
+        };
+        let servers: Vec<async_nats::ServerAddr> = config
+            .servers
+            .iter()
+            .map(|server| {
+                server.parse().map_err(|error: std::io::Error| {
+                    invalid("a server's address cannot be read").caused_by(error)
+                })
+            })
+            .collect::<Result<_, Error>>()?;
+        let client = options.connect(servers).await.map_err(|error| {
+            let (kind, sentence) = match error.kind() {
+                ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => (
+                    ErrorKind::PermissionDenied,
+                    "the server does not let us in: check user, password, token or credentials",
+                ),
+                ConnectErrorKind::ServerParse => {
+                    (ErrorKind::InvalidInput, "a server's address cannot be read")
+                }
+                ConnectErrorKind::TimedOut => (ErrorKind::TimedOut, "no server answered in time"),
+                ConnectErrorKind::Tls => {
+                    (ErrorKind::Unavailable, "no TLS with the server: check ca, cert and key")
+                }
+                _ => (ErrorKind::Unavailable, "no server can be reached"),
+            };
+            Error::new(kind, BACKEND, sentence).caused_by(error)
+        })?;
+        // The event may be a moment behind, and calls wait for it.
+        came_up(&self.link);
+        Ok(client)
+    }
+}
+
+fn identified(identity: &Identity) -> Result<ConnectOptions, Error> {
+    let secret = |file: &std::path::Path| {
+        std::fs::read_to_string(file).map_err(|error| {
+            let sentence = format!("cannot read {}", file.display());
+            Error::new(ErrorKind::Misconfigured, BACKEND, sentence).caused_by(error)
+        })
+    };
+    match identity {
+        Identity::Nobody => Ok(ConnectOptions::new()),
+        Identity::Token(token) => Ok(ConnectOptions::with_token(token.clone())),
+        Identity::User(user, password) => {
+            Ok(ConnectOptions::with_user_and_password(user.clone(), password.clone()))
+        }
+        Identity::Seed(file) => Ok(ConnectOptions::with_nkey(secret(file)?.trim().to_owned())),
+        Identity::Credentials(file) => ConnectOptions::with_credentials(&secret(file)?).map_err(|error| {
+            let sentence = format!("{} is not a credentials file", file.display());
+            Error::new(ErrorKind::Misconfigured, BACKEND, sentence).caused_by(error)
+        }),
+    }
+}
+
+fn heard(link: &watch::Sender<Link>, refusals: &broadcast::Sender<String>, event: Event) {
+    match event {
+        Event::Connected => came_up(link),
+        Event::Disconnected | Event::Closed => link.send_modify(|link| link.up = false),
+        Event::ServerError(ServerError::Other(text)) => {
+            if let Some(subject) = closed_subject(&text) {
+                // Nobody listening is fine: then no call is about it.
+                let _ = refusals.send(subject.to_owned());
+            }
+        }
+        _ => {}
+    }
+}
+
+fn came_up(link: &watch::Sender<Link>) {
+    link.send_if_modified(|link| {
+        let news = !link.up;
+        if news {
+            *link = Link { up: true, times: link.times + 1 };
+        }
+        news
+    });
+}
+
+/// The subject of `Permissions Violation for Publish to "subject"` and its like for subscriptions.
+fn closed_subject(text: &str) -> Option<&str> {
+    let about = text.trim_matches('\'').strip_prefix("Permissions Violation for ")?;
+    about.split('"').nth(1)
+}
+
+/// Ends when the server refuses this subject, or the one that answers come to.
+async fn refused(refusals: &mut broadcast::Receiver<String>, subject: &str) -> Error {
+    loop {
+        match refusals.recv().await {
+            Ok(closed) if closed == subject => {
+                let sentence = format!("this user may not publish to {closed}: give it that permission");
+                return Error::new(ErrorKind::PermissionDenied, BACKEND, sentence);
+            }
+            Ok(closed) if closed.ends_with(".*") => {
+                let sentence = format!(
+                    "this user may not subscribe to {closed}, where answers come to: give it that permission, or name a prefix \
+                     that it has with inbox=PREFIX"
+                );
+                return Error::new(ErrorKind::PermissionDenied, BACKEND, sentence);
+            }
+            Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => {}
+            Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn closed_subjects_are_read_from_what_servers_say() {
+        for (text, subject) in [
+            ("Permissions Violation for Publish to \"$KV.b.k\"", Some("$KV.b.k")),
+            ("'Permissions Violation for Subscription to \"_INBOX.a.*\"'", Some("_INBOX.a.*")),
+            ("Maximum Payload Violation", None),
+        ] {
+            assert_eq!(closed_subject(text), subject, "{text}");
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! What the server says, by meaning. Told apart by JetStream's codes, never by text.
+//!
+//! The one exception is forced by the protocol: that a subject is closed to this user comes as a line of text beside the
+//! call and not as its answer. `connection.rs` reads it.
+
+use bellwether_core::{Error, ErrorKind};
+
+pub(crate) const BACKEND: &str = "nats";
+
+/// The record has another revision: certainly not written.
+pub(crate) const WRONG_LAST_SEQUENCE: u64 = 10_071;
+pub(crate) const STREAM_NOT_FOUND: u64 = 10_059;
+pub(crate) const MESSAGE_NOT_FOUND: u64 = 10_037;
+/// A stream of that name is there with other settings.
+pub(crate) const STREAM_NAME_IN_USE: u64 = 10_058;
+
+/// How a call failed.
+#[derive(Clone, Debug)]
+pub(crate) enum Failure {
+    /// JetStream answered with this code, and did nothing.
+    Said(u64, String),
+    /// Nobody listens on the subject: the stream has no leader at the moment, or there is no such stream.
+    NobodyListens,
+    /// There is no answer: closed to us, too late, or the connection was lost. What was sent may still arrive.
+    NoAnswer(Error),
+}
+
+impl Failure {
+    pub(crate) fn is(&self, wanted: u64) -> bool {
+        matches!(self, Failure::Said(code, _) if *code == wanted)
+    }
+
+    /// For everything but the codes that the caller has a meaning for.
+    pub(crate) fn error(self, doing: &str) -> Error {
+        match self {
+            Failure::Said(code, said) => meaning(code, doing, &said),
+            Failure::NobodyListens => unavailable(format!(
+                "cannot {doing}: nobody answers for the bucket; its stream has no leader at the moment, or JetStream is off"
+            )),
+            Failure::NoAnswer(error) => error,
+        }
+    }
+}
+
+fn meaning(code: u64, doing: &str, said: &str) -> Error {
+    let (kind, advice) = match code {
+        10_039 | 10_076 => {
+            (ErrorKind::Misconfigured, "turn JetStream on for the server and for this account")
+        }
+        10_026 => (
+            ErrorKind::Exhausted,
+            "too many processes watch the bucket: raise its limit of consumers, or the account's",
+        ),
+        10_002 | 10_023 | 10_028 | 10_047 | 10_077 | 10_120 => (
+            ErrorKind::Exhausted,
+            "the server, the account or the bucket is full: make room or raise the limit",
+        ),
+        10_054 => (ErrorKind::Misconfigured, "the record is larger than the bucket allows: raise its limit"),
+        10_109 => (ErrorKind::Misconfigured, "the bucket is sealed: use another"),
+        STREAM_NOT_FOUND => (ErrorKind::Misconfigured, "the bucket does not exist"),
+        // Cluster without a leader, write in flight, rate limit, and whatever else passes.
+        _ => (ErrorKind::Unavailable, "it is tried again"),
+    };
+    Error::new(kind, BACKEND, format!("cannot {doing}: the server says \"{said}\" ({code}): {advice}"))
+}
+
+pub(crate) fn invalid(sentence: impl Into<String>) -> Error {
+    Error::new(ErrorKind::InvalidInput, BACKEND, sentence)
+}
+
+pub(crate) fn misconfigured(sentence: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Misconfigured, BACKEND, sentence)
+}
+
+pub(crate) fn unavailable(sentence: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Unavailable, BACKEND, sentence)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_pass_is_tried_again_and_what_cannot_is_not() {
+        for (code, kind) in [
+            // "Wrong last sequence" of a write that is still in flight on a cluster: not a conflict.
+            (10_164, ErrorKind::Unavailable),
+            (10_008, ErrorKind::Unavailable),
+            (10_167, ErrorKind::Unavailable),
+            (10_026, ErrorKind::Exhausted),
+            (10_077, ErrorKind::Exhausted),
+            (10_076, ErrorKind::Misconfigured),
+            (10_039, ErrorKind::Misconfigured),
+            (10_059, ErrorKind::Misconfigured),
+        ] {
+            let error = Failure::Said(code, "no".to_owned()).error("write");
+            assert_eq!(error.kind(), kind, "{error}");
+        }
+        assert!(Failure::NobodyListens.error("write").is_retryable());
+    }
+}

@@ -1,0 +1,127 @@
+//! Which elections are followed, by bucket and key.
+//!
+//! Owns the question what a watch should ask for, and the looks that a watch cannot answer. Looks wait in a [`Mailbox`], each
+//! election once.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bellwether_backend::Mailbox;
+use bellwether_core::ElectionName;
+use tokio::sync::watch;
+
+#[derive(Default)]
+pub(crate) struct Following {
+    followed: Mutex<HashMap<String, Followed>>,
+    /// Counts changes of what is followed.
+    changed: watch::Sender<u64>,
+    pub(crate) mail: Mailbox,
+}
+
+#[derive(Default)]
+struct Followed {
+    keys: BTreeMap<String, ElectionName>,
+    /// Somebody sees to a watch of this bucket.
+    watched: bool,
+    /// The watch is open: it tells of changes from now on, and not of what is.
+    open: bool,
+}
+
+impl Following {
+    pub(crate) fn follow(&self, bucket: String, key: String, on: &ElectionName, interested: bool) {
+        let mut followed = self.followed();
+        let of_bucket = followed.entry(bucket).or_default();
+        if !interested {
+            of_bucket.keys.remove(&key);
+        } else if of_bucket.keys.insert(key, on.clone()).is_none() && of_bucket.open {
+            self.mail.put(on.clone());
+        }
+        drop(followed);
+        self.changed.send_modify(|count| *count += 1);
+    }
+
+    pub(crate) fn changed(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
+    /// Buckets that need a watch and have none; the caller gives them one.
+    pub(crate) fn unwatched(&self) -> Vec<String> {
+        let mut followed = self.followed();
+        let without = followed.iter_mut().filter(|(_, of)| !of.watched && !of.keys.is_empty());
+        without
+            .map(|(bucket, of)| {
+                of.watched = true;
+                bucket.clone()
+            })
+            .collect()
+    }
+
+    /// What the watch of this bucket should ask for: one key, or all leases where several are followed. `None`: nobody follows
+    /// anything there any more, and the watch ends.
+    pub(crate) fn filter(&self, bucket: &str, all: &str) -> Option<String> {
+        let mut followed = self.followed();
+        let of_bucket = followed.get_mut(bucket)?;
+        let mut keys = of_bucket.keys.keys();
+        match (keys.next(), keys.next()) {
+            (None, _) => {
+                followed.remove(bucket);
+                None
+            }
+            (Some(only), None) => Some(only.clone()),
+            _ => Some(all.to_owned()),
+        }
+    }
+
+    pub(crate) fn election(&self, bucket: &str, key: &str) -> Option<ElectionName> {
+        self.followed().get(bucket)?.keys.get(key).cloned()
+    }
+
+    /// The watch begins: the keys that it should tell of.
+    pub(crate) fn opened(&self, bucket: &str) -> BTreeSet<String> {
+        let mut followed = self.followed();
+        let Some(of_bucket) = followed.get_mut(bucket) else { return BTreeSet::new() };
+        of_bucket.open = true;
+        of_bucket.keys.keys().cloned().collect()
+    }
+
+    pub(crate) fn closed(&self, bucket: &str) {
+        if let Some(of_bucket) = self.followed().get_mut(bucket) {
+            of_bucket.open = false;
+        }
+    }
+
+    /// Everything is unwatched again: whoever saw to it is gone.
+    pub(crate) fn abandoned(&self) {
+        for of_bucket in self.followed().values_mut() {
+            (of_bucket.watched, of_bucket.open) = (false, false);
+        }
+    }
+
+    fn followed(&self) -> MutexGuard<'_, HashMap<String, Followed>> {
+        // Nothing in here panics half-way through a change.
+        self.followed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_election_is_asked_for_by_its_key_and_several_by_a_wildcard() {
+        let following = Following::default();
+        let on = |name| ElectionName::new(name).unwrap();
+        following.follow("b".into(), "election.a".into(), &on("a"), true);
+        assert_eq!(following.unwatched(), ["b"]);
+        assert!(following.unwatched().is_empty());
+        assert_eq!(following.filter("b", "election.>").as_deref(), Some("election.a"));
+        following.follow("b".into(), "election.c".into(), &on("c"), true);
+        assert_eq!(following.filter("b", "election.>").as_deref(), Some("election.>"));
+        assert_eq!(following.opened("b").len(), 2);
+        following.follow("b".into(), "election.a".into(), &on("a"), false);
+        following.follow("b".into(), "election.c".into(), &on("c"), false);
+        assert_eq!(following.filter("b", "election.>"), None);
+        following.follow("b".into(), "election.a".into(), &on("a"), true);
+        assert_eq!(following.unwatched(), ["b"]);
+    }
+}

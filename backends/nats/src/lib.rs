@@ -1,0 +1,40 @@
+//! Leader election on NATS JetStream, by compare-and-set on a key-value bucket.
+//!
+//! ```text
+//!                    ┌─ connection: one client, the bound on every call ─┐
+//!  Lease ─ register ─┤                                                   ├─ wire: the calls ─ servers, 2.9 and later
+//!                    ├─ bucket: settings, read, write at a revision ─────┤
+//!                    └─ news ─ watch: one consumer for all elections ────┘
+//!        shape: what a profile decides (native), names of keys and the record
+//! ```
+//!
+//! What holds, and why:
+//!
+//! - **A record is replaced only at the revision that was read**, by the server's own check. So a write that the client sends late, after a
+//!   reconnect, does harm to nobody.
+//! - **The careful read** asks the stream's leader. What replicas have is never judged by.
+//! - **No server clock and no server-side expiry**: followers time the lease themselves, on every version alike.
+//! - **Unknown is unknown**: a write without an answer, or while the stream has no leader, is neither held nor denied.
+//! - **Epochs** follow the record's, or where there is none, the stream's creation time and sequence (`epoch.rs`).
+//! - **Followers send nothing** while nothing changes.
+//!
+//! Leaves to others: expiry, claims and renewals ([`Lease`](bellwether_backend::Lease)), belief and deadlines
+//! (`bellwether-core`). How durable all this is, is up to the stream: see GUARANTEES.md.
+
+mod bucket;
+mod checkup;
+mod config;
+mod connection;
+mod epoch;
+mod errors;
+mod following;
+mod names;
+mod native;
+mod news;
+mod register;
+mod shape;
+mod watch;
+mod wire;
+
+pub use config::{Config, Profile};
+pub use register::{Nats, NatsRegister, from_url};

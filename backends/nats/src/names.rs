@@ -1,0 +1,102 @@
+//! Names of elections and ids of candidates as keys of a bucket.
+//!
+//! Owns the mapping, which is part of what lies in the bucket and never changes:
+//!
+//! - Letters, digits, `-`, `_` and single dots inside, at most 100 bytes: used as it is.
+//! - Any other becomes a readable prefix, a `=`, and a hash (see [`shortened`]); the record has the full name.
+//!
+//! ```text
+//! election.<name>        the lease
+//! history.<name>         past leaderships
+//! cooldown.<name>/<id>   until when an id stays away
+//! ```
+//!
+//! `=` and `/` are in a bucket's alphabet and not in that of names used as they are, so no two of these can meet.
+
+use bellwether_backend::Note;
+use bellwether_backend::names::shortened;
+use bellwether_core::ElectionName;
+
+/// Longest name used as it is, in bytes.
+const PLAIN_MAX_BYTES: usize = 100;
+
+/// All leases, as a filter.
+pub(crate) const LEASES: &str = "election.>";
+
+const LEASE: &str = "election.";
+
+pub(crate) fn lease(on: &ElectionName) -> String {
+    format!("{LEASE}{}", name(on.as_str()))
+}
+
+pub(crate) fn note(on: &ElectionName, note: &Note) -> String {
+    let on = name(on.as_str());
+    match note {
+        Note::History => format!("history.{on}"),
+        Note::Cooldown(id) => format!("cooldown.{on}/{}", name(id.as_str())),
+    }
+}
+
+/// The election that a key is of: by the name in its record, or by the key itself where that is a name.
+pub(crate) fn election(key: &str, in_record: Option<&str>) -> Option<ElectionName> {
+    let short = key.strip_prefix(LEASE)?;
+    let told = in_record.filter(|full| name(full) == short);
+    let plain = (name(short) == short).then_some(short);
+    told.or(plain).and_then(|name| ElectionName::new(name).ok())
+}
+
+fn name(name: &str) -> String {
+    let plain = name.len() <= PLAIN_MAX_BYTES
+        && !name.is_empty()
+        && !name.starts_with('.')
+        && !name.ends_with('.')
+        && !name.contains("..")
+        && name.chars().all(|c| in_alphabet(c) || c == '.');
+    if plain { name.to_owned() } else { shortened(name, '=', |c| if in_alphabet(c) { c } else { '-' }) }
+}
+
+fn in_alphabet(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use bellwether_core::CandidateId;
+
+    use super::*;
+
+    fn on(name: &str) -> ElectionName {
+        ElectionName::new(name).unwrap()
+    }
+
+    #[test]
+    fn this_mapping_is_in_buckets_and_never_changes() {
+        for (name, key) in [
+            ("reports", "election.reports"),
+            ("Job-7.prod_eu", "election.Job-7.prod_eu"),
+            ("foobar ", "election.foobar-=3452fca7168b58d8"),
+            (".a", "election.-a=07da4b07b4a09270"),
+        ] {
+            assert_eq!(lease(&on(name)), key, "{name}");
+        }
+        assert_eq!(note(&on("a.b"), &Note::History), "history.a.b");
+        let id = Note::Cooldown(CandidateId::new("host-1").unwrap());
+        assert_eq!(note(&on("a.b"), &id), "cooldown.a.b/host-1");
+    }
+
+    #[test]
+    fn odd_names_are_keys_of_their_own() {
+        let long = "x".repeat(253);
+        let odd = ["..", ".", "a..b", "a.", "*", ">", "a b", "a=b", "a/b", "naïve №1", "🐑", &long];
+        let keys: Vec<String> = odd.iter().map(|name| lease(&on(name))).collect();
+        for (at, key) in keys.iter().enumerate() {
+            assert!(key.is_ascii() && key.len() < 120 && !key.contains([' ', '*', '>']), "{key}");
+            assert!(!key.contains("..") && !key.ends_with('.'), "{key}");
+            assert!(!keys[..at].contains(key), "{key} twice");
+            assert_eq!(election(key, Some(odd[at])), Some(on(odd[at])));
+            assert_eq!(election(key, None), None, "a hash is nobody's name");
+        }
+        assert_eq!(election("election.a.b", Some("other")), Some(on("a.b")));
+        assert_eq!(election("history.a", None), None);
+    }
+}

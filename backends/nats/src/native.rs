@@ -1,0 +1,75 @@
+//! The native profile: one bucket for all elections, and records that have every field.
+//!
+//! No server-side expiry is used: followers time the lease on their own clocks, so a bucket of any age of server will do and a
+//! ttl may be shorter than a second.
+
+use std::time::Duration;
+
+use bellwether_backend::{Capabilities, Note, Record, Renewal, json};
+use bellwether_core::{ElectionName, Error, ErrorKind};
+
+use crate::errors::{BACKEND, misconfigured};
+use crate::names;
+use crate::shape::Shape;
+
+pub(crate) struct Native {
+    pub(crate) bucket: String,
+}
+
+impl Shape for Native {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            renewal: Renewal::PerElection,
+            crash_proof: false,
+            notifies: true,
+            epoch_visible: true,
+            ttl_visible: true,
+            requests: true,
+            history: true,
+            cooldown: true,
+            lists: true,
+            ttl_unit: Duration::from_nanos(1),
+        }
+    }
+
+    fn bucket(&self, _: &ElectionName) -> Result<String, Error> {
+        Ok(self.bucket.clone())
+    }
+
+    fn buckets(&self) -> Vec<String> {
+        vec![self.bucket.clone()]
+    }
+
+    fn key(&self, on: &ElectionName) -> Result<String, Error> {
+        Ok(names::lease(on))
+    }
+
+    fn note(&self, on: &ElectionName, note: &Note) -> Option<String> {
+        Some(names::note(on, note))
+    }
+
+    fn leases(&self) -> &'static str {
+        names::LEASES
+    }
+
+    fn election(&self, _: &str, key: &str, value: &[u8]) -> Option<ElectionName> {
+        names::election(key, json::read(value).election.as_deref())
+    }
+
+    fn print(&self, on: &ElectionName, record: &Record) -> Result<Vec<u8>, Error> {
+        json::print(on, record).map_err(|error| {
+            Error::new(ErrorKind::Bug, BACKEND, "a record could not be written as JSON").caused_by(error)
+        })
+    }
+
+    fn read(&self, on: &ElectionName, value: &[u8]) -> Result<Record, Error> {
+        let read = json::read(value);
+        if let Some(other) = read.election.filter(|other| other != on.as_str()) {
+            return Err(misconfigured(format!(
+                "the key of the election {on} holds the election {other:?}: it was copied, or their names have the same hash; \
+                 choose another name"
+            )));
+        }
+        Ok(read.record)
+    }
+}

@@ -1,0 +1,283 @@
+//! The store as a register: what [`Lease`] needs of it.
+//!
+//! The version of a record is its revision in the bucket. Revisions rise through deletions; in a bucket that was deleted and made anew they
+//! start at one, which whoever had seen the earlier ones takes for a store that was rolled back, as it should.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bellwether_backend::{
+    Capabilities, Changes, Discarded, Finding, Found, FoundNote, Fut, Lease, Note, Notes, Probing, Record,
+    Register, Write,
+};
+use bellwether_core::{Clock, ElectionName, Epoch, Error};
+use futures_util::{StreamExt, stream};
+
+use crate::bucket::Bucket;
+use crate::config::{Config, Profile};
+use crate::connection::Connection;
+use crate::errors::{BACKEND, STREAM_NOT_FOUND, misconfigured};
+use crate::following::Following;
+use crate::native::Native;
+use crate::shape::Shape;
+use crate::{checkup, news};
+
+/// Elections on NATS servers.
+pub type Nats = Lease<NatsRegister>;
+
+/// How long a call may take at the shortest and longest; in between it is a sixth of the shortest ttl. A stream that changes its
+/// leader does not answer what it was sent meanwhile, so the next try must not wait long: with a call time of 5 s, a change of 6 s
+/// cost 11 s of a lease.
+const LIMITS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(2));
+/// For looks, where no ttl is known.
+const LIMIT_OF_LOOKS: Duration = Duration::from_secs(5);
+/// Reads that may be under way at once when elections are listed.
+const READS_MAX: usize = 64;
+
+/// Elections on the servers that a URL names; see [`Config`]. Connects with the first call.
+///
+/// # Errors
+/// When the URL cannot be read.
+pub fn from_url(url: &str, clock: Arc<dyn Clock>) -> Result<Nats, Error> {
+    Ok(Lease::new(NatsRegister::new(Config::from_url(url)?), clock))
+}
+
+/// A bucket, or several, in which every election has a key.
+pub struct NatsRegister {
+    store: Arc<Store>,
+}
+
+pub(crate) struct Store {
+    pub(crate) connection: Arc<Connection>,
+    pub(crate) shape: Arc<dyn Shape>,
+    pub(crate) following: Arc<Following>,
+    buckets: Mutex<HashMap<String, Arc<Bucket>>>,
+    /// The shortest ttl that was written, in milliseconds; 0 before the first.
+    shortest_ttl: AtomicU64,
+}
+
+impl NatsRegister {
+    /// The register alone, to build something else on; [`from_url`] makes elections of it.
+    pub fn new(config: Config) -> NatsRegister {
+        let shape = match config.profile {
+            Profile::Native => Arc::new(Native { bucket: config.bucket.clone() }),
+        };
+        let store = Store {
+            connection: Arc::new(Connection::new(config)),
+            shape,
+            following: Arc::default(),
+            buckets: Mutex::default(),
+            shortest_ttl: AtomicU64::new(0),
+        };
+        NatsRegister { store: Arc::new(store) }
+    }
+}
+
+impl Store {
+    pub(crate) fn bucket(&self, name: &str) -> Arc<Bucket> {
+        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = || Arc::new(Bucket::new(name.to_owned(), Arc::clone(&self.connection)));
+        Arc::clone(buckets.entry(name.to_owned()).or_insert_with(new))
+    }
+
+    pub(crate) fn limit(&self) -> Duration {
+        match self.shortest_ttl.load(Ordering::Relaxed) {
+            0 => LIMIT_OF_LOOKS,
+            millis => Duration::from_millis(millis / 6).clamp(LIMITS.0, LIMITS.1),
+        }
+    }
+
+    fn place(&self, on: &ElectionName) -> Result<(Arc<Bucket>, String), Error> {
+        Ok((self.bucket(&self.shape.bucket(on)?), self.shape.key(on)?))
+    }
+
+    async fn load(&self, on: &ElectionName) -> Result<Found<u64>, Error> {
+        let (bucket, key) = self.place(on)?;
+        let Some((value, revision)) = bucket.load(&key, self.limit()).await? else { return Ok(None) };
+        Ok(Some((self.shape.read(on, &value)?, revision)))
+    }
+
+    async fn write(&self, on: &ElectionName, at: Option<u64>, new: &Record) -> Result<Write<u64>, Error> {
+        let (bucket, key) = self.place(on)?;
+        if let Some(ttl) = new.ttl.filter(|_| new.holder.is_some()) {
+            let millis = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX).max(1);
+            let shorter = |before: u64| (before == 0 || millis < before).then_some(millis);
+            let _ = self.shortest_ttl.fetch_update(Ordering::Relaxed, Ordering::Relaxed, shorter);
+            bucket.refuse_ttl(ttl)?;
+        }
+        let value = self.shape.print(on, new)?;
+        Ok(bucket.write(&key, at, value, self.limit()).await)
+    }
+
+    async fn epoch(
+        &self,
+        on: &ElectionName,
+        replaced: Option<&Record>,
+        least: Epoch,
+    ) -> Result<Epoch, Error> {
+        // A record with an epoch is followed by the next, which the caller knows.
+        if replaced.is_some_and(|record| record.epoch.is_some()) {
+            return Ok(least);
+        }
+        let (bucket, _) = self.place(on)?;
+        bucket.epoch(least, self.limit()).await
+    }
+
+    async fn elections(&self) -> Result<Vec<ElectionName>, Error> {
+        let mut elections = Vec::new();
+        for name in self.shape.buckets() {
+            let bucket = self.bucket(&name);
+            let subjects = match bucket.wire(self.limit()).info(Some(self.shape.leases())).await {
+                Ok(info) => info.state.subjects.unwrap_or_default(),
+                Err(failure) if failure.is(STREAM_NOT_FOUND) && self.connection.config().create => continue,
+                Err(failure) => return Err(failure.error("list the elections")),
+            };
+            let prefix = crate::wire::subject(&name, "");
+            let keys: Vec<String> = subjects
+                .keys()
+                .filter_map(|subject| Some(subject.strip_prefix(&prefix)?.to_owned()))
+                .collect();
+            let reads = keys.into_iter().map(|key| {
+                let bucket = &bucket;
+                async move {
+                    let found = bucket.load(&key, self.limit()).await?;
+                    Ok::<_, Error>(
+                        found.and_then(|(value, _)| self.shape.election(&bucket.name, &key, &value)),
+                    )
+                }
+            });
+            let mut reads = stream::iter(reads).buffer_unordered(READS_MAX);
+            while let Some(read) = reads.next().await {
+                elections.extend(read?);
+            }
+        }
+        elections.sort();
+        Ok(elections)
+    }
+
+    fn note(&self, on: &ElectionName, note: &Note) -> Result<(Arc<Bucket>, String), Error> {
+        let key =
+            self.shape.note(on, note).ok_or_else(|| misconfigured("this profile keeps no such note"))?;
+        Ok((self.bucket(&self.shape.bucket(on)?), key))
+    }
+
+    async fn discard(&self, on: &ElectionName) -> Result<Discarded, Error> {
+        let (bucket, key) = self.place(on)?;
+        let limit = self.limit();
+        let Some((value, revision)) = bucket.load(&key, limit).await? else { return Ok(Discarded::Gone) };
+        if self.shape.read(on, &value)?.is_held() {
+            return Ok(Discarded::Remains(format!("the key {key}, which is held")));
+        }
+        let history = self.shape.note(on, &Note::History);
+        let history = match &history {
+            Some(history) => {
+                bucket.load(history, limit).await?.map(|(_, revision)| (history.as_str(), revision))
+            }
+            None => None,
+        };
+        for (key, revision) in [(key.as_str(), revision)].into_iter().chain(history) {
+            let failed = |failure: crate::errors::Failure| failure.error("remove the record");
+            let mark = bucket.wire(limit).purge(key, revision).await.map_err(failed)?;
+            if bucket.wire(limit).forget(key, mark).await.is_err() {
+                return Ok(Discarded::Remains(format!("the mark of a deletion under the key {key}")));
+            }
+        }
+        Ok(Discarded::Gone)
+    }
+}
+
+fn written<V>(outcome: Result<Write<V>, Error>) -> Write<V> {
+    match outcome {
+        Ok(write) => write,
+        Err(error) if error.is_retryable() => Write::Unknown(error),
+        Err(error) => Write::Refused(error),
+    }
+}
+
+impl Register for NatsRegister {
+    type Version = u64;
+
+    fn name(&self) -> &'static str {
+        BACKEND
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.store.shape.capabilities()
+    }
+
+    fn load<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Found<u64>, Error>> {
+        Box::pin(self.store.load(on))
+    }
+
+    fn write<'a>(
+        &'a self,
+        on: &'a ElectionName,
+        at: Option<&'a u64>,
+        new: &'a Record,
+    ) -> Fut<'a, Write<u64>> {
+        Box::pin(async move { written(self.store.write(on, at.copied(), new).await) })
+    }
+
+    fn follow(&self, on: &ElectionName, interested: bool) {
+        // A name that the profile cannot take is refused by the first call, with the reason.
+        if let (Ok(bucket), Ok(key)) = (self.store.shape.bucket(on), self.store.shape.key(on)) {
+            self.store.following.follow(bucket, key, on, interested);
+        }
+    }
+
+    fn changes(&self) -> Changes<u64> {
+        news::changes(&self.store)
+    }
+
+    fn epoch<'a>(
+        &'a self,
+        on: &'a ElectionName,
+        replaced: Option<(&'a Record, &'a u64)>,
+        least: Epoch,
+    ) -> Fut<'a, Result<Epoch, Error>> {
+        Box::pin(self.store.epoch(on, replaced.map(|(record, _)| record), least))
+    }
+
+    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>> {
+        Box::pin(self.store.elections())
+    }
+
+    fn notes(&self) -> Option<&dyn Notes> {
+        Some(self)
+    }
+
+    fn checkup(&self, probing: Probing, clock: Arc<dyn Clock>) -> Fut<'_, Vec<Finding>> {
+        Box::pin(async move { checkup::checkup(&self.store, probing, &*clock).await })
+    }
+
+    fn danger_discard<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Discarded, Error>> {
+        Box::pin(self.store.discard(on))
+    }
+}
+
+impl Notes for NatsRegister {
+    fn read<'a>(&'a self, on: &'a ElectionName, note: &'a Note) -> Fut<'a, Result<FoundNote, Error>> {
+        Box::pin(async move {
+            let (bucket, key) = self.store.note(on, note)?;
+            bucket.load(&key, self.store.limit()).await
+        })
+    }
+
+    fn write<'a>(
+        &'a self,
+        on: &'a ElectionName,
+        note: &'a Note,
+        at: Option<u64>,
+        bytes: &'a [u8],
+    ) -> Fut<'a, Write<u64>> {
+        Box::pin(async move {
+            let (bucket, key) = match self.store.note(on, note) {
+                Ok(place) => place,
+                Err(error) => return Write::Refused(error),
+            };
+            bucket.write(&key, at, bytes.to_vec(), self.store.limit()).await
+        })
+    }
+}

@@ -1,0 +1,36 @@
+//! What a profile decides: names of buckets and keys, and the shape of a record.
+//!
+//! Everything else (the connection, reading and writing at a revision, the watch, epochs) is the same for all of them and
+//! knows no profile.
+
+use bellwether_backend::{Capabilities, Note, Record};
+use bellwether_core::{ElectionName, Error};
+
+/// Names and records of a profile.
+pub(crate) trait Shape: Send + Sync {
+    fn capabilities(&self) -> Capabilities;
+
+    /// The bucket that an election is held in.
+    fn bucket(&self, on: &ElectionName) -> Result<String, Error>;
+
+    /// All buckets there may be elections in, where that is known.
+    fn buckets(&self) -> Vec<String>;
+
+    /// The key of the lease.
+    fn key(&self, on: &ElectionName) -> Result<String, Error>;
+
+    /// The key of a note, where the profile keeps it.
+    fn note(&self, on: &ElectionName, note: &Note) -> Option<String>;
+
+    /// A filter that matches the keys of all leases in a bucket.
+    fn leases(&self) -> &'static str;
+
+    /// The election that a lease of this bucket, under this key, with this content, is of.
+    fn election(&self, bucket: &str, key: &str, value: &[u8]) -> Option<ElectionName>;
+
+    /// The bytes to write.
+    fn print(&self, on: &ElectionName, record: &Record) -> Result<Vec<u8>, Error>;
+
+    /// What these bytes say. An error only where they are another election's; what makes no sense is a record that makes none.
+    fn read(&self, on: &ElectionName, value: &[u8]) -> Result<Record, Error>;
+}

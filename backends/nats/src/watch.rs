@@ -1,0 +1,210 @@
+//! The watch of one bucket: one consumer on the server, whatever the number of elections.
+//!
+//! ```text
+//!  open ──▶ newest record of every key ──▶ changes, heartbeats ──▶ a gap, silence, a new link, other elections ──┐
+//!    ▲                                                                                                         │
+//!    └─────────────────────────────────────────────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! A watch that has missed something is thrown away and opened anew, which tells everything again; whoever listens drops what is not newer.
+//! Keys of which the newest record does not come are looked at. While nothing changes, nothing is sent to the server: it
+//! sends a heartbeat every two seconds, and the lack of two tells that the consumer is gone.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_nats::{Message, Subscriber};
+use bellwether_backend::Change;
+use bellwether_core::{ElectionName, Error};
+use futures_util::StreamExt;
+use tokio::sync::watch;
+
+use crate::bucket::Bucket;
+use crate::following::Following;
+use crate::shape::Shape;
+use crate::wire::{self, Entry};
+
+const HEARTBEAT: Duration = Duration::from_secs(2);
+/// Two heartbeats and some.
+const SILENCE: Duration = Duration::from_secs(5);
+const CALL_LIMIT: Duration = Duration::from_secs(5);
+const RETRY_MAX: Duration = Duration::from_secs(2);
+
+pub(crate) struct Watch {
+    pub(crate) bucket: Arc<Bucket>,
+    pub(crate) shape: Arc<dyn Shape>,
+    pub(crate) following: Arc<Following>,
+    pub(crate) changed: watch::Receiver<u64>,
+    /// The link that everybody has been told of.
+    pub(crate) announced: watch::Receiver<u64>,
+    pub(crate) open: Option<Open>,
+    pub(crate) failures: u32,
+}
+
+/// A consumer that is there.
+pub(crate) struct Open {
+    messages: Subscriber,
+    filter: String,
+    link: u64,
+    /// The number of the last message.
+    delivered: u64,
+    /// Keys whose newest record has not come yet.
+    missing: BTreeSet<String>,
+}
+
+/// What a message was.
+enum Heard {
+    Record { key: String, entry: Entry, last: bool },
+    Nothing,
+    Gap,
+}
+
+impl Watch {
+    /// The next change; `None` when nobody follows anything here any more.
+    pub(crate) async fn next(&mut self) -> Option<Change<u64>> {
+        loop {
+            self.changed.borrow_and_update();
+            let link = *self.announced.borrow_and_update();
+            let filter = self.following.filter(&self.bucket.name, self.shape.leases())?;
+            let Some(open) = self.open.as_mut().filter(|open| open.filter == filter && open.link == link)
+            else {
+                self.close();
+                if let Err(error) = self.begin(filter).await {
+                    self.failures = self.failures.saturating_add(1);
+                    tracing::debug!(bucket = self.bucket.name, %error, "the bucket cannot be watched; trying again");
+                    let delay =
+                        Duration::from_millis(50).saturating_mul(1 << self.failures.min(10)).min(RETRY_MAX);
+                    tokio::select! {
+                        () = tokio::time::sleep(delay) => {}
+                        _ = self.changed.changed() => {}
+                        _ = self.announced.changed() => {}
+                    }
+                }
+                continue;
+            };
+            let heard = tokio::select! {
+                message = open.messages.next() => message.map_or(Heard::Gap, |message| open.hear(message, &self.bucket.name)),
+                () = tokio::time::sleep(SILENCE) => Heard::Gap,
+                _ = self.changed.changed() => continue,
+                _ = self.announced.changed() => continue,
+            };
+            match heard {
+                Heard::Nothing => {}
+                Heard::Gap => self.close(),
+                Heard::Record { key, entry, last } => {
+                    open.missing.remove(&key);
+                    if last {
+                        let missing = std::mem::take(&mut open.missing);
+                        self.look(missing);
+                    }
+                    if let Some(on) = self.following.election(&self.bucket.name, &key) {
+                        return Some(self.change(on, &key, entry));
+                    }
+                }
+            }
+        }
+    }
+
+    async fn begin(&mut self, filter: String) -> Result<(), Error> {
+        let client = self.bucket.connection.client().await?;
+        // Who listens must hear that the link is back before what comes over it.
+        let times = self.bucket.connection.link().borrow().times;
+        let link = *self
+            .announced
+            .wait_for(|announced| *announced >= times)
+            .await
+            .map_err(|_| crate::errors::unavailable("nobody listens to the watch any more"))?;
+        // Somebody may have changed the bucket's settings, or put another in its place.
+        self.bucket.info(CALL_LIMIT).await?;
+        let inbox = client.new_inbox();
+        let failed = |error| crate::errors::unavailable("cannot subscribe").caused_by(error);
+        let messages = client.subscribe(inbox.clone()).await.map_err(failed)?;
+        let pending = self.bucket.wire(CALL_LIMIT).watch(&filter, &inbox, HEARTBEAT).await;
+        let pending = pending.map_err(|failure| failure.error("watch the bucket"))?;
+        let mut missing = self.following.opened(&self.bucket.name);
+        if pending == 0 {
+            self.look(std::mem::take(&mut missing));
+        }
+        self.failures = 0;
+        self.open = Some(Open { messages, filter, link, delivered: 0, missing });
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        self.open = None;
+        self.following.closed(&self.bucket.name);
+    }
+
+    fn look(&self, keys: BTreeSet<String>) {
+        for on in keys.iter().filter_map(|key| self.following.election(&self.bucket.name, key)) {
+            self.following.mail.put(on);
+        }
+    }
+
+    fn change(&self, on: ElectionName, key: &str, entry: Entry) -> Change<u64> {
+        match self.bucket.noted(key, Some(entry)) {
+            None => Change::Now(on, None),
+            Some((value, revision)) => match self.shape.read(&on, &value) {
+                Ok(record) => Change::Now(on, Some((record, revision))),
+                // Another election's: whoever looks gets the sentence.
+                Err(_) => Change::Look(on),
+            },
+        }
+    }
+}
+
+impl Open {
+    fn hear(&mut self, message: Message, bucket: &str) -> Heard {
+        if let Some(status) = message.status {
+            let last = message.headers.as_ref().and_then(|headers| headers.get("Nats-Last-Consumer"));
+            let last = last.and_then(|last| last.as_str().parse::<u64>().ok());
+            let idle = status == 100_u16 && last.is_none_or(|last| last == self.delivered);
+            return if idle { Heard::Nothing } else { Heard::Gap };
+        }
+        let Some(place) = message.reply.as_deref().and_then(Place::of) else { return Heard::Gap };
+        if place.delivered != self.delivered + 1 {
+            return Heard::Gap;
+        }
+        self.delivered = place.delivered;
+        let prefix = wire::subject(bucket, "");
+        let Some(key) = message.subject.as_str().strip_prefix(&prefix) else { return Heard::Nothing };
+        let value = (!wire::is_deletion(message.headers.as_ref())).then(|| message.payload.to_vec());
+        let entry = Entry { revision: place.revision, value };
+        Heard::Record { key: key.to_owned(), entry, last: place.pending == 0 }
+    }
+}
+
+/// Where a message stands, from the subject that it could be acknowledged on.
+#[derive(Debug, PartialEq, Eq)]
+struct Place {
+    revision: u64,
+    delivered: u64,
+    pending: u64,
+}
+
+impl Place {
+    /// `$JS.ACK.<stream>.<consumer>.<times>.<revision>.<number>.<time>.<pending>`, newer servers with `<domain>.<account>` before the
+    /// stream and more at the end.
+    fn of(reply: &str) -> Option<Place> {
+        let tokens: Vec<&str> = reply.strip_prefix("$JS.ACK.")?.split('.').collect();
+        let first = if tokens.len() == 7 { 3 } else { 5 };
+        let number = |at: usize| tokens.get(at)?.parse().ok();
+        Some(Place { revision: number(first)?, delivered: number(first + 1)?, pending: number(first + 3)? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_forms_of_a_message_s_place_are_read() {
+        let place = Some(Place { revision: 17, delivered: 4, pending: 2 });
+        assert_eq!(Place::of("$JS.ACK.KV_b.c.1.17.4.1700000000.2"), place);
+        assert_eq!(Place::of("$JS.ACK._.hash.KV_b.c.1.17.4.1700000000.2"), place);
+        assert_eq!(Place::of("$JS.ACK._.hash.KV_b.c.1.17.4.1700000000.2.rnd"), place);
+        assert_eq!(Place::of("_INBOX.x"), None);
+        assert_eq!(Place::of("$JS.ACK.KV_b.c.1.x.4.1.2"), None);
+    }
+}

@@ -1,0 +1,310 @@
+//! The calls that are made of JetStream, and what their answers mean. No other sentence of its API is spoken here.
+//!
+//! ```text
+//! $JS.API.STREAM.INFO.KV_<bucket>          settings, creation time, last sequence, subjects
+//! $JS.API.STREAM.CREATE.KV_<bucket>        only when asked to create
+//! $JS.API.STREAM.MSG.GET.KV_<bucket>       the careful read, from the stream's leader
+//! $JS.API.CONSUMER.CREATE.KV_<bucket>      the watch
+//! $JS.API.STREAM.PURGE.KV_<bucket>         what is left of an election that was made to measure
+//! $KV.<bucket>.<key>                       the write, at an expected revision
+//! ```
+//!
+//! A direct get, which any replica answers however far behind it is, is not among them.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use async_nats::HeaderMap;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bellwether_core::Wall;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::connection::Connection;
+use crate::errors::{Failure, MESSAGE_NOT_FOUND, unavailable};
+
+const EXPECTED: &str = "Nats-Expected-Last-Subject-Sequence";
+const OPERATION: &str = "KV-Operation";
+/// What the server itself writes in the place of what expired or was removed.
+const MARKER: &str = "Nats-Marker-Reason";
+
+/// A key's newest message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) revision: u64,
+    /// `None` where the key was deleted and only the mark of that is left.
+    pub(crate) value: Option<Vec<u8>>,
+}
+
+/// A stream's settings, as far as elections mind them.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Settings {
+    pub(crate) subjects: Vec<String>,
+    pub(crate) retention: String,
+    pub(crate) storage: String,
+    pub(crate) discard: String,
+    pub(crate) num_replicas: u8,
+    pub(crate) max_msgs: i64,
+    pub(crate) max_bytes: i64,
+    /// In nanoseconds.
+    pub(crate) max_age: u64,
+    pub(crate) max_msgs_per_subject: i64,
+    pub(crate) max_consumers: i64,
+    pub(crate) sealed: bool,
+    pub(crate) no_ack: bool,
+    pub(crate) persist_mode: Option<String>,
+    pub(crate) mirror: Option<serde_json::Value>,
+    pub(crate) sources: Option<Vec<serde_json::Value>>,
+    pub(crate) subject_transform: Option<serde_json::Value>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct State {
+    pub(crate) last_seq: u64,
+    pub(crate) consumer_count: u64,
+    pub(crate) subjects: Option<HashMap<String, u64>>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Info {
+    pub(crate) config: Settings,
+    pub(crate) created: String,
+    #[serde(default)]
+    pub(crate) state: State,
+}
+
+impl Info {
+    /// When the stream was created, in microseconds of Unix time.
+    pub(crate) fn created_micros(&self) -> Option<u64> {
+        u64::try_from(Wall::parse(&self.created)?.as_unix_nanos() / 1_000).ok()
+    }
+}
+
+/// The subjects of one bucket, and the calls.
+pub(crate) struct Wire<'a> {
+    pub(crate) connection: &'a Connection,
+    pub(crate) bucket: &'a str,
+    pub(crate) limit: Duration,
+}
+
+impl Wire<'_> {
+    pub(crate) async fn info(&self, subjects: Option<&str>) -> Result<Info, Failure> {
+        let body = match subjects {
+            Some(filter) => json!({ "subjects_filter": subject(self.bucket, filter) }),
+            None => json!({}),
+        };
+        self.api("STREAM.INFO", &body).await
+    }
+
+    pub(crate) async fn create(&self, replicas: u8) -> Result<Info, Failure> {
+        // As every tool makes a bucket, so that every tool can read it.
+        let body = json!({
+            "name": stream(self.bucket),
+            "subjects": [subject(self.bucket, ">")],
+            "description": "leader elections of Bellwether",
+            "max_msgs_per_subject": 1,
+            "num_replicas": replicas,
+            "storage": "file",
+            "retention": "limits",
+            "discard": "new",
+            "max_age": 0,
+            "max_msgs": -1,
+            "max_bytes": -1,
+            "max_msg_size": -1,
+            "max_consumers": -1,
+            "duplicate_window": 120_000_000_000_u64,
+            "allow_rollup_hdrs": true,
+            "deny_delete": true,
+            "allow_direct": true,
+        });
+        self.api("STREAM.CREATE", &body).await
+    }
+
+    /// From the stream's leader, or not at all.
+    pub(crate) async fn last(&self, key: &str) -> Result<Option<Entry>, Failure> {
+        #[derive(Deserialize)]
+        struct Got {
+            message: Stored,
+        }
+        #[derive(Deserialize)]
+        struct Stored {
+            seq: u64,
+            #[serde(default)]
+            data: String,
+            #[serde(default)]
+            hdrs: String,
+        }
+        let got: Result<Got, Failure> =
+            self.api("STREAM.MSG.GET", &json!({ "last_by_subj": subject(self.bucket, key) })).await;
+        let stored = match got {
+            Ok(got) => got.message,
+            Err(failure) if failure.is(MESSAGE_NOT_FOUND) => return Ok(None),
+            Err(failure) => return Err(failure),
+        };
+        let unread = |_| Failure::NoAnswer(unavailable("the server's answer cannot be read"));
+        let headers = String::from_utf8_lossy(&STANDARD.decode(stored.hdrs).map_err(unread)?).into_owned();
+        let value = if headers.lines().any(says_deleted) {
+            None
+        } else {
+            Some(STANDARD.decode(stored.data).map_err(unread)?)
+        };
+        Ok(Some(Entry { revision: stored.seq, value }))
+    }
+
+    /// Writes if the key's newest message has this revision, 0 if there is none. The answer is the new revision.
+    pub(crate) async fn put(&self, key: &str, expected: u64, value: Vec<u8>) -> Result<u64, Failure> {
+        self.publish(key, expected, HeaderMap::new(), value).await
+    }
+
+    /// Leaves the mark of a deletion, at this revision.
+    pub(crate) async fn purge(&self, key: &str, expected: u64) -> Result<u64, Failure> {
+        let mut headers = HeaderMap::new();
+        headers.insert(OPERATION, "PURGE");
+        headers.insert("Nats-Rollup", "sub");
+        self.publish(key, expected, headers, Vec::new()).await
+    }
+
+    /// Takes every message of this key up to that revision away, marks included; later ones stay.
+    pub(crate) async fn forget(&self, key: &str, revision: u64) -> Result<(), Failure> {
+        let body = json!({ "filter": subject(self.bucket, key), "seq": revision + 1 });
+        let _: serde_json::Value = self.api("STREAM.PURGE", &body).await?;
+        Ok(())
+    }
+
+    /// A consumer that sends the newest message of every key that matches, and then every change. The answer is how many
+    /// there are to begin with.
+    pub(crate) async fn watch(
+        &self,
+        filter: &str,
+        deliver_to: &str,
+        heartbeat: Duration,
+    ) -> Result<u64, Failure> {
+        #[derive(Deserialize)]
+        struct Made {
+            #[serde(default)]
+            num_pending: u64,
+        }
+        let body = json!({
+            "stream_name": stream(self.bucket),
+            "config": {
+                "deliver_subject": deliver_to,
+                "deliver_policy": "last_per_subject",
+                "filter_subject": subject(self.bucket, filter),
+                "ack_policy": "none",
+                "max_deliver": 1,
+                "replay_policy": "instant",
+                "idle_heartbeat": u64::try_from(heartbeat.as_nanos()).unwrap_or(u64::MAX),
+                "inactive_threshold": 5_000_000_000_u64,
+                "num_replicas": 1,
+                "mem_storage": true,
+            },
+        });
+        let made: Made = self.api("CONSUMER.CREATE", &body).await?;
+        Ok(made.num_pending)
+    }
+
+    async fn publish(
+        &self,
+        key: &str,
+        expected: u64,
+        mut headers: HeaderMap,
+        value: Vec<u8>,
+    ) -> Result<u64, Failure> {
+        #[derive(Deserialize)]
+        struct Done {
+            seq: u64,
+        }
+        headers.insert(EXPECTED, expected.to_string());
+        let done: Done = self.ask(&subject(self.bucket, key), headers, value).await?;
+        Ok(done.seq)
+    }
+
+    async fn api<T: DeserializeOwned>(&self, call: &str, body: &impl Serialize) -> Result<T, Failure> {
+        let api = self
+            .connection
+            .config()
+            .domain
+            .as_ref()
+            .map_or_else(|| "$JS.API".to_owned(), |domain| format!("$JS.{domain}.API"));
+        let unread = |error| Failure::NoAnswer(unavailable("the request cannot be written").caused_by(error));
+        let body = serde_json::to_vec(body).map_err(unread)?;
+        self.ask(&format!("{api}.{call}.{}", stream(self.bucket)), HeaderMap::new(), body).await
+    }
+
+    async fn ask<T: DeserializeOwned>(
+        &self,
+        subject: &str,
+        headers: HeaderMap,
+        body: Vec<u8>,
+    ) -> Result<T, Failure> {
+        #[derive(Deserialize)]
+        struct Refusal {
+            error: Said,
+        }
+        #[derive(Deserialize)]
+        struct Said {
+            #[serde(default)]
+            err_code: u64,
+            #[serde(default)]
+            description: String,
+        }
+        let answer = self.connection.request(subject, headers, body, self.limit).await?;
+        if let Ok(Refusal { error }) = serde_json::from_slice(&answer.payload) {
+            return Err(Failure::Said(error.err_code, error.description));
+        }
+        serde_json::from_slice(&answer.payload).map_err(|error| {
+            Failure::NoAnswer(unavailable("the server's answer cannot be read").caused_by(error))
+        })
+    }
+}
+
+/// Whether a message that came over a watch marks a deletion.
+pub(crate) fn is_deletion(headers: Option<&HeaderMap>) -> bool {
+    headers.is_some_and(|headers| {
+        let operation = headers.get(OPERATION).map(|value| value.as_str());
+        matches!(operation, Some("DEL" | "PURGE")) || headers.get(MARKER).is_some()
+    })
+}
+
+fn says_deleted(line: &str) -> bool {
+    let Some((name, value)) = line.split_once(':') else { return false };
+    name == MARKER || name == OPERATION && matches!(value.trim(), "DEL" | "PURGE")
+}
+
+pub(crate) fn stream(bucket: &str) -> String {
+    format!("KV_{bucket}")
+}
+
+pub(crate) fn subject(bucket: &str, key: &str) -> String {
+    format!("$KV.{bucket}.{key}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_of_deletions_are_told_from_values() {
+        for (line, deleted) in [
+            ("KV-Operation: DEL", true),
+            ("KV-Operation: PURGE", true),
+            ("KV-Operation: PUT", false),
+            ("Nats-Marker-Reason: MaxAge", true),
+            ("NATS/1.0", false),
+        ] {
+            assert_eq!(says_deleted(line), deleted, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_creation_time_is_read_to_the_microsecond() {
+        let info: Info =
+            serde_json::from_value(json!({ "config": {}, "created": "2026-01-01T00:00:00.123456789Z" }))
+                .unwrap();
+        assert_eq!(info.created_micros(), Some(1_767_225_600_123_456));
+    }
+}

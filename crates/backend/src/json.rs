@@ -1,0 +1,225 @@
+//! Records as JSON: the format of every store that has none of its own.
+//!
+//! Owns both directions. Written is the common lease format `{"holder", "renewTime", "leaseDuration"}`, complete and
+//! first, and after it what Bellwether adds, so that tools that know only the three fields read ours. Released is
+//! holder `""`.
+//!
+//! Reading takes any bytes and never fails. Fields are of two kinds:
+//!
+//! - **What decisions hang on** (holder, epoch, incarnation, leaseDuration, beat): malformed, they make the whole
+//!   record [`Record::unreadable`], which counts as held by an unknown for a ttl, and is then replaced.
+//! - **What is for readers or for politeness** (times, priority, metadata, request, reserved): malformed, it counts as
+//!   absent. Anyone can spoil a request, and that must not depose a leader.
+//!
+//! Unknown fields are ignored. Leaves to the caller whether the record is of the election it was found under.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bellwether_core::{
+    Ask, CandidateId, ElectionName, Epoch, Holder, Incarnation, Request, TTL_RANGE, Timing, Wall, duration,
+};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use crate::{Record, Reservation};
+
+/// What was read: the record, and the election that it says it is of.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Read {
+    /// The record.
+    pub record: Record,
+    /// The name that it gives its election; a store that shortens names compares it.
+    pub election: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Incoming {
+    holder: String,
+    lease_duration: Option<String>,
+    epoch: Option<u64>,
+    incarnation: Option<String>,
+    #[serde(default)]
+    beat: u64,
+    boot_id: Option<String>,
+    election: Option<String>,
+    #[serde(default)]
+    renew_time: Json,
+    #[serde(default)]
+    acquire_time: Json,
+    #[serde(default)]
+    priority: Json,
+    #[serde(default)]
+    request: Json,
+    #[serde(default)]
+    reserved: Json,
+    #[serde(default)]
+    metadata: Json,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Outgoing<'a> {
+    holder: &'a str,
+    renew_time: String,
+    lease_duration: String,
+    election: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    epoch: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    incarnation: Option<String>,
+    beat: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    boot_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    acquire_time: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    priority: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request: Option<Asked>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reserved: Option<Kept>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    metadata: &'a BTreeMap<String, String>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "camelCase")]
+enum Asked {
+    StepDown {
+        epoch: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        to: Option<String>,
+    },
+    Preempt {
+        epoch: u64,
+        by: String,
+        priority: i32,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    r#for: String,
+    span: String,
+}
+
+/// The bytes to write.
+///
+/// # Errors
+/// None that is known: a record has nothing in it that JSON cannot say.
+pub fn print(on: &ElectionName, record: &Record) -> Result<Vec<u8>, serde_json::Error> {
+    let holder = record.holder.as_ref();
+    let outgoing = Outgoing {
+        holder: holder.map_or("", |holder| holder.id.as_str()),
+        renew_time: record.renewed.unwrap_or_default().to_string(),
+        lease_duration: duration::print(record.ttl.unwrap_or_default()),
+        election: on.as_str(),
+        epoch: record.epoch.map(Epoch::get),
+        incarnation: holder.and_then(|holder| holder.incarnation).map(|incarnation| incarnation.to_string()),
+        beat: record.beat,
+        // Of the holder's machine, so it goes with the holder.
+        boot_id: holder.and(record.boot_id.as_deref()),
+        acquire_time: record.acquired.map(|acquired| acquired.to_string()),
+        priority: record.priority,
+        request: record.request.as_ref().map(Asked::from),
+        reserved: record.reserved.as_ref().map(Kept::from),
+        metadata: &record.metadata,
+    };
+    serde_json::to_vec(&outgoing)
+}
+
+/// What these bytes say, whatever they are.
+pub fn read(bytes: &[u8]) -> Read {
+    parse(bytes).unwrap_or_else(Read::nonsense)
+}
+
+impl Read {
+    /// What makes no sense, and tells no election.
+    pub fn nonsense() -> Read {
+        Read { record: Record::unreadable(), election: None }
+    }
+}
+
+fn parse(bytes: &[u8]) -> Option<Read> {
+    let incoming: Incoming = serde_json::from_slice(bytes).ok()?;
+    let ttl = incoming.lease_duration.as_deref().map(duration::parse);
+    let ttl = if let Some(ttl) = ttl { Some(ttl?) } else { None };
+    let incarnation = incoming.incarnation.as_deref().map(Incarnation::parse);
+    let incarnation = if let Some(incarnation) = incarnation { Some(incarnation?) } else { None };
+    // No candidate of ours writes a longer one; believing it would wedge the election for as long.
+    if incarnation.is_some() && ttl.is_some_and(|ttl| ttl > TTL_RANGE.1) {
+        return None;
+    }
+    let holder = match incoming.holder.as_str() {
+        "" => None,
+        id => Some(Holder { id: CandidateId::new(id).ok()?, incarnation }),
+    };
+    let epoch = if let Some(epoch) = incoming.epoch { Some(Epoch::new(epoch)?) } else { None };
+    let wall = |text: Json| Wall::parse(text.as_str()?);
+    let record = Record {
+        holder,
+        epoch,
+        ttl,
+        beat: incoming.beat,
+        boot_id: incoming.boot_id,
+        priority: lenient(incoming.priority),
+        acquired: wall(incoming.acquire_time),
+        renewed: wall(incoming.renew_time),
+        request: lenient::<Asked>(incoming.request).and_then(Asked::read),
+        reserved: lenient::<Kept>(incoming.reserved).and_then(Kept::read),
+        metadata: lenient(incoming.metadata).unwrap_or_default(),
+        broken: false,
+    };
+    Some(Read { record, election: incoming.election })
+}
+
+fn lenient<T: DeserializeOwned>(json: Json) -> Option<T> {
+    serde_json::from_value(json).ok()
+}
+
+impl From<&Request> for Asked {
+    fn from(request: &Request) -> Asked {
+        let epoch = request.epoch.get();
+        match &request.what {
+            Ask::StepDown { to } => Asked::StepDown { epoch, to: to.as_ref().map(ToString::to_string) },
+            Ask::Preempt { by, priority } => {
+                Asked::Preempt { epoch, by: by.to_string(), priority: *priority }
+            }
+        }
+    }
+}
+
+impl Asked {
+    fn read(self) -> Option<Request> {
+        let (epoch, what) = match self {
+            Asked::StepDown { epoch, to: None } => (epoch, Ask::StepDown { to: None }),
+            Asked::StepDown { epoch, to: Some(to) } => {
+                (epoch, Ask::StepDown { to: Some(CandidateId::new(to).ok()?) })
+            }
+            Asked::Preempt { epoch, by, priority } => {
+                (epoch, Ask::Preempt { by: CandidateId::new(by).ok()?, priority })
+            }
+        };
+        Some(Request { epoch: Epoch::new(epoch)?, what })
+    }
+}
+
+impl From<&Reservation> for Kept {
+    fn from(reserved: &Reservation) -> Kept {
+        Kept { r#for: reserved.candidate.to_string(), span: duration::print(reserved.span) }
+    }
+}
+
+impl Kept {
+    fn read(self) -> Option<Reservation> {
+        // However long somebody wrote: a reservation is a courtesy and ends soon.
+        let span = duration::parse(&self.span)?.min(Timing::reservation(Duration::MAX));
+        Some(Reservation { candidate: CandidateId::new(self.r#for).ok()?, span })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,247 @@
+//! A NATS server of the test's own: JetStream in a temporary directory, on ports that it picks itself, ended and removed with the
+//! test.
+//!
+//! The current one is that of `BELLWETHER_TEST_NATS` (a program), of the `PATH`, or the copy that `cargo xtask test` keeps in
+//! the user's cache; the old one that of `BELLWETHER_TEST_NATS_OLD`, or a copy beside it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use async_nats::HeaderMap;
+use bellwether_deadman::boot_now;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::Scratch;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Which server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// A current one.
+    Current,
+    /// The 2.9 that Debian ships.
+    Old,
+}
+
+/// A server, or what is left of one that is down.
+#[derive(Debug)]
+pub struct Server {
+    scratch: Scratch,
+    version: Version,
+    process: Option<Child>,
+    port: Option<u16>,
+    monitor: Option<u16>,
+}
+
+impl Server {
+    /// A fresh one, open to everybody.
+    pub async fn start(version: Version) -> Server {
+        Server::start_with(version, "").await
+    }
+
+    /// A fresh one with this in its configuration.
+    pub async fn start_with(version: Version, config: &str) -> Server {
+        let scratch = Scratch::new();
+        std::fs::write(scratch.path().join("server.conf"), config).expect("a scratch directory is writable");
+        let mut server = Server { scratch, version, process: None, port: None, monitor: None };
+        server.up().await;
+        server
+    }
+
+    /// This many, as one cluster. Ready when a leader of it all is chosen.
+    pub async fn cluster(version: Version, size: usize) -> Vec<Server> {
+        let free = || std::net::TcpListener::bind("127.0.0.1:0").expect("the loopback has ports");
+        // All at once, so that no two get the same.
+        let listeners: Vec<_> = (0..size).map(|_| free()).collect();
+        let ports = listeners.iter().map(|listener| listener.local_addr().expect("bound").port());
+        let ports: Vec<u16> = ports.collect();
+        drop(listeners);
+        let routes: Vec<String> = ports.iter().map(|port| format!("\"nats://127.0.0.1:{port}\"")).collect();
+        let routes = routes.join(", ");
+        let servers = ports.iter().enumerate().map(|(number, port)| {
+            let config = format!(
+                "server_name: n{number}\ncluster {{ name: c, listen: \"127.0.0.1:{port}\", routes: [{routes}] }}\n"
+            );
+            async move { Server::start_with(version, &config).await }
+        });
+        let servers: Vec<Server> = futures_util::future::join_all(servers).await;
+        let by = boot_now() + PATIENCE;
+        loop {
+            let meta = servers[0].monitored("/jsz").await["meta_cluster"].clone();
+            if meta["leader"].is_string() && meta["cluster_size"] == size {
+                return servers;
+            }
+            assert!(boot_now() < by, "the cluster has no leader: {meta}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// Starts it, again on the same port if it was up before.
+    pub async fn up(&mut self) {
+        let dir = self.scratch.path();
+        let log = std::fs::File::create(dir.join("log")).expect("a scratch directory is writable");
+        let port = |port: Option<u16>| port.map_or_else(|| "-1".to_owned(), |port| port.to_string());
+        let mut command = Command::new(program(self.version));
+        command.arg("-c").arg(dir.join("server.conf")).arg("-js").arg("-sd").arg(dir.join("data"));
+        command.args(["-a", "127.0.0.1", "-p", &port(self.port), "-m", &port(self.monitor)]);
+        command.arg("--ports_file_dir").arg(dir);
+        command.stdin(Stdio::null()).stdout(log.try_clone().expect("a file")).stderr(log);
+        let process = command.spawn().expect("the server starts");
+        let ports = dir.join(format!("nats-server_{}.ports", process.id()));
+        self.process = Some(process);
+        let by = boot_now() + PATIENCE;
+        loop {
+            let text = std::fs::read_to_string(&ports).unwrap_or_default();
+            if let Ok(told) = serde_json::from_str::<Value>(&text) {
+                self.port = told["nats"][0].as_str().map(port_of);
+                self.monitor = told["monitoring"][0].as_str().map(port_of);
+                if TcpStream::connect(("127.0.0.1", self.port())).await.is_ok() {
+                    return;
+                }
+            }
+            let log = || std::fs::read_to_string(self.scratch.path().join("log")).unwrap_or_default();
+            assert!(boot_now() < by, "the server does not come up:\n{}", log());
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// Ends it: `TERM` in order, `KILL` as a crash.
+    pub fn down(&mut self, signal: &str) {
+        if let Some(mut process) = self.process.take() {
+            let _ = Command::new("kill").args([&format!("-{signal}"), &process.id().to_string()]).status();
+            let _ = process.wait();
+        }
+    }
+
+    /// Stops it where it is; when this returns it does nothing any more, and its connections stay open.
+    pub fn stop(&self) {
+        self.signal("-STOP");
+        let status = format!("/proc/{}/stat", self.process.as_ref().expect("the server is up").id());
+        let stopped = || std::fs::read_to_string(&status).is_ok_and(|text| text.contains(") T "));
+        let by = boot_now() + PATIENCE;
+        while !stopped() {
+            assert!(boot_now() < by, "the server does not stop");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Lets it go on after [`Server::stop`].
+    pub fn resume(&self) {
+        self.signal("-CONT");
+    }
+
+    fn signal(&self, name: &str) {
+        let process = self.process.as_ref().expect("the server is up");
+        let status = Command::new("kill").args([name, &process.id().to_string()]).status();
+        assert!(status.expect("there is a kill").success());
+    }
+
+    /// Its port on the loopback.
+    pub fn port(&self) -> u16 {
+        self.port.expect("the server told its port")
+    }
+
+    /// Its URL, without bucket or user.
+    pub fn url(&self) -> String {
+        format!("nats://127.0.0.1:{}", self.port())
+    }
+
+    /// A connection of an administrator.
+    pub async fn admin(&self) -> async_nats::Client {
+        async_nats::connect(self.url()).await.expect("the server lets us in")
+    }
+
+    /// One call of the JetStream API.
+    pub async fn api(&self, call: &str, body: Value) -> Value {
+        let payload = serde_json::to_vec(&body).expect("JSON");
+        let answer = self.admin().await.request(format!("$JS.API.{call}"), payload.into()).await;
+        serde_json::from_slice(&answer.expect("JetStream answers").payload).expect("JSON")
+    }
+
+    /// Makes a bucket, with these settings beside the usual ones.
+    pub async fn bucket(&self, name: &str, settings: Value) {
+        let mut body = json!({
+            "name": format!("KV_{name}"), "subjects": [format!("$KV.{name}.>")], "max_msgs_per_subject": 1,
+            "storage": "file", "retention": "limits", "discard": "new", "num_replicas": 1,
+            "allow_rollup_hdrs": true, "deny_delete": true, "allow_direct": true,
+        });
+        for (key, value) in settings.as_object().into_iter().flatten() {
+            body[key] = value.clone();
+        }
+        let made = self.api(&format!("STREAM.CREATE.KV_{name}"), body).await;
+        assert!(made["error"].is_null(), "{made}");
+    }
+
+    /// Takes a bucket away.
+    pub async fn remove_bucket(&self, name: &str) {
+        let removed = self.api(&format!("STREAM.DELETE.KV_{name}"), json!({})).await;
+        assert!(removed["error"].is_null(), "{removed}");
+    }
+
+    /// The number of the last write to a bucket.
+    pub async fn last_sequence(&self, bucket: &str) -> u64 {
+        let info = self.api(&format!("STREAM.INFO.KV_{bucket}"), json!({})).await;
+        info["state"]["last_seq"].as_u64().unwrap_or_else(|| panic!("no such bucket: {info}"))
+    }
+
+    /// Writes a key as somebody with a tool would; `None` deletes it.
+    pub async fn put(&self, bucket: &str, key: &str, value: Option<&[u8]>) {
+        let mut headers = HeaderMap::new();
+        if value.is_none() {
+            headers.insert("KV-Operation", "PURGE");
+            headers.insert("Nats-Rollup", "sub");
+        }
+        let (subject, value) = (format!("$KV.{bucket}.{key}"), value.unwrap_or_default().to_vec());
+        let done = self.admin().await.request_with_headers(subject, headers, value.into()).await;
+        let done: Value = serde_json::from_slice(&done.expect("JetStream answers").payload).expect("JSON");
+        assert!(done["error"].is_null(), "{done}");
+    }
+
+    /// What the monitoring port says, as `/connz`.
+    pub async fn monitored(&self, path: &str) -> Value {
+        let port = self.monitor.expect("the server told its port");
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).await.expect("the monitoring port is open");
+        let request = format!("GET {path} HTTP/1.0\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.expect("the server listens");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.expect("the server answers");
+        let (_, body) = answer.split_once("\r\n\r\n").expect("an HTTP answer");
+        serde_json::from_str(body).expect("JSON")
+    }
+
+    /// Where it keeps everything.
+    pub fn dir(&self) -> &Path {
+        self.scratch.path()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.down("KILL");
+    }
+}
+
+fn port_of(url: &str) -> u16 {
+    url.rsplit_once(':').and_then(|(_, port)| port.parse().ok()).expect("a URL with a port")
+}
+
+fn program(version: Version) -> PathBuf {
+    let (variable, folder) = match version {
+        Version::Current => ("BELLWETHER_TEST_NATS", "nats-current"),
+        Version::Old => ("BELLWETHER_TEST_NATS_OLD", "nats-2.9"),
+    };
+    if let Some(program) = std::env::var_os(variable).map(PathBuf::from) {
+        return program;
+    }
+    let path = std::env::var_os("PATH").filter(|_| version == Version::Current).unwrap_or_default();
+    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
+    let cache = std::env::var_os("XDG_CACHE_HOME").filter(|dir| !dir.is_empty()).map(PathBuf::from).or(home);
+    let places = std::env::split_paths(&path).chain(cache.map(|cache| cache.join("bellwether").join(folder)));
+    let program = places.map(|dir| dir.join("nats-server")).find(|program| program.is_file());
+    program
+        .unwrap_or_else(|| panic!("no nats-server for {version:?}: run `cargo xtask test`, which sees to it"))
+}
