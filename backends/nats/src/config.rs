@@ -9,7 +9,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bellwether_core::{Error, duration};
+use bellwether_core::{Error, Options, duration};
 
 use crate::errors::invalid;
 
@@ -29,6 +29,8 @@ pub enum Profile {
     /// One bucket for all elections, with records that have everything.
     #[default]
     Native,
+    /// A bucket `cluster-<election>` for each, with the keys `lease` and `cooldown-<id>`, as go-cluster has them.
+    Cluster,
 }
 
 /// Who we are to the server.
@@ -52,7 +54,8 @@ pub struct Config {
     pub(crate) tls: bool,
     pub(crate) authority: Option<PathBuf>,
     pub(crate) certificate: Option<(PathBuf, PathBuf)>,
-    pub(crate) bucket: String,
+    /// `None` where the URL names none.
+    pub(crate) bucket: Option<String>,
     pub(crate) profile: Profile,
     pub(crate) create: bool,
     pub(crate) replicas: u8,
@@ -62,12 +65,23 @@ pub struct Config {
     pub(crate) connect_timeout: Duration,
 }
 
+impl Profile {
+    /// What those who use the profile set: lease, renewal, retry, cooldown.
+    pub fn options(self) -> Options {
+        match self {
+            Profile::Native => Options::default(),
+            Profile::Cluster => Options::cluster(),
+        }
+    }
+}
+
 impl std::fmt::Debug for Config {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // Who we are stays out: it may be a password.
         f.debug_struct("Config")
             .field("servers", &self.servers)
-            .field("bucket", &self.bucket)
+            .field("profile", &self.profile)
+            .field("bucket", &self.bucket())
             .finish_non_exhaustive()
     }
 }
@@ -100,7 +114,7 @@ impl Config {
             tls,
             authority: None,
             certificate: None,
-            bucket: BUCKET.to_owned(),
+            bucket: None,
             profile: Profile::Native,
             create: false,
             replicas: 1,
@@ -129,7 +143,7 @@ impl Config {
 
     fn set(&mut self, name: &str, value: String) -> Result<(), Error> {
         match name {
-            "bucket" => self.bucket = bucket(value)?,
+            "bucket" => self.bucket = Some(bucket(value)?),
             "profile" => self.profile = profile(&value)?,
             "create" => self.create = yes_or_no(name, &value)?,
             "replicas" => {
@@ -154,7 +168,12 @@ impl Config {
 
     /// The bucket, for every election where the profile has one for all.
     pub fn bucket(&self) -> &str {
-        &self.bucket
+        self.bucket.as_deref().unwrap_or(BUCKET)
+    }
+
+    /// The profile.
+    pub fn profile(&self) -> Profile {
+        self.profile
     }
 }
 
@@ -183,7 +202,8 @@ fn identity(text: &str) -> Result<Identity, Error> {
 fn profile(name: &str) -> Result<Profile, Error> {
     match name {
         "native" => Ok(Profile::Native),
-        _ => Err(invalid(format!("there is no profile {name:?}: there is native"))),
+        "cluster" => Ok(Profile::Cluster),
+        _ => Err(invalid(format!("there is no profile {name:?}: there are native and cluster"))),
     }
 }
 
@@ -262,7 +282,7 @@ mod tests {
             ("nats://u:s3cret@", "HOST:PORT"),
             ("nats://u:s3cret%@a", "%25"),
             ("nats://a?bucket=a.b", "letters, digits"),
-            ("nats://a?profile=raft", "there is native"),
+            ("nats://a?profile=raft", "there are native"),
             ("nats://a?cert=x", "belong together"),
             ("nats://a?replicas=9", "from 1 to 5"),
             ("nats://a?colour=blue", "there is no option \"colour\""),
