@@ -29,6 +29,7 @@ mod connection;
 mod epoch;
 mod errors;
 mod following;
+mod health;
 mod names;
 mod native;
 mod news;
@@ -38,4 +39,5 @@ mod watch;
 mod wire;
 
 pub use config::{Config, Profile};
+pub use health::{HealthChecker, Response};
 pub use register::{Nats, NatsRegister, from_url};
