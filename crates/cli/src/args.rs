@@ -1,6 +1,8 @@
 //! The command line.
 
 mod looking;
+#[cfg(feature = "postgres")]
+mod postgres;
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -11,6 +13,8 @@ use bellwether::{CandidateId, ElectionName, Exponential, Options, TimingOptions}
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 pub(crate) use looking::{Doctor, Top};
+#[cfg(feature = "postgres")]
+pub(crate) use postgres::{Init, Postgres, PostgresCommand};
 
 /// One process does the work, the others stand by, and never two.
 ///
@@ -107,6 +111,8 @@ pub(crate) enum Command {
     History(History),
     Doctor(Doctor),
     Top(Top),
+    #[cfg(feature = "postgres")]
+    Postgres(Postgres),
     /// Print completions for a shell.
     Completions(Completions),
     /// Print the manual page.

@@ -7,8 +7,8 @@ use bellwether::{Options, Store};
 use crate::args::Global;
 use crate::exit::{Exit, Failure};
 
-/// Connects to the backend that flags, environment and defaults name.
-pub(crate) fn connect(global: &Global) -> Result<Store, Failure> {
+/// The URL of the backend that flags, environment and defaults name.
+pub(crate) fn url(global: &Global) -> Result<String, Failure> {
     let url = match named(global)? {
         Some(url) => url,
         None => format!("file:{}", default_directory()?.display()),
@@ -19,6 +19,12 @@ pub(crate) fn connect(global: &Global) -> Result<Store, Failure> {
              or into BELLWETHER_BACKEND"
         );
     }
+    Ok(url)
+}
+
+/// Connects to it.
+pub(crate) fn connect(global: &Global) -> Result<Store, Failure> {
+    let url = url(global)?;
     let Some((scheme, _)) = url.split_once(':') else {
         // What was given may be a secret in the wrong place, so it is not repeated.
         return Err(usage("that is not a backend's URL: write it like file:DIR or memory:".to_owned()));
