@@ -59,7 +59,9 @@ impl fmt::Display for Error {
                 write!(f, "epoch {ours} is over: {holder} leads now")
             }
             Error::EpochMismatch { ours, holder: None } => write!(f, "epoch {ours} is over"),
-            Error::CasFailed => f.write_str("somebody else changed the record in between: look, and try again"),
+            Error::CasFailed => {
+                f.write_str("somebody else changed the record in between: look, and try again")
+            }
             Error::TimedOut => f.write_str("it did not happen in time"),
             Error::DriverGone => f.write_str("the runtime that drove this election was shut down"),
             Error::Backend(error) => error.fmt(f),
