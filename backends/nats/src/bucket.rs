@@ -25,6 +25,7 @@ pub(crate) struct Bucket {
     settings: Mutex<Option<Arc<Settings>>>,
     /// It was there.
     seen: AtomicBool,
+    made_here: AtomicBool,
     /// How long it keeps records if it is made here, in nanoseconds; 0 is for good.
     age: AtomicU64,
     /// Keys of which only the mark of a deletion is left, with its revision: creating anew is a write over that.
@@ -38,6 +39,7 @@ impl Bucket {
             connection,
             settings: Mutex::default(),
             seen: AtomicBool::new(false),
+            made_here: AtomicBool::new(false),
             age: AtomicU64::new(0),
             marks: Mutex::default(),
         }
@@ -133,6 +135,10 @@ impl Bucket {
         epoch::after(before, least, created, info.state.last_seq)
     }
 
+    pub(crate) fn was_made_here(&self) -> bool {
+        self.made_here.load(Ordering::Relaxed)
+    }
+
     /// If it has to be made, it is made to keep records for so long; zero is for good.
     pub(crate) fn make_with(&self, age: Duration) {
         self.age.store(u64::try_from(age.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
@@ -162,6 +168,7 @@ impl Bucket {
             .await
         {
             Ok(_) => {
+                self.made_here.store(true, Ordering::Relaxed);
                 tracing::info!(bucket = self.name, "the bucket was created");
             }
             // Somebody was first, with other settings, which are looked at now.
