@@ -2,12 +2,14 @@
 //!
 //! - [`Actor`]: a candidate on a backend of its own, one call at a time.
 //! - [`Child`]: this test program once more in another process, to be stopped and killed.
+//! - [`netns`]: machines on a network of their own, which can be cut off in silence.
 //! - [`servers`]: real servers, each started by the test that needs it, on a free port of the loopback.
 //!
 //! Nothing here is a stand-in for a store: what invents behaviour proves nothing.
 
 mod actor;
 mod child;
+pub mod netns;
 mod scratch;
 pub mod servers;
 
