@@ -5,7 +5,7 @@
 //! deleted stays deleted, and every call fails at once.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -25,6 +25,9 @@ pub(crate) struct Bucket {
     settings: Mutex<Option<Arc<Settings>>>,
     /// It was there.
     seen: AtomicBool,
+    made_here: AtomicBool,
+    /// How long it keeps records if it is made here, in nanoseconds; 0 is for good.
+    age: AtomicU64,
     /// Keys of which only the mark of a deletion is left, with its revision: creating anew is a write over that.
     marks: Mutex<HashMap<String, u64>>,
 }
@@ -36,6 +39,8 @@ impl Bucket {
             connection,
             settings: Mutex::default(),
             seen: AtomicBool::new(false),
+            made_here: AtomicBool::new(false),
+            age: AtomicU64::new(0),
             marks: Mutex::default(),
         }
     }
@@ -113,7 +118,13 @@ impl Bucket {
     }
 
     /// Above everything that this life of the bucket, or an earlier one, has issued, as far as the stream can tell.
-    pub(crate) async fn epoch(&self, least: Epoch, limit: Duration) -> Result<Epoch, Error> {
+    /// `before` is the epoch that is replaced.
+    pub(crate) async fn epoch(
+        &self,
+        before: Option<Epoch>,
+        least: Epoch,
+        limit: Duration,
+    ) -> Result<Epoch, Error> {
         let info = match self.info(limit).await {
             Err(error) if self.may_be_made(&error) => self.make(limit).await?,
             info => info?,
@@ -121,26 +132,43 @@ impl Bucket {
         let created = info.created_micros();
         let created =
             created.ok_or_else(|| unavailable("the server does not tell when the bucket was created"))?;
-        epoch::after(least, created, info.state.last_seq)
+        epoch::after(before, least, created, info.state.last_seq)
     }
 
-    /// Whether a lease of this length fits the bucket.
-    pub(crate) fn refuse_ttl(&self, ttl: Duration) -> Result<(), Error> {
+    pub(crate) fn was_made_here(&self) -> bool {
+        self.made_here.load(Ordering::Relaxed)
+    }
+
+    /// If it has to be made, it is made to keep records for so long; zero is for good.
+    pub(crate) fn make_with(&self, age: Duration) {
+        self.age.store(u64::try_from(age.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Refuses a lease of this length if the bucket forgets records earlier than that.
+    pub(crate) fn refuse_ttl(&self, ttl: Duration, least_age: Duration) -> Result<(), Error> {
         let max_age = self.known().map_or(0, |settings| settings.max_age);
-        if max_age > 0 && Duration::from_nanos(max_age) < ttl {
+        if max_age > 0 && Duration::from_nanos(max_age) < least_age {
+            let print = bellwether_core::duration::print;
             return Err(misconfigured(format!(
-                "the bucket {} forgets records after {}, before a ttl of {} is over: set its max age to 0 or to at least the ttl",
+                "the bucket {} forgets records after {}, too early for a ttl of {}: set its max age to 0 or to at least {}, or \
+                 shorten the ttl",
                 self.name,
-                bellwether_core::duration::print(Duration::from_nanos(max_age)),
-                bellwether_core::duration::print(ttl),
+                print(Duration::from_nanos(max_age)),
+                print(ttl),
+                print(least_age),
             )));
         }
         Ok(())
     }
 
     async fn make(&self, limit: Duration) -> Result<Info, Error> {
-        match self.wire(limit).create(self.connection.config().replicas).await {
+        match self
+            .wire(limit)
+            .create(self.connection.config().replicas, self.age.load(Ordering::Relaxed))
+            .await
+        {
             Ok(_) => {
+                self.made_here.store(true, Ordering::Relaxed);
                 tracing::info!(bucket = self.name, "the bucket was created");
             }
             // Somebody was first, with other settings, which are looked at now.

@@ -6,9 +6,9 @@
 //!
 //! | option | default | meaning |
 //! |---|---|---|
-//! | `bucket` | `bellwether` | the bucket that holds the elections |
-//! | `profile` | `native` | names of keys and the shape of records |
-//! | `create`, `replicas` | no, 1 | make the bucket when there is none, with so many replicas |
+//! | `bucket` | `bellwether` | the bucket that holds the elections; with `profile=cluster`, the one for past leaderships, and none by default |
+//! | `profile` | `native` | names of keys and the shape of records: `native`, or `cluster` as go-cluster has them |
+//! | `create`, `replicas` | no, 1 | make the bucket of an election when there is none, with so many replicas |
 //! | `creds`, `nkey` | – | a credentials file; a file with a seed |
 //! | `ca`, `cert` and `key` | the system's, none | whom to trust, and our own certificate |
 //! | `domain`, `inbox` | – | JetStream's domain; the prefix of subjects that answers come to |
@@ -20,7 +20,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bellwether_core::{Error, duration};
+use bellwether_core::{Error, Options, duration};
 
 use crate::errors::invalid;
 
@@ -40,6 +40,8 @@ pub enum Profile {
     /// One bucket for all elections, with records that have everything.
     #[default]
     Native,
+    /// A bucket `cluster-<election>` for each, with the keys `lease` and `cooldown-<id>`, as go-cluster has them.
+    Cluster,
 }
 
 /// Who we are to the server.
@@ -58,7 +60,7 @@ pub(crate) enum Identity {
 /// Where the servers are, who we are to them, and which bucket holds the elections:
 /// `nats://[USER:PASSWORD@ | TOKEN@]HOST[:PORT][,HOST[:PORT]]…[?OPTION=VALUE&…]`, with `tls://` to insist on TLS.
 ///
-/// The options are `bucket` (`bellwether`), `profile` (`native`), `create` (no) and `replicas` (1) for a bucket that is missing,
+/// The options are `bucket` (`bellwether`; in the profile `cluster` for past leaderships only), `profile` (`native` or `cluster`), `create` (no) and `replicas` (1) for a bucket that is missing,
 /// `creds` and `nkey` for files with credentials or a seed, `ca`, `cert` and `key` for TLS, `domain`, `inbox`, `ping` (1s) and
 /// `timeout` (2s, for connecting).
 #[derive(Clone)]
@@ -68,7 +70,8 @@ pub struct Config {
     pub(crate) tls: bool,
     pub(crate) authority: Option<PathBuf>,
     pub(crate) certificate: Option<(PathBuf, PathBuf)>,
-    pub(crate) bucket: String,
+    /// `None` where the URL names none.
+    pub(crate) bucket: Option<String>,
     pub(crate) profile: Profile,
     pub(crate) create: bool,
     pub(crate) replicas: u8,
@@ -78,12 +81,23 @@ pub struct Config {
     pub(crate) connect_timeout: Duration,
 }
 
+impl Profile {
+    /// What those who use the profile set: lease, renewal, retry, cooldown.
+    pub fn options(self) -> Options {
+        match self {
+            Profile::Native => Options::default(),
+            Profile::Cluster => Options::cluster(),
+        }
+    }
+}
+
 impl std::fmt::Debug for Config {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // Who we are stays out: it may be a password.
         f.debug_struct("Config")
             .field("servers", &self.servers)
-            .field("bucket", &self.bucket)
+            .field("profile", &self.profile)
+            .field("bucket", &self.bucket())
             .finish_non_exhaustive()
     }
 }
@@ -116,7 +130,7 @@ impl Config {
             tls,
             authority: None,
             certificate: None,
-            bucket: BUCKET.to_owned(),
+            bucket: None,
             profile: Profile::Native,
             create: false,
             replicas: 1,
@@ -145,7 +159,7 @@ impl Config {
 
     fn set(&mut self, name: &str, value: String) -> Result<(), Error> {
         match name {
-            "bucket" => self.bucket = bucket(value)?,
+            "bucket" => self.bucket = Some(bucket(value)?),
             "profile" => self.profile = profile(&value)?,
             "create" => self.create = yes_or_no(name, &value)?,
             "replicas" => {
@@ -170,7 +184,12 @@ impl Config {
 
     /// The bucket, for every election where the profile has one for all.
     pub fn bucket(&self) -> &str {
-        &self.bucket
+        self.bucket.as_deref().unwrap_or(BUCKET)
+    }
+
+    /// The profile.
+    pub fn profile(&self) -> Profile {
+        self.profile
     }
 }
 
@@ -199,7 +218,8 @@ fn identity(text: &str) -> Result<Identity, Error> {
 fn profile(name: &str) -> Result<Profile, Error> {
     match name {
         "native" => Ok(Profile::Native),
-        _ => Err(invalid(format!("there is no profile {name:?}: there is native"))),
+        "cluster" => Ok(Profile::Cluster),
+        _ => Err(invalid(format!("there is no profile {name:?}: there are native and cluster"))),
     }
 }
 
@@ -278,7 +298,7 @@ mod tests {
             ("nats://u:s3cret@", "HOST:PORT"),
             ("nats://u:s3cret%@a", "%25"),
             ("nats://a?bucket=a.b", "letters, digits"),
-            ("nats://a?profile=raft", "there is native"),
+            ("nats://a?profile=raft", "there are native"),
             ("nats://a?cert=x", "belong together"),
             ("nats://a?replicas=9", "from 1 to 5"),
             ("nats://a?colour=blue", "there is no option \"colour\""),

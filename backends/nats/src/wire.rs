@@ -6,6 +6,7 @@
 //! $JS.API.STREAM.MSG.GET.KV_<bucket>       the careful read, from the stream's leader
 //! $JS.API.CONSUMER.CREATE.KV_<bucket>      the watch
 //! $JS.API.STREAM.PURGE.KV_<bucket>         what is left of an election that was made to measure
+//! $JS.API.STREAM.DELETE.KV_<bucket>        the same, where the bucket was made for it
 //! $KV.<bucket>.<key>                       the write, at an expected revision
 //! ```
 //!
@@ -29,6 +30,8 @@ const EXPECTED: &str = "Nats-Expected-Last-Subject-Sequence";
 const OPERATION: &str = "KV-Operation";
 /// What the server itself writes in the place of what expired or was removed.
 const MARKER: &str = "Nats-Marker-Reason";
+/// How far back the server looks for repeated messages, in nanoseconds; what it does by default.
+const REPEATS: u64 = 120_000_000_000;
 
 /// A key's newest message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,7 +103,10 @@ impl Wire<'_> {
         self.api("STREAM.INFO", &body).await
     }
 
-    pub(crate) async fn create(&self, replicas: u8) -> Result<Info, Failure> {
+    /// Records are kept for `max_age` nanoseconds, with 0 for good.
+    pub(crate) async fn create(&self, replicas: u8, max_age: u64) -> Result<Info, Failure> {
+        // The server refuses to look for repeated messages further back than it keeps them.
+        let window = if max_age == 0 { REPEATS } else { REPEATS.min(max_age) };
         // As every tool makes a bucket, so that every tool can read it.
         let body = json!({
             "name": stream(self.bucket),
@@ -111,12 +117,12 @@ impl Wire<'_> {
             "storage": "file",
             "retention": "limits",
             "discard": "new",
-            "max_age": 0,
+            "max_age": max_age,
             "max_msgs": -1,
             "max_bytes": -1,
             "max_msg_size": -1,
             "max_consumers": -1,
-            "duplicate_window": 120_000_000_000_u64,
+            "duplicate_window": window,
             "allow_rollup_hdrs": true,
             "deny_delete": true,
             "allow_direct": true,
@@ -172,6 +178,12 @@ impl Wire<'_> {
     pub(crate) async fn forget(&self, key: &str, revision: u64) -> Result<(), Failure> {
         let body = json!({ "filter": subject(self.bucket, key), "seq": revision + 1 });
         let _: serde_json::Value = self.api("STREAM.PURGE", &body).await?;
+        Ok(())
+    }
+
+    /// Removes the bucket with everything in it.
+    pub(crate) async fn remove(&self) -> Result<(), Failure> {
+        let _: serde_json::Value = self.api("STREAM.DELETE", &json!({})).await?;
         Ok(())
     }
 
