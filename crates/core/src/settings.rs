@@ -25,6 +25,9 @@ pub struct Options {
     pub reconnect_grace: Option<Duration>,
     /// Stand again after a leadership ended.
     pub auto_reacquire: bool,
+    /// Release when stopping. Without it the record runs out by itself, as after a crash: nobody takes over while a process
+    /// is restarted quickly, and where the store can prove its end, or holds no more than a session, it makes no difference.
+    pub release_on_stop: bool,
     /// After stepping down, stay away for so long; `None`: one retry interval, not remembered in the store.
     pub cooldown: Option<Duration>,
     /// The greater may ask the smaller to hand over.
@@ -55,6 +58,7 @@ impl Default for Options {
             disconnect_grace: None,
             reconnect_grace: None,
             auto_reacquire: true,
+            release_on_stop: true,
             cooldown: None,
             priority: 0,
             preempt: false,
@@ -66,6 +70,34 @@ impl Default for Options {
             settle: Duration::from_millis(20),
             danger_reclaim: false,
         }
+    }
+}
+
+impl Options {
+    /// What deployments of the NATS profile `cluster` use: 10 s, renewed every 3 s, and whoever steps down stays away for
+    /// a whole lease, also over a restart.
+    pub fn cluster() -> Options {
+        let ttl = Duration::from_secs(10);
+        let timing = TimingOptions { ttl, renew: Some(Duration::from_secs(3)), ..TimingOptions::default() };
+        Options { timing, cooldown: Some(ttl), ..Options::default() }
+    }
+
+    /// What deployments of the NATS profile `leader` use: 10 s, renewed every second, pauses after errors from 50 ms
+    /// doubled up to 5 s, and 30 s after ten errors in a row.
+    pub fn leader() -> Options {
+        let timing = TimingOptions {
+            ttl: Duration::from_secs(10),
+            renew: Some(Duration::from_secs(1)),
+            ..TimingOptions::default()
+        };
+        let strategy = Exponential {
+            base: Duration::from_millis(50),
+            max: Duration::from_secs(5),
+            multiplier: 2.0,
+            jitter: 0.1,
+        };
+        let breaker = Some(Breaker { failures: 10, open_for: Duration::from_secs(30) });
+        Options { timing, strategy: Arc::new(strategy), breaker, ..Options::default() }
     }
 }
 
@@ -164,6 +196,15 @@ impl Default for Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_profiles_use_is_safe() {
+        let second = Duration::from_secs;
+        for (options, renew) in [(Options::cluster(), second(3)), (Options::leader(), second(1))] {
+            let settings = Settings::new(options).unwrap();
+            assert_eq!((settings.timing().ttl(), settings.timing().renew()), (second(10), renew));
+        }
+    }
 
     #[test]
     fn combinations_that_make_no_sense_are_refused_with_what_to_change() {

@@ -109,6 +109,32 @@ impl ElectionBuilder {
         self
     }
 
+    /// Whether stopping releases; it does by default. Without it the record runs out by itself, so that nobody takes over
+    /// while this process is restarted quickly.
+    pub fn release_on_stop(mut self, release: bool) -> Self {
+        self.options.release_on_stop = release;
+        self
+    }
+
+    /// How often to read the record back while leading, and to let go at once if it is not ours. Renewals prove as
+    /// much; this is for those who want to know sooner.
+    pub fn validation_interval(mut self, every: Duration) -> Self {
+        self.options.validation = Some(every);
+        self
+    }
+
+    /// For how long silence of the connection is borne; the deadline ends the leadership all the same.
+    pub fn disconnect_grace(mut self, grace: Duration) -> Self {
+        self.options.disconnect_grace = Some(grace);
+        self
+    }
+
+    /// Failed renewals in a row that end the leadership before the deadline does.
+    pub fn failed_renewals(mut self, most: u32) -> Self {
+        self.options.failed_renewals = Some(most);
+        self
+    }
+
     /// The greater priority may ask the smaller to hand over, if `preempt`.
     pub fn priority(mut self, priority: i32, preempt: bool) -> Self {
         self.options.priority = priority;

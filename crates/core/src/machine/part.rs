@@ -33,6 +33,11 @@ impl Core {
             self.expired();
             return;
         }
+        let keeps = letting.then == Then::Stop && !self.settings.options().release_on_stop;
+        if keeps && letting.why == Why::Chosen {
+            self.gone(false);
+            return;
+        }
         let grant = letting.grant.clone();
         // Stepping down and stopping differ: who stops comes back when started again.
         let stepped_down = letting.then == Then::Stand && letting.why.is_step_down();

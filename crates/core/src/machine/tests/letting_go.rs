@@ -39,6 +39,20 @@ fn work_that_does_not_end_by_the_deadline_is_lost_and_nothing_is_written() {
 }
 
 #[test]
+fn where_stopping_releases_nothing_the_work_still_ends_first() {
+    let mut script = Script::leading(|options| options.release_on_stop = false);
+    script.at(1_000).feed(Input::Stop);
+    assert_eq!(script.state(), "releasing");
+    script.work_ended(5);
+    assert_eq!((script.calls(Kind::Release), script.state()), (0, "stopped"));
+    assert!(script.core.is_quiet());
+
+    let mut script = Script::leading(|options| options.release_on_stop = false);
+    script.at(1_000).feed(Input::StepDown { to: None }).work_ended(5);
+    assert_eq!(script.calls(Kind::Release), 1, "stepping down is another matter");
+}
+
+#[test]
 fn work_that_ends_at_the_very_deadline_is_too_late_to_release() {
     let mut script = Script::leading(|_| {});
     script.at(1_000).feed(Input::Stop).pause_until(13_500).work_ended(5);
