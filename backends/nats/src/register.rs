@@ -27,9 +27,12 @@ use crate::{checkup, news};
 /// Elections on NATS servers.
 pub type Nats = Lease<NatsRegister>;
 
-/// How long a call may take at the shortest and longest, and where no ttl is known. In between it is a third of the shortest ttl,
-/// so that a call that hangs leaves time for another.
-const LIMITS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(5));
+/// How long a call may take at the shortest and longest; in between it is a sixth of the shortest ttl. A stream that changes its
+/// leader does not answer what it was sent meanwhile, so the next try must not wait long: with a call time of 5 s, a change of 6 s
+/// cost 11 s of a lease.
+const LIMITS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(2));
+/// For looks, where no ttl is known.
+const LIMIT_OF_LOOKS: Duration = Duration::from_secs(5);
 /// Reads that may be under way at once when elections are listed.
 const READS_MAX: usize = 64;
 
@@ -81,8 +84,8 @@ impl Store {
 
     pub(crate) fn limit(&self) -> Duration {
         match self.shortest_ttl.load(Ordering::Relaxed) {
-            0 => LIMITS.1,
-            millis => Duration::from_millis(millis / 3).clamp(LIMITS.0, LIMITS.1),
+            0 => LIMIT_OF_LOOKS,
+            millis => Duration::from_millis(millis / 6).clamp(LIMITS.0, LIMITS.1),
         }
     }
 

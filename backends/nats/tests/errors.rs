@@ -147,9 +147,9 @@ async fn a_stopped_server_is_unknown_and_what_arrives_late_does_no_harm() {
     let server = server_with_bucket().await;
     let a = actor(&server.url(), "a");
     let grant = a.lead().await;
-    server.signal("-STOP");
+    server.stop();
     let renewal = a.renew(&grant).await;
-    server.signal("-CONT");
+    server.resume();
     assert!(matches!(renewal, Outcome::Unknown(_)), "{renewal:?}");
     // The late write has bumped the revision by now, or will; either way it is ours.
     let by = boot_now() + PATIENCE;

@@ -52,6 +52,34 @@ impl Server {
         server
     }
 
+    /// This many, as one cluster. Ready when a leader of it all is chosen.
+    pub async fn cluster(version: Version, size: usize) -> Vec<Server> {
+        let free = || std::net::TcpListener::bind("127.0.0.1:0").expect("the loopback has ports");
+        // All at once, so that no two get the same.
+        let listeners: Vec<_> = (0..size).map(|_| free()).collect();
+        let ports = listeners.iter().map(|listener| listener.local_addr().expect("bound").port());
+        let ports: Vec<u16> = ports.collect();
+        drop(listeners);
+        let routes: Vec<String> = ports.iter().map(|port| format!("\"nats://127.0.0.1:{port}\"")).collect();
+        let routes = routes.join(", ");
+        let servers = ports.iter().enumerate().map(|(number, port)| {
+            let config = format!(
+                "server_name: n{number}\ncluster {{ name: c, listen: \"127.0.0.1:{port}\", routes: [{routes}] }}\n"
+            );
+            async move { Server::start_with(version, &config).await }
+        });
+        let servers: Vec<Server> = futures_util::future::join_all(servers).await;
+        let by = boot_now() + PATIENCE;
+        loop {
+            let meta = servers[0].monitored("/jsz").await["meta_cluster"].clone();
+            if meta["leader"].is_string() && meta["cluster_size"] == size {
+                return servers;
+            }
+            assert!(boot_now() < by, "the cluster has no leader: {meta}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
     /// Starts it, again on the same port if it was up before.
     pub async fn up(&mut self) {
         let dir = self.scratch.path();
@@ -89,8 +117,24 @@ impl Server {
         }
     }
 
-    /// Sends it a signal, as `-STOP`.
-    pub fn signal(&self, name: &str) {
+    /// Stops it where it is; when this returns it does nothing any more, and its connections stay open.
+    pub fn stop(&self) {
+        self.signal("-STOP");
+        let status = format!("/proc/{}/stat", self.process.as_ref().expect("the server is up").id());
+        let stopped = || std::fs::read_to_string(&status).is_ok_and(|text| text.contains(") T "));
+        let by = boot_now() + PATIENCE;
+        while !stopped() {
+            assert!(boot_now() < by, "the server does not stop");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Lets it go on after [`Server::stop`].
+    pub fn resume(&self) {
+        self.signal("-CONT");
+    }
+
+    fn signal(&self, name: &str) {
         let process = self.process.as_ref().expect("the server is up");
         let status = Command::new("kill").args([name, &process.id().to_string()]).status();
         assert!(status.expect("there is a kill").success());
