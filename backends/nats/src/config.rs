@@ -12,6 +12,7 @@ use std::time::Duration;
 use bellwether_core::{Error, duration};
 
 use crate::errors::invalid;
+use crate::names;
 
 /// The bucket where the URL names none.
 const BUCKET: &str = "bellwether";
@@ -20,7 +21,7 @@ const PORT: u16 = 4222;
 const PING_INTERVAL: Duration = Duration::from_secs(1);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const OPTIONS: &str =
-    "bucket, profile, create, replicas, creds, nkey, ca, cert, key, domain, inbox, ping, timeout";
+    "bucket, profile, group, create, replicas, creds, nkey, ca, cert, key, domain, inbox, ping, timeout";
 
 /// The shape of records and the names of keys, so that an election can be shared with what others run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,6 +30,8 @@ pub enum Profile {
     /// One bucket for all elections, with records that have everything.
     #[default]
     Native,
+    /// The user's own bucket, in which the key of an election has `{"id", "token", "priority", "meta"}` and is deleted on release.
+    Leader,
 }
 
 /// Who we are to the server.
@@ -53,7 +56,10 @@ pub struct Config {
     pub(crate) authority: Option<PathBuf>,
     pub(crate) certificate: Option<(PathBuf, PathBuf)>,
     pub(crate) bucket: String,
+    bucket_named: bool,
     pub(crate) profile: Profile,
+    /// The key, where it is not the election's name.
+    pub(crate) group: Option<String>,
     pub(crate) create: bool,
     pub(crate) replicas: u8,
     pub(crate) domain: Option<String>,
@@ -101,7 +107,9 @@ impl Config {
             authority: None,
             certificate: None,
             bucket: BUCKET.to_owned(),
+            bucket_named: false,
             profile: Profile::Native,
+            group: None,
             create: false,
             replicas: 1,
             domain: None,
@@ -122,14 +130,28 @@ impl Config {
         config.certificate = match (certificate, key) {
             (Some(certificate), Some(key)) => Some((certificate, key)),
             (None, None) => None,
+            (None, Some(_)) if config.profile == Profile::Leader => {
+                return Err(invalid(
+                    "key is the file of the client's key and belongs to cert; a key of the bucket is named with group=KEY",
+                ));
+            }
             _ => return Err(invalid("cert and key belong together; give both, or neither")),
         };
+        if config.profile == Profile::Leader && !config.bucket_named {
+            return Err(invalid("the profile leader is held on a bucket of yours: name it with bucket=NAME"));
+        }
+        if config.group.is_some() && config.profile != Profile::Leader {
+            return Err(invalid(
+                "group names the key in the profile leader; the others have keys of their own",
+            ));
+        }
         Ok(config)
     }
 
     fn set(&mut self, name: &str, value: String) -> Result<(), Error> {
         match name {
-            "bucket" => self.bucket = bucket(value)?,
+            "bucket" => (self.bucket, self.bucket_named) = (bucket(value)?, true),
+            "group" => self.group = Some(group(value)?),
             "profile" => self.profile = profile(&value)?,
             "create" => self.create = yes_or_no(name, &value)?,
             "replicas" => {
@@ -183,13 +205,22 @@ fn identity(text: &str) -> Result<Identity, Error> {
 fn profile(name: &str) -> Result<Profile, Error> {
     match name {
         "native" => Ok(Profile::Native),
-        _ => Err(invalid(format!("there is no profile {name:?}: there is native"))),
+        "leader" => Ok(Profile::Leader),
+        _ => Err(invalid(format!("there is no profile {name:?}: there are native and leader"))),
     }
 }
 
 fn bucket(name: String) -> Result<String, Error> {
     let fits = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
     if fits { Ok(name) } else { Err(invalid("a bucket's name is made of letters, digits, - and _")) }
+}
+
+fn group(name: String) -> Result<String, Error> {
+    if names::is_key(&name) {
+        Ok(name)
+    } else {
+        Err(invalid("group is a key of the bucket: letters, digits, - _ = / and single dots inside"))
+    }
 }
 
 /// What becomes part of a subject.
@@ -262,7 +293,12 @@ mod tests {
             ("nats://u:s3cret@", "HOST:PORT"),
             ("nats://u:s3cret%@a", "%25"),
             ("nats://a?bucket=a.b", "letters, digits"),
-            ("nats://a?profile=raft", "there is native"),
+            ("nats://a?profile=raft", "there are native"),
+            ("nats://a?profile=leader", "bucket=NAME"),
+            ("nats://a?profile=leader&bucket=", "letters, digits"),
+            ("nats://a?profile=leader&bucket=b&key=k", "group=KEY"),
+            ("nats://a?profile=leader&bucket=b&group=a..b", "single dots"),
+            ("nats://a?group=b", "profile leader"),
             ("nats://a?cert=x", "belong together"),
             ("nats://a?replicas=9", "from 1 to 5"),
             ("nats://a?colour=blue", "there is no option \"colour\""),
