@@ -1,6 +1,6 @@
 //! One bucket: whether it is there and fit for elections, reading and writing keys of it.
 //!
-//! Its settings are read once a connection and judged then; what is unsafe is refused with what to change. A bucket that is missing is
+//! Its settings are read before the first call and with every watch that is opened, and judged then; what is unsafe is refused with what to change. A bucket that is missing is
 //! made only when that was asked for, by a claim and never by a look, and never again once it has been seen: one that somebody
 //! deleted stays deleted, and every call fails at once.
 

@@ -4,6 +4,17 @@
 //! nats://[USER:PASSWORD@ | TOKEN@]HOST[:PORT][,HOST[:PORT]]…[?OPTION=VALUE&…]       tls:// insists on TLS
 //! ```
 //!
+//! | option | default | meaning |
+//! |---|---|---|
+//! | `bucket` | `bellwether` | the bucket that holds the elections |
+//! | `profile` | `native` | names of keys and the shape of records |
+//! | `create`, `replicas` | no, 1 | make the bucket when there is none, with so many replicas |
+//! | `creds`, `nkey` | – | a credentials file; a file with a seed |
+//! | `ca`, `cert` and `key` | the system's, none | whom to trust, and our own certificate |
+//! | `domain`, `inbox` | – | JetStream's domain; the prefix of subjects that answers come to |
+//! | `ping` | 1s | a silent connection is given up after three of these; with a ttl below 5 s, set a fifth of it |
+//! | `timeout` | 2s | for connecting to one server |
+//!
 //! Passwords and tokens may be percent-encoded. Errors never repeat them.
 
 use std::path::PathBuf;
@@ -17,7 +28,7 @@ use crate::names;
 /// The bucket where the URL names none.
 const BUCKET: &str = "bellwether";
 const PORT: u16 = 4222;
-/// A silent connection is given up after two unanswered pings.
+/// A silent connection is given up at the third ping after the last answer.
 const PING_INTERVAL: Duration = Duration::from_secs(1);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const OPTIONS: &str =
@@ -47,7 +58,12 @@ pub(crate) enum Identity {
     Seed(PathBuf),
 }
 
-/// Where the servers are, who we are to them, and which bucket holds the elections.
+/// Where the servers are, who we are to them, and which bucket holds the elections:
+/// `nats://[USER:PASSWORD@ | TOKEN@]HOST[:PORT][,HOST[:PORT]]…[?OPTION=VALUE&…]`, with `tls://` to insist on TLS.
+///
+/// The options are `bucket` (`bellwether`), `profile` (`native`), `create` (no) and `replicas` (1) for a bucket that is missing,
+/// `creds` and `nkey` for files with credentials or a seed, `ca`, `cert` and `key` for TLS, `domain`, `inbox`, `ping` (1s) and
+/// `timeout` (2s, for connecting).
 #[derive(Clone)]
 pub struct Config {
     pub(crate) servers: Vec<String>,

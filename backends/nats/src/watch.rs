@@ -115,6 +115,8 @@ impl Watch {
             .wait_for(|announced| *announced >= times)
             .await
             .map_err(|_| crate::errors::unavailable("nobody listens to the watch any more"))?;
+        // Somebody may have changed the bucket's settings, or put another in its place.
+        self.bucket.info(CALL_LIMIT).await?;
         let inbox = client.new_inbox();
         let failed = |error| crate::errors::unavailable("cannot subscribe").caused_by(error);
         let messages = client.subscribe(inbox.clone()).await.map_err(failed)?;

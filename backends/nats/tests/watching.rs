@@ -9,7 +9,7 @@ use bellwether_core::{ElectionName, Signal};
 use bellwether_deadman::boot_now;
 use bellwether_support::election;
 use bellwether_support::servers::nats::Server;
-use support::{BUCKET, PATIENCE, actor, server_with_bucket};
+use support::{BUCKET, PATIENCE, TTL, actor, server_with_bucket};
 
 /// What all clients have sent so far, by the server's own count.
 async fn sent(server: &Server) -> u64 {
@@ -94,6 +94,25 @@ async fn a_follower_hears_again_after_the_server_was_away() {
     a.let_go(&second).await;
     news.until_seen(|seen| seen.holder.is_none()).await;
     assert!(boot_now().since(start) < Duration::from_secs(2));
+}
+
+#[tokio::test]
+async fn a_connection_that_falls_silent_is_noticed_and_the_wait_begins_anew() {
+    let server = server_with_bucket().await;
+    let a = actor(&server.url(), "a");
+    let b = actor(&format!("{}?ping=100ms&timeout=200ms", server.url()), "b");
+    let _ = a.lead().await;
+    let mut news = b.news();
+    let seen = news.until_seen(|seen| seen.holder.is_some()).await;
+    server.stop();
+    // Nothing is closed and nothing is said: only the pings tell.
+    news.until(|signal| matches!(signal, Signal::Doubt)).await;
+    let resumed = boot_now();
+    server.resume();
+    news.until(|signal| matches!(signal, Signal::Restored)).await;
+    let (_, at) = b.lead_within(PATIENCE).await;
+    assert!(Some(at) > seen.free_at);
+    assert!(at.since(resumed) >= TTL, "what was seen before the silence was counted");
 }
 
 #[tokio::test]
