@@ -5,7 +5,7 @@
 //! deleted stays deleted, and every call fails at once.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -30,6 +30,8 @@ pub(crate) struct Bucket {
     created: Mutex<Option<String>>,
     /// It was deleted and made anew under our eyes: what is missing from it was not taken away by age.
     anew: AtomicBool,
+    /// How long it keeps records if it is made here, in nanoseconds; 0 is for good.
+    age: AtomicU64,
     /// Keys of which only the mark of a deletion is left, with its revision: creating anew is a write over that.
     marks: Mutex<HashMap<String, u64>>,
 }
@@ -43,6 +45,7 @@ impl Bucket {
             seen: AtomicBool::new(false),
             created: Mutex::default(),
             anew: AtomicBool::new(false),
+            age: AtomicU64::new(0),
             marks: Mutex::default(),
         }
     }
@@ -122,8 +125,7 @@ impl Bucket {
             Content::Expired => Record::default(),
             Content::Deleted => return Ok(None),
         };
-        if record.holder.is_some() && record.ttl.is_none() {
-            // Others, whose records tell no ttl, go by the bucket's.
+        if record.holder.is_some() && record.ttl.is_none() && shape.others_go_by_age() {
             record.ttl = self.max_age();
         }
         Ok(Some((record, entry.revision)))
@@ -167,7 +169,13 @@ impl Bucket {
     }
 
     /// Above everything that this life of the bucket, or an earlier one, has issued, as far as the stream can tell.
-    pub(crate) async fn epoch(&self, least: Epoch, limit: Duration) -> Result<Epoch, Error> {
+    /// `before` is the epoch that is replaced.
+    pub(crate) async fn epoch(
+        &self,
+        before: Option<Epoch>,
+        least: Epoch,
+        limit: Duration,
+    ) -> Result<Epoch, Error> {
         let info = match self.info(limit).await {
             Err(error) if self.may_be_made(&error) => self.make(limit).await?,
             info => info?,
@@ -175,24 +183,36 @@ impl Bucket {
         let created = info.created_micros();
         let created =
             created.ok_or_else(|| unavailable("the server does not tell when the bucket was created"))?;
-        epoch::after(least, created, info.state.last_seq)
+        epoch::after(before, least, created, info.state.last_seq)
     }
 
-    /// Whether a lease of this length fits the bucket.
-    pub(crate) fn refuse_ttl(&self, ttl: Duration) -> Result<(), Error> {
-        if let Some(max_age) = self.max_age().filter(|max_age| *max_age < ttl) {
+    /// If it has to be made, it is made to keep records for so long; zero is for good.
+    pub(crate) fn make_with(&self, age: Duration) {
+        self.age.store(u64::try_from(age.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Refuses a lease of this length if the bucket forgets records earlier than that.
+    pub(crate) fn refuse_ttl(&self, ttl: Duration, least_age: Duration) -> Result<(), Error> {
+        if let Some(max_age) = self.max_age().filter(|max_age| *max_age < least_age) {
+            let print = bellwether_core::duration::print;
             return Err(misconfigured(format!(
-                "the bucket {} forgets records after {}, before a ttl of {} is over: set its max age to 0 or to at least the ttl",
+                "the bucket {} forgets records after {}, too early for a ttl of {}: set its max age to 0 or to at least {}, or \
+                 shorten the ttl",
                 self.name,
-                bellwether_core::duration::print(max_age),
-                bellwether_core::duration::print(ttl),
+                print(max_age),
+                print(ttl),
+                print(least_age),
             )));
         }
         Ok(())
     }
 
     async fn make(&self, limit: Duration) -> Result<Info, Error> {
-        match self.wire(limit).create(self.connection.config().replicas).await {
+        match self
+            .wire(limit)
+            .create(self.connection.config().replicas, self.age.load(Ordering::Relaxed))
+            .await
+        {
             Ok(_) => {
                 tracing::info!(bucket = self.name, "the bucket was created");
             }

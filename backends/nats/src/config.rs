@@ -20,7 +20,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bellwether_core::{Error, duration};
+use bellwether_core::{Error, Options, duration};
 
 use crate::errors::invalid;
 use crate::names;
@@ -43,6 +43,8 @@ pub enum Profile {
     Native,
     /// The user's own bucket, in which the key of an election has `{"id", "token", "priority", "meta"}` and is deleted on release.
     Leader,
+    /// A bucket `cluster-<election>` for each, with the keys `lease` and `cooldown-<id>`, as go-cluster has them.
+    Cluster,
 }
 
 /// Who we are to the server.
@@ -71,8 +73,8 @@ pub struct Config {
     pub(crate) tls: bool,
     pub(crate) authority: Option<PathBuf>,
     pub(crate) certificate: Option<(PathBuf, PathBuf)>,
-    pub(crate) bucket: String,
-    bucket_named: bool,
+    /// `None` where the URL names none.
+    pub(crate) bucket: Option<String>,
     pub(crate) profile: Profile,
     /// The key, where it is not the election's name.
     pub(crate) group: Option<String>,
@@ -84,12 +86,24 @@ pub struct Config {
     pub(crate) connect_timeout: Duration,
 }
 
+impl Profile {
+    /// What those who use the profile set: lease, renewal, retry, cooldown.
+    pub fn options(self) -> Options {
+        match self {
+            Profile::Native => Options::default(),
+            Profile::Cluster => Options::cluster(),
+            Profile::Leader => Options::leader(),
+        }
+    }
+}
+
 impl std::fmt::Debug for Config {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // Who we are stays out: it may be a password.
         f.debug_struct("Config")
             .field("servers", &self.servers)
-            .field("bucket", &self.bucket)
+            .field("profile", &self.profile)
+            .field("bucket", &self.bucket())
             .finish_non_exhaustive()
     }
 }
@@ -122,8 +136,7 @@ impl Config {
             tls,
             authority: None,
             certificate: None,
-            bucket: BUCKET.to_owned(),
-            bucket_named: false,
+            bucket: None,
             profile: Profile::Native,
             group: None,
             create: false,
@@ -153,7 +166,7 @@ impl Config {
             }
             _ => return Err(invalid("cert and key belong together; give both, or neither")),
         };
-        if config.profile == Profile::Leader && !config.bucket_named {
+        if config.profile == Profile::Leader && config.bucket.is_none() {
             return Err(invalid("the profile leader is held on a bucket of yours: name it with bucket=NAME"));
         }
         if config.group.is_some() && config.profile != Profile::Leader {
@@ -166,7 +179,7 @@ impl Config {
 
     fn set(&mut self, name: &str, value: String) -> Result<(), Error> {
         match name {
-            "bucket" => (self.bucket, self.bucket_named) = (bucket(value)?, true),
+            "bucket" => self.bucket = Some(bucket(value)?),
             "group" => self.group = Some(group(value)?),
             "profile" => self.profile = profile(&value)?,
             "create" => self.create = yes_or_no(name, &value)?,
@@ -192,7 +205,12 @@ impl Config {
 
     /// The bucket, for every election where the profile has one for all.
     pub fn bucket(&self) -> &str {
-        &self.bucket
+        self.bucket.as_deref().unwrap_or(BUCKET)
+    }
+
+    /// The profile.
+    pub fn profile(&self) -> Profile {
+        self.profile
     }
 }
 
@@ -221,8 +239,9 @@ fn identity(text: &str) -> Result<Identity, Error> {
 fn profile(name: &str) -> Result<Profile, Error> {
     match name {
         "native" => Ok(Profile::Native),
+        "cluster" => Ok(Profile::Cluster),
         "leader" => Ok(Profile::Leader),
-        _ => Err(invalid(format!("there is no profile {name:?}: there are native and leader"))),
+        _ => Err(invalid(format!("there is no profile {name:?}: there are native, cluster and leader"))),
     }
 }
 

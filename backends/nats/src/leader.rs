@@ -85,8 +85,17 @@ impl Shape for Leader {
         Ok(self.group.clone().unwrap_or_else(|| names::bare(on)))
     }
 
-    fn note(&self, _: &ElectionName, _: &Note) -> Option<String> {
+    fn note(&self, _: &ElectionName, _: &Note) -> Option<(String, String)> {
         None
+    }
+
+    /// As others expect it: what is not renewed goes away by itself.
+    fn made_age(&self, ttl: Duration) -> Duration {
+        ttl
+    }
+
+    fn others_go_by_age(&self) -> bool {
+        true
     }
 
     fn leases(&self) -> &'static str {

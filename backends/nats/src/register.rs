@@ -12,10 +12,11 @@ use bellwether_backend::{
     Capabilities, Changes, Discarded, Finding, Found, FoundNote, Fut, Lease, Note, Notes, Probing, Record,
     Register, Write,
 };
-use bellwether_core::{Clock, ElectionName, Epoch, Error};
+use bellwether_core::{Bid, Clock, ElectionName, Epoch, Error};
 use futures_util::{StreamExt, stream};
 
 use crate::bucket::Bucket;
+use crate::cluster::Cluster;
 use crate::config::{Config, Profile};
 use crate::connection::Connection;
 use crate::errors::{BACKEND, STREAM_NOT_FOUND, misconfigured};
@@ -63,10 +64,11 @@ pub(crate) struct Store {
 impl NatsRegister {
     /// The register alone, to build something else on; [`from_url`] makes elections of it.
     pub fn new(config: Config) -> NatsRegister {
-        let shape = match config.profile {
-            Profile::Native => Arc::new(Native { bucket: config.bucket.clone() }) as Arc<dyn Shape>,
+        let shape: Arc<dyn Shape> = match config.profile {
+            Profile::Native => Arc::new(Native { bucket: config.bucket().to_owned() }),
+            Profile::Cluster => Arc::new(Cluster { history: config.bucket.clone() }),
             Profile::Leader => {
-                Arc::new(Leader { bucket: config.bucket.clone(), group: config.group.clone() })
+                Arc::new(Leader { bucket: config.bucket().to_owned(), group: config.group.clone() })
             }
         };
         let store = Store {
@@ -110,7 +112,7 @@ impl Store {
             let millis = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX).max(1);
             let shorter = |before: u64| (before == 0 || millis < before).then_some(millis);
             let _ = self.shortest_ttl.fetch_update(Ordering::Relaxed, Ordering::Relaxed, shorter);
-            bucket.refuse_ttl(ttl)?;
+            bucket.refuse_ttl(ttl, self.shape.least_age(ttl))?;
         }
         let released = if new.is_held() { None } else { self.shape.print_released(on, new)? };
         let content = match released {
@@ -126,12 +128,13 @@ impl Store {
         replaced: Option<&Record>,
         least: Epoch,
     ) -> Result<Epoch, Error> {
-        // A record with an epoch is followed by the next, which the caller knows.
-        if replaced.is_some_and(|record| record.epoch.is_some()) {
+        // One of ours is followed by the next, which the caller knows. Others write no beat, and may have begun to count anew.
+        let before = replaced.and_then(|record| record.epoch);
+        if before.is_some() && replaced.is_some_and(|record| record.beat > 0) {
             return Ok(least);
         }
         let (bucket, _) = self.place(on)?;
-        bucket.epoch(least, self.limit()).await
+        bucket.epoch(before, least, self.limit()).await
     }
 
     async fn elections(&self) -> Result<Vec<ElectionName>, Error> {
@@ -167,9 +170,9 @@ impl Store {
     }
 
     fn note(&self, on: &ElectionName, note: &Note) -> Result<(Arc<Bucket>, String), Error> {
-        let key =
+        let (bucket, key) =
             self.shape.note(on, note).ok_or_else(|| misconfigured("this profile keeps no such note"))?;
-        Ok((self.bucket(&self.shape.bucket(on)?), key))
+        Ok((self.bucket(&bucket), key))
     }
 
     async fn discard(&self, on: &ElectionName) -> Result<Discarded, Error> {
@@ -180,21 +183,20 @@ impl Store {
         if bucket.found(&*self.shape, on, entry)?.is_some_and(|(record, _)| record.is_held()) {
             return Ok(Discarded::Remains(format!("the key {key}, which is held")));
         }
-        let history = self.shape.note(on, &Note::History);
-        let history = match &history {
-            Some(history) => {
-                bucket.load(history, limit).await?.map(|(_, revision)| (history.as_str(), revision))
-            }
-            None => None,
-        };
-        for (key, revision) in [(key.as_str(), revision)].into_iter().chain(history) {
+        let mut all = vec![(bucket, key, revision)];
+        if let Ok((bucket, key)) = self.note(on, &Note::History)
+            && let Some((_, revision)) = bucket.load(&key, limit).await?
+        {
+            all.push((bucket, key, revision));
+        }
+        for (bucket, key, revision) in all {
             let failed = |failure: crate::errors::Failure| failure.error("remove the record");
-            let mark = bucket.wire(limit).put(key, revision, Content::Deleted).await.map_err(failed)?;
-            if bucket.wire(limit).forget(key, mark).await.is_err() {
+            let mark = bucket.wire(limit).put(&key, revision, Content::Deleted).await.map_err(failed)?;
+            if bucket.wire(limit).forget(&key, mark).await.is_err() {
                 return Ok(Discarded::Remains(format!("the mark of a deletion under the key {key}")));
             }
         }
-        Ok(Discarded::Gone)
+        Ok(self.shape.remainder(on).map_or(Discarded::Gone, Discarded::Remains))
     }
 }
 
@@ -235,6 +237,13 @@ impl Register for NatsRegister {
         if let (Ok(bucket), Ok(key)) = (self.store.shape.bucket(on), self.store.shape.key(on)) {
             self.store.following.follow(bucket, key, on, interested);
         }
+    }
+
+    fn admit(&self, on: &ElectionName, bid: &Bid) -> Result<(), Error> {
+        let shape = &self.store.shape;
+        shape.admit(&bid.who.id)?;
+        self.store.bucket(&shape.bucket(on)?).make_with(shape.made_age(bid.ttl));
+        Ok(())
     }
 
     fn changes(&self) -> Changes<u64> {

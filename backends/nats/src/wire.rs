@@ -31,6 +31,8 @@ const OPERATION: &str = "KV-Operation";
 const MARKER: &str = "Nats-Marker-Reason";
 /// What a leader that let go leaves in the mark of its record's deletion.
 const RELEASED: &str = "Bellwether-Released";
+/// How far back the server looks for repeated messages, in nanoseconds; what it does by default.
+const REPEATS: u64 = 120_000_000_000;
 
 /// A key's newest message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,7 +115,10 @@ impl Wire<'_> {
         self.api("STREAM.INFO", &body).await
     }
 
-    pub(crate) async fn create(&self, replicas: u8) -> Result<Info, Failure> {
+    /// Records are kept for `max_age` nanoseconds, with 0 for good.
+    pub(crate) async fn create(&self, replicas: u8, max_age: u64) -> Result<Info, Failure> {
+        // The server refuses to look for repeated messages further back than it keeps them.
+        let window = if max_age == 0 { REPEATS } else { REPEATS.min(max_age) };
         // As every tool makes a bucket, so that every tool can read it.
         let body = json!({
             "name": stream(self.bucket),
@@ -124,12 +129,12 @@ impl Wire<'_> {
             "storage": "file",
             "retention": "limits",
             "discard": "new",
-            "max_age": 0,
+            "max_age": max_age,
             "max_msgs": -1,
             "max_bytes": -1,
             "max_msg_size": -1,
             "max_consumers": -1,
-            "duplicate_window": 120_000_000_000_u64,
+            "duplicate_window": window,
             "allow_rollup_hdrs": true,
             "deny_delete": true,
             "allow_direct": true,

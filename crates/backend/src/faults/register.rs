@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bellwether_core::{Candidate, Clock, ElectionName, Epoch, Error};
+use bellwether_core::{Bid, Candidate, Clock, ElectionName, Epoch, Error};
 
 use super::{Faults, Op};
 use crate::{
@@ -81,6 +81,10 @@ impl<R: Register> Register for FaultyRegister<R> {
         least: Epoch,
     ) -> Fut<'a, Result<Epoch, Error>> {
         self.inner.epoch(on, replaced, least)
+    }
+
+    fn admit(&self, on: &ElectionName, bid: &Bid) -> Result<(), Error> {
+        self.inner.admit(on, bid)
     }
 
     fn life(&self, on: &ElectionName, record: &Record) -> Life {
