@@ -2,15 +2,18 @@
 //!
 //! - [`Actor`]: a candidate on a backend of its own, one call at a time.
 //! - [`Child`]: this test program once more in another process, to be stopped and killed.
+//! - [`Proxy`]: a way to a server that can be cut, silenced or slowed down.
 //! - [`servers`]: real servers, each started by the test that needs it, on a free port of the loopback.
 //!
 //! Nothing here is a stand-in for a store: what invents behaviour proves nothing.
 
 mod actor;
 mod child;
+mod proxy;
 mod scratch;
 pub mod servers;
 
 pub use actor::{Actor, News, clock, election};
 pub use child::{Child, crash, lead_until_killed, role};
+pub use proxy::Proxy;
 pub use scratch::Scratch;
