@@ -1,21 +1,19 @@
 //! The testing matrix of the profile `leader`, row by row, on a real server. Rows about the network and about time are in
 //! files of their own.
 
-mod support;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::support::other::Other;
+use crate::support::stage::{Judge, LEASE, candidate, leads, one_leads, soon};
+use crate::support::{LEADERS, actor, leaders, server_for_leaders};
 use bellwether_backend::Fut;
 use bellwether_core::{ErrorKind, Reason, What};
 use bellwether_deadman::boot_now;
 use bellwether_election::{Election, Error, HookError, Hooks, Leadership};
 use bellwether_support::servers::nats::{Server, Version};
 use bellwether_support::{Child, role};
-use support::other::Other;
-use support::stage::{Judge, LEASE, candidate, leads, one_leads, soon};
-use support::{LEADERS, actor, leaders, server_for_leaders};
 
 async fn server() -> (Server, String) {
     let server = server_for_leaders(Version::Current, LEASE).await;
@@ -61,7 +59,7 @@ async fn a_killed_leader_is_replaced() {
     }
     let (_server, url) = server().await;
     let judge = Judge::default();
-    let mut child = Child::start("a_killed_leader_is_replaced", &url);
+    let mut child = Child::start("matrix::a_killed_leader_is_replaced", &url);
     let follower = tokio::task::spawn_blocking(move || (child.wait_for("leading"), child));
     let (said, mut child) = soon(follower).await.expect("the child leads");
     let epoch: u64 = said.rsplit(' ').next().and_then(|word| word.parse().ok()).expect("an epoch");
@@ -296,7 +294,7 @@ async fn roles_of_one_process_are_elections_of_their_own_on_one_connection() {
         Election::builder(format!("leaders/{role}"))
             .backend(store.clone())
             .id(id)
-            .options(support::stage::options())
+            .options(crate::support::stage::options())
     };
     let mut led = Vec::new();
     for role in ["control", "report", "sweep"] {

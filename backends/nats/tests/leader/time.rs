@@ -1,18 +1,16 @@
 //! The testing matrix of the profile `leader`: clocks that are wrong and runtimes that do not run.
 
-mod support;
-
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
+use crate::support::other::Other;
+use crate::support::stage::{Judge, LEASE, candidate, leads, options, soon};
+use crate::support::{KEY, leaders, server_for_leaders};
 use bellwether_core::{Boot, Clock, Wall};
 use bellwether_deadman::{SystemClock, boot_now};
 use bellwether_election::Election;
 use bellwether_nats::from_url;
 use bellwether_support::servers::nats::Version;
-use support::other::Other;
-use support::stage::{Judge, LEASE, candidate, leads, options, soon};
-use support::{KEY, leaders, server_for_leaders};
 
 /// A machine whose wall clock is wrong by so many hours.
 struct Wrong(i64);
@@ -29,33 +27,35 @@ impl Clock for Wrong {
 
 #[tokio::test]
 async fn wall_clocks_that_are_an_hour_apart_depose_nobody_and_block_nobody() {
-    for (leader, follower) in [(1, -1), (-1, 1)] {
-        let server = server_for_leaders(Version::Current, 2 * LEASE).await;
-        let judge = Judge::default();
-        let stand = |id: &str, hours: i64| {
-            let backend = from_url(&leaders(server.port()), Arc::new(Wrong(hours))).unwrap();
-            Election::builder(KEY).backend(backend).id(id).options(options())
-        };
-        let a = judge.start(stand("a", leader).release_on_stop(false)).await;
-        let first = leads(&a).await;
-        let b = judge.start(stand("b", follower)).await;
-        let written =
-            Other::new(&server, "x").await.get().await.value.expect("a record")["bellwether"]["renewTime"]
-                .clone();
-        let written = Wall::parse(written.as_str().expect("a time")).expect("a time").as_unix_nanos();
-        let skew = (written - SystemClock.wall().as_unix_nanos()) / 1_000_000_000;
-        assert!((skew - leader * 3_600).abs() < 60, "the clock that was to be wrong is not: {skew} s");
-        tokio::time::sleep(LEASE + LEASE / 2).await;
-        assert!(first.is_valid() && !b.is_leader(), "deposed by a clock");
-        let end = first.deadline();
-        // As if it had crashed.
-        soon(a.stop()).await.unwrap();
-        let stopped = boot_now();
-        let second = leads(&b).await;
-        assert!(boot_now() > end && second.epoch() > first.epoch());
-        assert!(boot_now().since(stopped) < LEASE + Duration::from_secs(5), "blocked by a clock");
-        judge.verdict();
-    }
+    tokio::join!(apart(1, -1), apart(-1, 1));
+}
+
+async fn apart(leader: i64, follower: i64) {
+    let server = server_for_leaders(Version::Current, 2 * LEASE).await;
+    let judge = Judge::default();
+    let stand = |id: &str, hours: i64| {
+        let backend = from_url(&leaders(server.port()), Arc::new(Wrong(hours))).unwrap();
+        Election::builder(KEY).backend(backend).id(id).options(options())
+    };
+    let a = judge.start(stand("a", leader).release_on_stop(false)).await;
+    let first = leads(&a).await;
+    let b = judge.start(stand("b", follower)).await;
+    let written =
+        Other::new(&server, "x").await.get().await.value.expect("a record")["bellwether"]["renewTime"]
+            .clone();
+    let written = Wall::parse(written.as_str().expect("a time")).expect("a time").as_unix_nanos();
+    let skew = (written - SystemClock.wall().as_unix_nanos()) / 1_000_000_000;
+    assert!((skew - leader * 3_600).abs() < 60, "the clock that was to be wrong is not: {skew} s");
+    tokio::time::sleep(LEASE + LEASE / 2).await;
+    assert!(first.is_valid() && !b.is_leader(), "deposed by a clock");
+    let end = first.deadline();
+    // As if it had crashed.
+    soon(a.stop()).await.unwrap();
+    let stopped = boot_now();
+    let second = leads(&b).await;
+    assert!(boot_now() > end && second.epoch() > first.epoch());
+    assert!(boot_now().since(stopped) < LEASE + Duration::from_secs(5), "blocked by a clock");
+    judge.verdict();
 }
 
 /// A runtime of its own, in which a candidate leads and which is then kept from running at all.
