@@ -29,6 +29,7 @@ mod connection;
 mod epoch;
 mod errors;
 mod following;
+mod health;
 mod leader;
 mod names;
 mod native;
@@ -39,4 +40,5 @@ mod watch;
 mod wire;
 
 pub use config::{Config, Profile};
+pub use health::{HealthChecker, Response};
 pub use register::{Nats, NatsRegister, from_url};

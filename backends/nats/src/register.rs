@@ -21,6 +21,7 @@ use crate::config::{Config, Profile};
 use crate::connection::Connection;
 use crate::errors::{BACKEND, STREAM_NOT_FOUND, misconfigured};
 use crate::following::Following;
+use crate::health::HealthChecker;
 use crate::leader::Leader;
 use crate::native::Native;
 use crate::shape::Shape;
@@ -79,6 +80,14 @@ impl NatsRegister {
             shortest_ttl: AtomicU64::new(0),
         };
         NatsRegister { store: Arc::new(store) }
+    }
+
+    /// Questions about health, and answers to them, on the connection of the elections.
+    ///
+    /// # Errors
+    /// When cluster or node cannot be part of a subject.
+    pub fn health(&self, cluster: &str, node: &str, clock: Arc<dyn Clock>) -> Result<HealthChecker, Error> {
+        HealthChecker::on(Arc::clone(&self.store.connection), cluster, node, clock)
     }
 }
 

@@ -9,15 +9,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_core::{Bid, Boot, ElectionName, Epoch, Error, ErrorKind, Grant, Outcome, Seen};
+use bellwether_core::{Bid, Boot, ElectionName, Epoch, Error, ErrorKind, Grant, Outcome, Proof, Seen};
 use tokio_postgres::Row;
 
+use crate::epoch::{self, marked_epoch};
 use crate::errors::{BACKEND, Failure, misconfigured, outcome, unavailable};
 use crate::link::{Link, limit};
+use crate::look::{held_by, waiting};
 use crate::names::{self, millis};
-use crate::postgres::{Inner, Witness, held_by, waiting};
+use crate::notices::claimed;
+use crate::postgres::{Inner, Witness};
+use crate::session::Values;
 use crate::slots::Slot;
-use crate::{Keys, epoch, sql};
+use crate::tables::Written;
+use crate::{Keys, sql};
 
 /// Most elections of one session: the server's lock table is shared, and with it full nobody can even connect.
 const ELECTIONS_MAX: usize = 1_000;
@@ -42,15 +47,23 @@ impl Inner {
         };
         self.leave_lingering(keys, &bid.who).await;
         let _turn = link.slots.turn(keys).await;
-        let claim = Claim { inner: &self, link: &link, keys, bid: &bid };
+        match self.in_cooldown(&link, &on, &bid).await {
+            Ok(None) => {}
+            Ok(Some(denied)) => return denied,
+            Err(error) => return outcome(error),
+        }
+        let claim = Claim { inner: &self, link: &link, on: &on, keys, bid: &bid };
         match link.slots.of(keys) {
-            None => claim.take().await,
+            None => match claim.kept_for_other() {
+                Some(seen) => Outcome::Denied(seen),
+                None => claim.take().await,
+            },
             Some(Slot::Waiting { until, .. }) => claim.go_on(until).await,
-            Some(Slot::Held { who, .. }) if who.incarnation != bid.who.incarnation => {
-                Outcome::Denied(held_by(&who))
+            Some(Slot::Held { who, epoch, .. }) if who.incarnation != bid.who.incarnation => {
+                Outcome::Denied(held_by(&who, epoch))
             }
             // Ours, and its claim's answer was lost on the way: under a new epoch.
-            Some(Slot::Held { .. }) => claim.again(true, false).await,
+            Some(Slot::Held { .. }) => claim.again(true, Some(false)).await,
         }
     }
 }
@@ -58,6 +71,7 @@ impl Inner {
 struct Claim<'a> {
     inner: &'a Arc<Inner>,
     link: &'a Arc<Link>,
+    on: &'a ElectionName,
     keys: Keys,
     bid: &'a Bid,
 }
@@ -79,17 +93,21 @@ impl Claim<'_> {
         };
         match self.granted(&row) {
             Err(error) => outcome(error),
-            Ok(None) => self.denied(&row),
+            Ok(None) => self.denied(&row).await,
             Ok(Some(epoch)) => {
                 let until = self.inner.clock.boot() + self.bid.ttl;
-                self.link.slots.put(self.keys, Slot::Waiting { until, ttl: self.bid.ttl });
+                self.wait(until, self.mark(&row));
                 self.link.released_by_other(self.keys);
                 match self.judge(until).await {
                     Ok(None) => Outcome::Denied(waiting(until)),
                     Ok(Some(())) => {
+                        // The answer on B came after everything that was told before the lock was free.
+                        if let Some(seen) = self.kept_for_other() {
+                            return self.leave_to_other(seen).await;
+                        }
                         // Only now: the answer on B came after every release that was told before the lock was free.
                         let witness = self.inner.take_witness(self.keys);
-                        self.lead(epoch, self.crashed(witness)).await
+                        self.lead(epoch, witness.map(|witness| self.crashed(witness))).await
                     }
                     Err(error) => Outcome::Unknown(error),
                 }
@@ -101,14 +119,14 @@ impl Claim<'_> {
     async fn go_on(&self, until: Boot) -> Outcome<Grant> {
         let over = self.inner.clock.boot() >= until;
         match self.present(over).await {
-            Ok(true) => self.again(false, !over).await,
+            Ok(true) => self.again(false, Some(!over)).await,
             Ok(false) => Outcome::Denied(waiting(until)),
             Err(failure) => Outcome::Unknown(failure.error()),
         }
     }
 
     /// A new epoch for a lock that this session has; with `proof`, presence is proven too.
-    async fn again(&self, proof: bool, after_crash: bool) -> Outcome<Grant> {
+    async fn again(&self, proof: bool, after_crash: Option<bool>) -> Outcome<Grant> {
         let row = match self.on_a(&self.link.a.again).await {
             Ok(row) => row,
             Err(failure) => return outcome(failure.error()),
@@ -120,6 +138,7 @@ impl Claim<'_> {
                 Outcome::Unknown(unavailable("the lock was gone; somebody unlocked it"))
             }
             Ok(Some(epoch)) => {
+                self.marked(self.mark(&row));
                 if proof {
                     let present = self
                         .inner
@@ -136,18 +155,23 @@ impl Claim<'_> {
         }
     }
 
-    async fn lead(&self, epoch: Epoch, after_crash: bool) -> Outcome<Grant> {
-        let epoch = match self.above_floor(epoch).await {
-            Ok(epoch) => epoch,
+    /// The lock and presence are ours. `after_crash`: whether the last leader crashed, where it was seen.
+    async fn lead(&self, epoch: Epoch, after_crash: Option<bool>) -> Outcome<Grant> {
+        let (epoch, after_crash) = match self.numbered(epoch, after_crash).await {
+            Ok(Some(numbered)) => numbered,
+            Ok(None) => {
+                let soon = self.inner.clock.boot() + self.bid.ttl / 20;
+                return Outcome::Denied(waiting(soon));
+            }
             Err(error) => return outcome(error),
         };
         let Bid { who, ttl, sent, .. } = self.bid.clone();
         let incarnation = who.incarnation;
-        self.link.slots.put(self.keys, Slot::Held { who, epoch, ttl });
+        self.link.slots.put(self.keys, Slot::Held { who, epoch, ttl, mark: self.last_mark() });
         Outcome::Held(Grant { epoch, incarnation, ttl, counted_from: sent, after_crash })
     }
 
-    fn denied(&self, row: &Row) -> Outcome<Grant> {
+    async fn denied(&self, row: &Row) -> Outcome<Grant> {
         let (Some(pid), name) = (row.get::<_, Option<i32>>("holder"), row.get::<_, Option<String>>("name"))
         else {
             // Let go between the try and the look.
@@ -157,8 +181,9 @@ impl Claim<'_> {
         if pid != self.link.a.session.pid && self.inner.follows(self.keys) {
             self.link.held_by_other(pid, self.keys);
         }
-        self.inner.witness(self.keys, Duration::from_millis(silent.unwrap_or(0)));
+        self.inner.witness(self.keys, silent.map(Duration::from_millis));
         let (id, ttl) = name.as_deref().map_or((None, None), names::read);
+        let epoch = marked_epoch(row);
         if let Some(theirs) = ttl.filter(|ttl| millis(*ttl) != millis(self.bid.ttl)) {
             return Outcome::Refused(misconfigured(format!(
                 "the holder's ttl is {theirs:?} and this candidate's {:?}: all candidates of an election use one",
@@ -170,7 +195,10 @@ impl Claim<'_> {
                 "an earlier session of this id cannot be taken over here; end it with pg_terminate_backend";
             return Outcome::Refused(Error::new(ErrorKind::Unsupported, BACKEND, sentence));
         }
-        Outcome::Denied(self.inner.holder(self.link, self.keys, pid, name.as_deref()))
+        let seen = self.inner.holder(self.link, self.keys, pid, name.as_deref(), epoch);
+        // Without the row it is the same denial, only with less to tell.
+        let told = self.inner.with_record(self.link, self.on, Some(pid), seen.clone()).await;
+        Outcome::Denied(told.unwrap_or(seen))
     }
 
     /// Waits a moment for a presence that is just going.
@@ -210,18 +238,22 @@ impl Claim<'_> {
     }
 
     /// Whether a holder that was seen and never let go crashed, as opposed to having been silent for its ttl.
-    fn crashed(&self, witness: Option<Witness>) -> bool {
+    fn crashed(&self, Witness { at, silent }: Witness) -> bool {
         let ttl = self.bid.ttl;
-        witness.is_some_and(|Witness { at, silent }| {
-            let since = self.inner.clock.boot().since(at);
-            silent + since + ttl / 20 < ttl || since > ttl
-        })
+        let since = self.inner.clock.boot().since(at);
+        silent + since + ttl / 20 < ttl || since > ttl
     }
 
     async fn on_a(&self, statement: &tokio_postgres::Statement) -> Result<Row, Failure> {
         let (id, ttl) = self.link.slots.used_by(&self.bid.who.id, self.bid.ttl);
         let (lease, name) = (self.lease(), names::write(id.as_ref(), ttl));
-        self.link.a.row(self.bid.ttl, statement, &[&self.keys.0, &self.keys.1, &lease, &name]).await
+        let (begin, before) = (self.keys.mark(), self.last_mark());
+        // With tables, the row's epoch is told when it is written.
+        let tables = self.inner.config.schema_used().is_some();
+        let notice = claimed(self.keys, self.link.a.session.pid, &self.bid.who.id);
+        let notice = if tables { String::new() } else { notice };
+        let values: Values<'_> = &[&self.keys.0, &self.keys.1, &lease, &name, &begin, &before, &notice];
+        self.link.a.row(self.bid.ttl, statement, values).await
     }
 
     /// The epoch, if the lock is ours.
@@ -245,6 +277,23 @@ impl Claim<'_> {
         numbered.map(Some).inspect_err(|_| session.throw_away())
     }
 
+    /// The epoch to lead under, written where there are tables, and whether the last leader crashed. `None`: the tables cannot
+    /// be written yet.
+    async fn numbered(
+        &self,
+        epoch: Epoch,
+        after_crash: Option<bool>,
+    ) -> Result<Option<(Epoch, bool)>, Error> {
+        let Some(records) = self.inner.records(self.link).await? else {
+            return Ok(Some((self.above_floor(epoch).await?, after_crash.unwrap_or(false))));
+        };
+        let claimed = (self.keys, self.bid);
+        match self.inner.write_record(self.link, self.on, claimed, &records, epoch).await? {
+            Written::NotYet => Ok(None),
+            Written::Done { epoch, unreleased } => Ok(Some((epoch, after_crash.unwrap_or(unreleased)))),
+        }
+    }
+
     /// Uses up transaction ids where this candidate has seen a higher epoch than the server's counter gives.
     async fn above_floor(&self, epoch: Epoch) -> Result<Epoch, Error> {
         if epoch > self.bid.floor {
@@ -262,7 +311,9 @@ impl Claim<'_> {
         let b = self.link.b();
         b.session.execute(limit(self.bid.ttl), &sql::advance(missing)).await.map_err(Failure::error)?;
         let row = self.on_a(&self.link.a.again).await.map_err(Failure::error)?;
-        match self.granted(&row)? {
+        let again = self.granted(&row)?;
+        self.marked(self.mark(&row));
+        match again {
             Some(epoch) if epoch > self.bid.floor => Ok(epoch),
             _ => Err(unavailable("no epoch above those before it was to be had")),
         }
@@ -270,9 +321,55 @@ impl Claim<'_> {
 
     /// After an error nobody knows whether the lock was taken before it.
     async fn undo(&self) {
-        let text = format!("SELECT pg_advisory_unlock({}, {})", self.keys.0, self.keys.1);
-        if self.link.a.session.ask(limit(self.bid.ttl), &text).await.is_err() {
-            self.link.a.session.throw_away();
+        let lock = format!("SELECT pg_advisory_unlock({}, {})", self.keys.0, self.keys.1);
+        for text in [lock, sql::unmark(self.keys.mark())] {
+            if self.link.a.session.ask(limit(self.bid.ttl), &text).await.is_err() {
+                self.link.a.session.throw_away();
+            }
+        }
+    }
+
+    /// The mark that a claim left, or 0.
+    fn mark(&self, row: &Row) -> i64 {
+        let marked = row.get::<_, Option<bool>>("marked").unwrap_or(false);
+        row.get::<_, Option<i64>>("xid").filter(|_| marked).map_or(0, |xid| self.keys.mark() | xid)
+    }
+
+    fn last_mark(&self) -> i64 {
+        self.link.slots.of(self.keys).map_or(0, |slot| slot.mark())
+    }
+
+    fn wait(&self, until: Boot, mark: i64) {
+        self.link.slots.put(self.keys, Slot::Waiting { until, ttl: self.bid.ttl, mark });
+    }
+
+    /// The slot as it is, under another mark.
+    fn marked(&self, new: i64) {
+        let Some(mut slot) = self.link.slots.of(self.keys) else { return };
+        match &mut slot {
+            Slot::Waiting { mark, .. } | Slot::Held { mark, .. } => *mark = new,
+        }
+        self.link.slots.put(self.keys, slot);
+    }
+
+    /// Whether the last leader let go in favour of somebody else a moment ago.
+    fn kept_for_other(&self) -> Option<Seen> {
+        let (id, until) = self.inner.reserved(self.keys)?;
+        let other = id != self.bid.who.id;
+        let kept = || Seen {
+            proof: Proof::Released,
+            free_at: Some(until),
+            reserved_for: Some(id),
+            ..Seen::nothing()
+        };
+        other.then(kept)
+    }
+
+    async fn leave_to_other(&self, seen: Seen) -> Outcome<Grant> {
+        match self.inner.let_go(self.link, self.keys, self.bid.ttl, None).await {
+            Outcome::Held(()) | Outcome::Denied(_) => Outcome::Denied(seen),
+            Outcome::Unknown(error) => Outcome::Unknown(error),
+            Outcome::Refused(error) => Outcome::Refused(error),
         }
     }
 

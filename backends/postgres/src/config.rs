@@ -6,8 +6,8 @@ use std::time::Duration;
 use bellwether_core::{ElectionName, Error, ErrorKind};
 use tokio_postgres::config::SslMode;
 
-use crate::Keys;
 use crate::errors::BACKEND;
+use crate::{Keys, Schema};
 
 /// How long opening a session may take, where the URL says nothing.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -19,22 +19,24 @@ pub struct Config {
     keys: HashMap<ElectionName, Keys>,
     /// Explicit keys for whichever election comes first.
     only: Option<Keys>,
+    schema: Option<Schema>,
 }
 
 impl Config {
     /// Reads `postgres://USER:PASSWORD@HOST:PORT/DATABASE?…`, or libpq's `host=… dbname=…`. Several hosts may be given; the
-    /// primary among them is used. `key1` and `key2` set the election's lock instead of the hash of its name.
+    /// primary among them is used. `key1` and `key2` set the election's lock instead of the hash of its name;
+    /// `schema` names the tables that `bellwether postgres init` made, and without it there are none.
     ///
     /// # Errors
     /// When it cannot be read, and for `sslmode=require` and above, which this build cannot keep.
     pub fn from_url(url: &str) -> Result<Config, Error> {
-        let (url, keys) = take_keys(url)?;
+        let (url, keys, schema) = take_own(url)?;
         refuse_tls(&url)?;
         let server = url.parse().map_err(|error: tokio_postgres::Error| {
             bad("the URL cannot be read; write postgres://USER@HOST:PORT/DATABASE".to_owned())
                 .caused_by(error)
         })?;
-        Config::checked(server, keys)
+        Config::checked(server, keys, schema)
     }
 
     /// Reads libpq's variables: `PGHOST`, `PGPORT`, `PGUSER`, `PGPASSWORD`, `PGDATABASE`, `PGSSLMODE`,
@@ -71,6 +73,18 @@ impl Config {
         self
     }
 
+    /// Uses the tables in this schema.
+    #[must_use]
+    pub fn schema(mut self, schema: Schema) -> Config {
+        self.schema = Some(schema);
+        self
+    }
+
+    /// The schema of the tables, if any are used.
+    pub fn schema_used(&self) -> Option<&Schema> {
+        self.schema.as_ref()
+    }
+
     pub(crate) fn keys_of(&self, on: &ElectionName) -> Keys {
         self.keys.get(on).copied().or(self.only).unwrap_or_else(|| Keys::of(on))
     }
@@ -84,14 +98,18 @@ impl Config {
         self.server.get_connect_timeout().copied().unwrap_or(CONNECT_TIMEOUT)
     }
 
-    fn checked(server: tokio_postgres::Config, only: Option<Keys>) -> Result<Config, Error> {
+    fn checked(
+        server: tokio_postgres::Config,
+        only: Option<Keys>,
+        schema: Option<Schema>,
+    ) -> Result<Config, Error> {
         if server.get_ssl_mode() == SslMode::Require {
             return Err(no_tls("require"));
         }
         if server.get_hosts().is_empty() {
             return Err(bad("no host is named; write postgres://USER@HOST:PORT/DATABASE".to_owned()));
         }
-        Ok(Config { server, keys: HashMap::new(), only })
+        Ok(Config { server, keys: HashMap::new(), only, schema })
     }
 }
 
@@ -114,16 +132,17 @@ fn no_tls(mode: &str) -> Error {
     Error::new(ErrorKind::Unsupported, BACKEND, sentence)
 }
 
-/// Takes `key1` and `key2` out of a URL's query.
-fn take_keys(url: &str) -> Result<(String, Option<Keys>), Error> {
+/// Takes `key1`, `key2` and `schema` out of a URL's query: the driver does not know them.
+fn take_own(url: &str) -> Result<(String, Option<Keys>, Option<Schema>), Error> {
     let Some((base, query)) = url.split_once('?').filter(|_| url.contains("://")) else {
-        return Ok((url.to_owned(), None));
+        return Ok((url.to_owned(), None, None));
     };
-    let (mut one, mut two, mut rest) = (None, None, Vec::new());
+    let (mut one, mut two, mut schema, mut rest) = (None, None, None, Vec::new());
     for part in query.split('&').filter(|part| !part.is_empty()) {
         match part.split_once('=') {
             Some(("key1", value)) => one = Some(number("key1", value)?),
             Some(("key2", value)) => two = Some(number("key2", value)?),
+            Some(("schema", value)) => schema = Some(Schema::new(value)?),
             _ => rest.push(part),
         }
     }
@@ -133,7 +152,7 @@ fn take_keys(url: &str) -> Result<(String, Option<Keys>), Error> {
         _ => return Err(bad("key1 and key2 belong together; give both, or neither".to_owned())),
     };
     let url = if rest.is_empty() { base.to_owned() } else { format!("{base}?{}", rest.join("&")) };
-    Ok((url, keys))
+    Ok((url, keys, schema))
 }
 
 fn number(name: &str, value: &str) -> Result<i32, Error> {
@@ -159,6 +178,9 @@ mod tests {
         let explicit = Config::from_url(url).unwrap();
         assert_eq!(explicit.keys_of(&on), Keys(-5, 7));
         assert_eq!(explicit.connect_timeout(), Duration::from_secs(3));
+        assert!(explicit.schema_used().is_none());
+        let tables = Config::from_url("postgres://u@db/app?schema=team-7").unwrap();
+        assert_eq!(tables.schema_used().map(Schema::name), Some("team-7"));
         assert_eq!(plain.keys(on.clone(), Keys(1, 2)).keys_of(&on), Keys(1, 2));
     }
 
@@ -167,6 +189,7 @@ mod tests {
         for (url, part) in [
             ("postgres://u@db/app?key1=1", "belong together"),
             ("postgres://u@db/app?key1=1&key2=x", "whole number"),
+            ("postgres://u@db/app?schema=a.b", "schema"),
             ("postgres://u@db/app?sslmode=require", "cannot encrypt"),
             ("postgres://u@db/app?sslmode=verify-full", "cannot encrypt"),
             ("postgres://u@db:port/app", "cannot be read"),

@@ -3,8 +3,12 @@
 //! `timeline << 40 | xid`. The transaction id only goes up on one timeline, and a promotion begins a new one: old and new
 //! primary were seen to hand out the same xid. 13 bits of timeline and 40 of xid stay below 2^53; the one lasts for 8,191
 //! promotions, the other for a trillion transactions, and past either the claim is refused instead of wrapping.
+//!
+//! Others read a leader's epoch from the *mark*, a lock of one number whose low 40 bits are the transaction id. Its timeline
+//! is the server's present one: every session of a primary was opened on it.
 
 use bellwether_core::{Epoch, Error, ErrorKind};
+use tokio_postgres::Row;
 
 use crate::errors::BACKEND;
 
@@ -16,6 +20,12 @@ pub(crate) fn epoch(timeline: i32, xid: i64) -> Result<Epoch, Error> {
     let fits = xid < 1 << XID_BITS && timeline < 1 << (53 - XID_BITS);
     let epoch = if fits { Epoch::new(timeline << XID_BITS | xid) } else { None };
     epoch.ok_or_else(|| too_far(timeline as i32, xid as i64))
+}
+
+/// The epoch that the mark of a lock's holder shows.
+pub(crate) fn marked_epoch(row: &Row) -> Option<Epoch> {
+    let xid: Option<i64> = row.get("marked_xid");
+    epoch(row.get::<_, Option<i32>>("marked_timeline")?, xid?).ok()
 }
 
 fn too_far(timeline: i32, xid: i64) -> Error {

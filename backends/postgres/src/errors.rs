@@ -51,11 +51,20 @@ pub(crate) fn meaning(error: tokio_postgres::Error) -> Error {
         }
         code if *code == SqlState::INSUFFICIENT_PRIVILEGE => (
             ErrorKind::PermissionDenied,
-            "the role lacks a right: it needs CONNECT and the default rights of PUBLIC",
+            "the role lacks a right: it needs CONNECT, the default rights of PUBLIC, and for tables what `bellwether postgres init \
+             --grant ROLE` gives",
         ),
         code if *code == SqlState::INVALID_CATALOG_NAME => {
             (ErrorKind::Misconfigured, "there is no such database: create it, or name another in the URL")
         }
+        code if *code == SqlState::UNDEFINED_TABLE || *code == SqlState::INVALID_SCHEMA_NAME => (
+            ErrorKind::Misconfigured,
+            "the tables that the URL names by schema= are not there: run `bellwether postgres init`",
+        ),
+        code if *code == SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE => (
+            ErrorKind::Misconfigured,
+            "the tables are of another version of Bellwether: use that version, or another schema",
+        ),
         code if *code == SqlState::TOO_MANY_CONNECTIONS => (
             ErrorKind::Exhausted,
             "the server takes no more connections: raise max_connections or the role's limit",

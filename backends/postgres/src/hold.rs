@@ -4,14 +4,17 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bellwether_core::{Boot, Candidate, ElectionName, Error, Grant, Outcome, Seen, Signal};
+use bellwether_core::{
+    Boot, Candidate, CandidateId, ElectionName, Error, Grant, Outcome, Parting, Seen, Signal, Timing,
+};
 use tokio::sync::oneshot;
 
 use crate::Keys;
 use crate::errors::{Failure, unavailable};
 use crate::link::{Link, locks_of};
 use crate::names::millis;
-use crate::postgres::{Inner, lock, release_notice};
+use crate::notices::Note;
+use crate::postgres::{Inner, lock};
 use crate::slots::Slot;
 
 /// What one heartbeat showed: the locks of either session.
@@ -144,7 +147,12 @@ impl Inner {
         let _ = b.row(ttl, &b.presence, &[&presence.0, &presence.1, &0_i64, &true, &lease]).await;
     }
 
-    pub(crate) async fn release(self: Arc<Self>, on: ElectionName, grant: Grant) -> Outcome<()> {
+    pub(crate) async fn release(
+        self: Arc<Self>,
+        on: ElectionName,
+        grant: Grant,
+        how: Parting,
+    ) -> Outcome<()> {
         let keys = match self.keys(&on) {
             Ok(keys) => keys,
             Err(error) => return Outcome::Refused(error),
@@ -157,15 +165,39 @@ impl Inner {
         if !link.slots.of(keys).is_some_and(|slot| slot.is(&grant)) {
             return Outcome::Denied(Seen::nothing());
         }
-        self.let_go(&link, keys, grant.ttl).await
+        self.release_record(&link, &on, (grant.epoch, grant.incarnation, grant.ttl)).await;
+        let id = match link.slots.of(keys) {
+            Some(Slot::Held { who, .. }) => Some(who.id),
+            _ => None,
+        };
+        let released = self.let_go(&link, keys, grant.ttl, how.reserve_for.as_ref()).await;
+        if let (Outcome::Held(()), Some(span), Some(id)) = (&released, how.cooldown, id) {
+            // After the release, so that nobody waits for it; if it is lost, only politeness is.
+            self.cool_down(&link, &on, &id, span).await;
+        }
+        released
     }
 
     /// Presence first: whoever finds the lock free must find nobody in its way.
-    pub(crate) async fn let_go(&self, link: &Link, keys: Keys, ttl: Duration) -> Outcome<()> {
+    ///
+    /// Whom it is kept for is told in a statement of its own, and answered, before the lock is free: so whoever takes the
+    /// lock hears of it by the next answer on its own second session.
+    pub(crate) async fn let_go(
+        &self,
+        link: &Link,
+        keys: Keys,
+        ttl: Duration,
+        reserve_for: Option<&CandidateId>,
+    ) -> Outcome<()> {
         let lease = link.slots.lease_without(keys);
-        link.b().leave(keys, ttl, lease).await;
-        let (lease, notice) = (millis(lease).to_string(), release_notice(keys));
-        let released = link.a.row(ttl, &link.a.release, &[&keys.0, &keys.1, &lease, &notice]).await;
+        let b = link.b();
+        b.leave(keys, ttl, lease).await;
+        if let Some(id) = reserve_for {
+            let _ = b.tell(ttl, &Note::Reserved(keys, Timing::reservation(ttl), id.clone())).await;
+        }
+        let (lease, notice) = (millis(lease).to_string(), Note::Released(keys).write());
+        let mark = link.slots.of(keys).map_or(0, |slot| slot.mark());
+        let released = link.a.row(ttl, &link.a.release, &[&keys.0, &keys.1, &lease, &notice, &mark]).await;
         match released {
             Ok(row) => {
                 link.slots.remove(keys);
@@ -176,7 +208,7 @@ impl Inner {
     }
 
     /// The candidate takes part no more: nothing of it stays behind.
-    pub(crate) async fn retired(&self, keys: Keys, who: &Candidate) {
+    pub(crate) async fn retired(&self, on: &ElectionName, keys: Keys, who: &Candidate) {
         self.leave_lingering(keys, who).await;
         let Some(link) = self.current() else { return };
         let _turn = link.slots.turn(keys).await;
@@ -185,7 +217,10 @@ impl Inner {
             Slot::Waiting { .. } => true,
         });
         if let Some(slot) = slot {
-            let _ = self.let_go(&link, keys, slot.ttl()).await;
+            if let Slot::Held { epoch, ttl, .. } = slot {
+                self.release_record(&link, on, (epoch, who.incarnation, ttl)).await;
+            }
+            let _ = self.let_go(&link, keys, slot.ttl(), None).await;
         }
     }
 }

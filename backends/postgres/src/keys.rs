@@ -22,10 +22,23 @@ impl Keys {
 
     /// The keys of the lock that the leader's second session holds, shared.
     pub fn presence(self) -> Keys {
+        Keys::hashed(b"bellwether presence\0", &self.bytes())
+    }
+
+    /// What the lock that shows the epoch begins with: 24 bits of the election above 40 of the transaction id, in the
+    /// one number of a lock with one. An election's leader holds one such lock beside the election's own.
+    pub(crate) fn mark(self) -> i64 {
+        let Keys(hash, _) = Keys::hashed(b"bellwether epoch\0", &self.bytes());
+        // Not 0, where others' small numbers are.
+        let tag = ((hash as u32) >> 8).max(1);
+        (u64::from(tag) << 40) as i64
+    }
+
+    fn bytes(self) -> [u8; 8] {
         let mut bytes = [0; 8];
         bytes[..4].copy_from_slice(&self.0.to_be_bytes());
         bytes[4..].copy_from_slice(&self.1.to_be_bytes());
-        Keys::hashed(b"bellwether presence\0", &bytes)
+        bytes
     }
 
     /// As the two unsigned numbers of `pg_locks` come back, put together.
@@ -54,6 +67,7 @@ mod tests {
         assert_eq!(reports, KNOWN);
         assert_ne!(reports.presence(), reports);
         assert_ne!(Keys(1, 2).presence(), Keys(2, 1).presence());
+        assert_eq!(reports.mark() & ((1 << 40) - 1), 0);
     }
 
     const KNOWN: Keys = Keys(1955297891, 1138802702);

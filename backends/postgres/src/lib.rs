@@ -1,6 +1,6 @@
 //! Leader election on PostgreSQL's advisory locks, with a lease that the server enforces.
 //!
-//! No table, no schema, no extension; any role that may connect can take part. PostgreSQL 14 or later.
+//! No table, no schema, no extension is needed; any role that may connect can take part. PostgreSQL 14 or later.
 //!
 //! ```text
 //!             ┌── A: the election's lock, heartbeat, release ──┐      idle_session_timeout = ttl on A and B:
@@ -21,6 +21,9 @@
 //! - **Letting go drops the presence first, then the lock**, with the notice to followers in one statement.
 //! - **Epochs** are `timeline << 40 | xid`, the transaction id assigned after the lock was granted and made durable by a
 //!   logical message.
+//! - **A leader's epoch shows as a lock** of one number on A. By it a request names the leadership that it is meant for.
+//! - **With tables** (`schema=NAME` in the URL) a leadership is believed only when its row is written, on a session D, so that a
+//!   user's transaction which has checked the epoch there is over before anybody else leads.
 //! - **Nothing parks on an election's lock.** C parks on a key of the leader's *session*, a second at a time.
 //!
 //! Leaves to others: belief and deadlines (`bellwether-core`), timers and work (`bellwether-election`). What can break the
@@ -33,15 +36,23 @@ mod errors;
 mod hold;
 mod keys;
 mod link;
+mod look;
 mod names;
 mod news;
+mod notices;
 mod postgres;
+mod records;
+mod requests;
+mod schema;
 mod session;
 mod slots;
 mod sql;
+mod tables;
 mod tend;
 mod watch;
 
 pub use config::Config;
 pub use keys::Keys;
 pub use postgres::{Postgres, from_env, from_url};
+pub use schema::{DEFAULT_SCHEMA, FENCED, Schema};
+pub use tables::init;

@@ -10,6 +10,8 @@ use tokio_postgres::{Row, Statement};
 use crate::errors::{Failure, misconfigured, unavailable};
 use crate::hold::Beats;
 use crate::names::millis;
+use crate::notices::Note;
+use crate::records::Records;
 use crate::session::{Hear, Session, Values, place};
 use crate::slots::Slots;
 use crate::watch::Others;
@@ -25,6 +27,8 @@ pub(crate) struct Link {
     pub(crate) slots: Slots,
     pub(crate) beats: Beats,
     others: Mutex<Others>,
+    /// The session of the tables, where there are any.
+    pub(crate) records: tokio::sync::Mutex<Option<Arc<Records>>>,
     /// Somebody else was found to have a lock.
     pub(crate) denied: Notify,
     /// Which of the hosts is the primary.
@@ -50,6 +54,7 @@ pub(crate) struct Beta {
     pub(crate) absence: Statement,
     pub(crate) beat: Statement,
     pub(crate) look: Statement,
+    tell: Statement,
     tuned: Mutex<Duration>,
 }
 
@@ -97,6 +102,7 @@ impl Link {
             slots: Slots::default(),
             beats: Beats::default(),
             others: Mutex::default(),
+            records: tokio::sync::Mutex::default(),
             denied: Notify::new(),
             host,
             timeline,
@@ -175,15 +181,16 @@ impl Beta {
     pub(crate) async fn open(config: &Config, host: usize, opened: Boot, notes: Hear) -> Result<Beta, Error> {
         let limit = config.connect_timeout();
         let session = Session::open(&config.server, host, opened, limit, Some(notes)).await?;
-        let (presence, absence, beat, look) = tokio::try_join!(
+        let (presence, absence, beat, look, tell) = tokio::try_join!(
             session.prepare(sql::PRESENCE),
             session.prepare(sql::ABSENCE),
             session.prepare(sql::BEAT),
             session.prepare(sql::LOOK),
+            session.prepare(sql::TELL),
         )?;
         let setting = format!("LISTEN {}; SET application_name = 'bellwether presence'", sql::CHANNEL);
         session.execute(limit, &setting).await.map_err(Failure::error)?;
-        Ok(Beta { session, presence, absence, beat, look, tuned: Mutex::default() })
+        Ok(Beta { session, presence, absence, beat, look, tell, tuned: Mutex::default() })
     }
 
     /// As [`Alpha::row`].
@@ -195,6 +202,11 @@ impl Beta {
     ) -> Result<Row, Failure> {
         tune(&self.session, &self.tuned, ttl).await?;
         self.session.row(limit(ttl), statement, values).await
+    }
+
+    /// Tells every session that listens; answered when it was told.
+    pub(crate) async fn tell(&self, ttl: Duration, note: &Note) -> Result<(), Failure> {
+        self.row(ttl, &self.tell, &[&note.write()]).await.map(drop)
     }
 
     /// This process's work in that election is over; the presence goes, as far as the session still can.
@@ -243,10 +255,11 @@ async fn warm_up(a: &Session, b: &Beta, claim: &Statement, limit: Duration) -> R
     let key = crate::keys::SESSION_KEY;
     let pid = b.session.pid;
     let (own, lease, name) = (format!("SELECT pg_try_advisory_lock({key}, {pid})"), "0", "bellwether");
+    let (mark, before, notice) = (0_i64, 0_i64, "");
     b.session.ask(limit, &own).await?;
     let (never, force) = (i64::MAX, false);
     let on_a = async {
-        let row = a.row(limit, claim, &[&key, &pid, &lease, &name]).await?;
+        let row = a.row(limit, claim, &[&key, &pid, &lease, &name, &mark, &before, &notice]).await?;
         // Whoever had it before was given the same number by the server and is not gone yet.
         if row.get("got") {
             Err(Failure::Over(unavailable("the session's own lock was not to be had")))
@@ -256,7 +269,7 @@ async fn warm_up(a: &Session, b: &Beta, claim: &Statement, limit: Duration) -> R
     };
     let on_b = async {
         b.session.row(limit, &b.presence, &[&key, &pid, &never, &force, &lease]).await?;
-        b.session.rows(limit, &b.look, &[&key, &pid]).await
+        b.session.rows(limit, &b.look, &[&key, &pid, &mark]).await
     };
     tokio::try_join!(on_a, on_b)?;
     Ok(())

@@ -31,12 +31,17 @@ pub(crate) fn read(name: &str) -> (Option<CandidateId>, Option<Duration>) {
     (id, ttl)
 }
 
+/// Whether a session of this name is a candidate's of ours.
+pub(crate) fn is_ours(name: &str) -> bool {
+    name.starts_with(PROGRAM)
+}
+
 /// Whole milliseconds, rounded up: a lease that the server ends early would be worse than one it ends late.
 pub(crate) fn millis(ttl: Duration) -> i64 {
     i64::try_from(ttl.as_nanos().div_ceil(1_000_000)).unwrap_or(i64::MAX)
 }
 
-fn escape(id: &str) -> String {
+pub(crate) fn escape(id: &str) -> String {
     let mut text = String::new();
     for byte in id.bytes() {
         match byte {
@@ -48,7 +53,7 @@ fn escape(id: &str) -> String {
     text
 }
 
-fn unescape(text: &str) -> Option<String> {
+pub(crate) fn unescape(text: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {

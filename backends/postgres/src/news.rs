@@ -23,7 +23,12 @@ impl News {
 
     /// About one.
     pub(crate) fn changed(&self, on: ElectionName, seen: Seen) {
-        self.put(Notice { election: Some(on), signal: Signal::Changed(seen) });
+        self.about(on, Signal::Changed(seen));
+    }
+
+    /// About one, of any kind.
+    pub(crate) fn about(&self, on: ElectionName, signal: Signal) {
+        self.put(Notice { election: Some(on), signal });
     }
 
     /// What is no longer followed is not told.

@@ -1,28 +1,26 @@
 //! The backend: what it knows, and the trait's methods, each of which runs to its end even if its caller goes away.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bellwether_backend::{Backend, Capabilities, Fut, Notice, Notices, Past, Renewal};
 use bellwether_core::{
-    Bid, Boot, Candidate, Clock, ElectionName, Error, ErrorKind, Grant, Holder, Outcome, Parting, Proof,
-    Request, Seen,
+    Bid, Boot, Candidate, CandidateId, Clock, ElectionName, Error, ErrorKind, Grant, Incarnation, Outcome,
+    Parting, Request, Seen,
 };
 use tokio::sync::watch as broadcast;
 
-use crate::errors::{BACKEND, Failure, unavailable};
+use crate::errors::{BACKEND, unavailable};
 use crate::link::{Beta, Link};
 use crate::news::News;
+use crate::notices::Note;
 use crate::session::Hear;
 use crate::slots::Slot;
 use crate::tend::tend;
 use crate::watch::watch;
-use crate::{Config, Keys, names};
-
-/// How long a look may take.
-const LOOK_LIMIT: Duration = Duration::from_secs(5);
+use crate::{Config, Keys};
 
 /// Elections on one PostgreSQL server.
 pub struct Postgres(pub(crate) Arc<Inner>);
@@ -54,6 +52,8 @@ impl Postgres {
             lingering: Mutex::default(),
             followed: Mutex::default(),
             witnessed: Mutex::default(),
+            reserved: Mutex::default(),
+            cooldown_checked: Mutex::default(),
             only: OnceLock::new(),
             news: Arc::default(),
             worked_before: AtomicBool::new(false),
@@ -80,7 +80,11 @@ pub(crate) struct Inner {
     lingering: Mutex<Vec<Lingering>>,
     pub(crate) followed: Mutex<HashMap<Keys, ElectionName>>,
     /// Holders that were seen and have not said that they let go.
-    witnessed: Mutex<HashMap<Keys, Witness>>,
+    pub(crate) witnessed: Mutex<HashMap<Keys, Witness>>,
+    /// For whom a lock that was let go is kept, and until when.
+    pub(crate) reserved: Mutex<HashMap<Keys, (CandidateId, Boot)>>,
+    /// Whose cooldown has been looked up.
+    pub(crate) cooldown_checked: Mutex<HashSet<(ElectionName, Incarnation)>>,
     only: OnceLock<ElectionName>,
     pub(crate) news: Arc<News>,
     worked_before: AtomicBool,
@@ -112,6 +116,8 @@ impl Inner {
         }
         let opened = Link::open(&self.config, &*self.clock, self.ear()).await;
         let link = Arc::new(opened.map_err(|error| self.in_hindsight(error))?);
+        // Tables that are missing show now, not when somebody could lead.
+        self.records(&link).await.map_err(|error| self.in_hindsight(error))?;
         self.worked_before.store(true, Ordering::Relaxed);
         *lock(&self.link) = Some(Arc::clone(&link));
         tokio::spawn(watch(Arc::downgrade(self), Arc::clone(&link), self.alive.subscribe()));
@@ -134,23 +140,19 @@ impl Inner {
         })
     }
 
-    fn heard(&self, payload: &str) {
-        let Some(keys) = released(payload) else { return };
-        lock(&self.witnessed).remove(&keys);
-        if let Some(link) = self.current() {
-            link.released_by_other(keys);
-        }
-        if let Some(on) = lock(&self.followed).get(&keys) {
-            self.news.changed(on.clone(), Seen { proof: Proof::Released, ..Seen::nothing() });
-        }
-    }
-
     pub(crate) fn follows(&self, keys: Keys) -> bool {
         lock(&self.followed).contains_key(&keys)
     }
 
-    pub(crate) fn witness(&self, keys: Keys, silent: Duration) {
-        lock(&self.witnessed).insert(keys, Witness { at: self.clock.boot(), silent });
+    /// The holder was seen. A session that is just ending shows its lock still and its silence no more: then what was known
+    /// before of that counts.
+    pub(crate) fn witness(&self, keys: Keys, silent: Option<Duration>) {
+        let now = self.clock.boot();
+        let mut witnessed = lock(&self.witnessed);
+        match silent {
+            Some(silent) => drop(witnessed.insert(keys, Witness { at: now, silent })),
+            None => drop(witnessed.entry(keys).or_insert(Witness { at: now, silent: Duration::ZERO })),
+        }
     }
 
     pub(crate) fn take_witness(&self, keys: Keys) -> Option<Witness> {
@@ -206,34 +208,7 @@ impl Inner {
         lock(&self.lingering).retain(|old| !old.held.is_empty());
         for (b, ttl) in over {
             b.leave(keys, ttl, ttl).await;
-            let notice = format!("SELECT pg_notify('{}', '{}')", crate::sql::CHANNEL, release_notice(keys));
-            let _ = b.session.ask(ttl, &notice).await;
-        }
-    }
-
-    /// Who holds it, as others can tell.
-    async fn look(self: &Arc<Self>, on: &ElectionName) -> Result<Seen, Error> {
-        let keys = self.keys(on)?;
-        let link = self.link().await?;
-        let b = link.b();
-        let rows = b.session.rows(LOOK_LIMIT, &b.look, &[&keys.0, &keys.1]).await.map_err(Failure::error)?;
-        let Some(row) = rows.first() else { return Ok(Seen::nothing()) };
-        let (pid, name): (i32, Option<String>) = (row.get(0), row.get(1));
-        Ok(self.holder(&link, keys, pid, name.as_deref()))
-    }
-
-    /// The holder behind that process of the server.
-    pub(crate) fn holder(&self, link: &Link, keys: Keys, pid: i32, name: Option<&str>) -> Seen {
-        if pid != link.a.session.pid {
-            let id = name.and_then(|name| names::read(name).0);
-            let holder = id.map(|id| Holder { id, incarnation: None });
-            return Seen { holder, proof: Proof::Alive, ..Seen::nothing() };
-        }
-        match link.slots.of(keys) {
-            Some(Slot::Held { who, .. }) => held_by(&who),
-            // Ours and not led: nobody leads.
-            Some(Slot::Waiting { until, .. }) => waiting(until),
-            None => Seen { proof: Proof::Record, ..Seen::nothing() },
+            let _ = b.tell(ttl, &Note::Released(keys)).await;
         }
     }
 
@@ -244,26 +219,6 @@ impl Inner {
         }
         error
     }
-}
-
-/// Nobody leads before then.
-pub(crate) fn waiting(until: Boot) -> Seen {
-    Seen { proof: Proof::Record, free_at: Some(until), ..Seen::nothing() }
-}
-
-/// A candidate of this process leads.
-pub(crate) fn held_by(who: &Candidate) -> Seen {
-    let holder = Holder { id: who.id.clone(), incarnation: Some(who.incarnation) };
-    Seen { holder: Some(holder), proof: Proof::Alive, ..Seen::nothing() }
-}
-
-pub(crate) fn release_notice(keys: Keys) -> String {
-    format!("release {} {}", keys.0, keys.1)
-}
-
-fn released(payload: &str) -> Option<Keys> {
-    let (one, two) = payload.strip_prefix("release ")?.split_once(' ')?;
-    Some(Keys(one.parse().ok()?, two.parse().ok()?))
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -287,16 +242,17 @@ impl Backend for Postgres {
     }
 
     fn capabilities(&self) -> Capabilities {
+        let tables = self.0.config.schema_used().is_some();
         Capabilities {
             renewal: Renewal::PerSession,
             crash_proof: true,
             notifies: true,
-            epoch_visible: false,
+            epoch_visible: true,
             ttl_visible: false,
-            requests: false,
-            history: false,
-            cooldown: false,
-            lists: false,
+            requests: true,
+            history: tables,
+            cooldown: tables,
+            lists: tables,
             ttl_unit: Duration::from_millis(1),
         }
     }
@@ -315,18 +271,17 @@ impl Backend for Postgres {
         &'a self,
         on: &'a ElectionName,
         grant: &'a Grant,
-        _how: &'a Parting,
+        how: &'a Parting,
     ) -> Fut<'a, Outcome<()>> {
-        to_the_end(Arc::clone(&self.0).release(on.clone(), grant.clone()), Outcome::Unknown)
+        to_the_end(Arc::clone(&self.0).release(on.clone(), grant.clone(), how.clone()), Outcome::Unknown)
     }
 
     fn observe<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Seen, Error>> {
-        Box::pin(self.0.look(on))
+        Box::pin(async move { self.0.look(on).await.map(|found| found.seen) })
     }
 
-    fn request<'a>(&'a self, _on: &'a ElectionName, _what: &'a Request) -> Fut<'a, Outcome<()>> {
-        let sentence = "a leader on PostgreSQL cannot be asked yet; stop its process, or its candidate there";
-        Box::pin(async move { Outcome::Refused(Error::new(ErrorKind::Unsupported, BACKEND, sentence)) })
+    fn request<'a>(&'a self, on: &'a ElectionName, what: &'a Request) -> Fut<'a, Outcome<()>> {
+        to_the_end(Arc::clone(&self.0).request(on.clone(), what.clone()), Outcome::Unknown)
     }
 
     fn follow(&self, on: &ElectionName, interested: bool) {
@@ -354,8 +309,9 @@ impl Backend for Postgres {
         if tokio::runtime::Handle::try_current().is_err() {
             return;
         }
-        let (inner, who) = (Arc::clone(&self.0), who.clone());
-        tokio::spawn(async move { inner.retired(keys, &who).await });
+        let (inner, on, who) = (Arc::clone(&self.0), on.clone(), who.clone());
+        lock(&inner.cooldown_checked).remove(&(on.clone(), who.incarnation));
+        tokio::spawn(async move { inner.retired(&on, keys, &who).await });
     }
 
     fn signals(&self) -> Notices {
@@ -370,17 +326,16 @@ impl Backend for Postgres {
         }))
     }
 
-    fn remember<'a>(&'a self, _on: &'a ElectionName, _past: &'a Past) -> Fut<'a, Result<(), Error>> {
-        Box::pin(async { Ok(()) })
+    fn remember<'a>(&'a self, on: &'a ElectionName, past: &'a Past) -> Fut<'a, Result<(), Error>> {
+        to_the_end(Arc::clone(&self.0).remember(on.clone(), past.clone()), Err)
     }
 
-    fn history<'a>(&'a self, _on: &'a ElectionName) -> Fut<'a, Result<Vec<Past>, Error>> {
-        Box::pin(async { Ok(Vec::new()) })
+    fn history<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Vec<Past>, Error>> {
+        Box::pin(self.0.history(on))
     }
 
     fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>> {
-        // Locks have numbers, not names.
-        Box::pin(async { Ok(Vec::new()) })
+        Box::pin(self.0.elections())
     }
 
     #[cfg(unix)]

@@ -16,15 +16,22 @@ use crate::Keys;
 #[derive(Clone, Debug)]
 pub(crate) enum Slot {
     /// Ours, and its last leader may still believe: nobody leads until then.
-    Waiting { until: Boot, ttl: Duration },
+    Waiting { until: Boot, ttl: Duration, mark: i64 },
     /// Led, or to be led, under this epoch.
-    Held { who: Candidate, epoch: Epoch, ttl: Duration },
+    Held { who: Candidate, epoch: Epoch, ttl: Duration, mark: i64 },
 }
 
 impl Slot {
     pub(crate) fn ttl(&self) -> Duration {
         match self {
             Slot::Waiting { ttl, .. } | Slot::Held { ttl, .. } => *ttl,
+        }
+    }
+
+    /// The lock that shows its epoch, or 0.
+    pub(crate) fn mark(&self) -> i64 {
+        match self {
+            Slot::Waiting { mark, .. } | Slot::Held { mark, .. } => *mark,
         }
     }
 

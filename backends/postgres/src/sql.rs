@@ -23,12 +23,27 @@ pub(crate) const WHERE_AM_I: &str = "SELECT pg_backend_pid(), pg_is_in_recovery(
 pub(crate) const NO_EARLIER: &str = "SELECT set_config('tcp_keepalives_idle', $1, false), \
      set_config('tcp_user_timeout', $2, false)";
 
-/// The sentence of every look at the holder of a lock; `{key}` stands for the two keys.
+macro_rules! timeline {
+    () => {
+        "('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int4"
+    };
+}
+
+/// The sentence of every look at the holder of a lock, with the transaction id of its epoch; `$tag` stands for what its marks
+/// begin with. Two marks that begin alike, of two elections of one session, tell nothing.
 macro_rules! holder {
-    ($condition:literal) => {
+    ($tag:literal, $condition:literal) => {
         concat!(
             "SELECT l.pid AS holder, s.application_name AS name, \
-             (extract(epoch FROM clock_timestamp() - s.state_change) * 1000)::int8 AS idle_ms \
+             (extract(epoch FROM clock_timestamp() - s.state_change) * 1000)::int8 AS idle_ms, \
+             (SELECT CASE WHEN count(*) = 1 THEN max((m.classid::int8 & 255) << 32 | m.objid::int8) END \
+             FROM pg_locks m WHERE m.locktype = 'advisory' AND m.objsubid = 1 AND m.granted AND m.pid = l.pid \
+             AND m.database = l.database AND m.classid::int8 >> 8 = (",
+            $tag,
+            "::int8 >> 40) & 16777215) AS marked_xid, \
+             CASE WHEN pg_is_in_recovery() THEN 0 ELSE ",
+            timeline!(),
+            " END AS marked_timeline \
              FROM pg_locks l LEFT JOIN pg_stat_activity s ON s.pid = l.pid \
              WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted AND l.mode = 'ExclusiveLock' \
              AND l.classid = ($1::int4::int8 & 4294967295)::oid AND l.objid = ($2::int4::int8 & 4294967295)::oid \
@@ -47,14 +62,9 @@ macro_rules! own {
     };
 }
 
-macro_rules! timeline {
-    () => {
-        "('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int4"
-    };
-}
-
 /// The epoch's parts, the lease and the session's name, once the lock is there: the transaction id is assigned after the
-/// lock was granted, and the message makes it durable ($4: the name, $3: the lease).
+/// lock was granted, and the message makes it durable ($4: the name, $3: the lease). The mark shows the epoch to others ($5: what
+/// it begins with, $6: the mark before it, or 0), and the notice tells of it ($7: the notice but for the epoch, or nothing).
 macro_rules! once_held {
     () => {
         concat!(
@@ -65,7 +75,12 @@ macro_rules! once_held {
             timeline!(),
             " END AS timeline, \
              CASE WHEN got THEN set_config('idle_session_timeout', $3, false) END AS lease, \
-             CASE WHEN got THEN set_config('application_name', $4, false) END AS named"
+             CASE WHEN got THEN set_config('application_name', $4, false) END AS named, \
+             CASE WHEN got THEN pg_try_advisory_lock($5::int8 | pg_current_xact_id()::text::int8) END AS marked, \
+             CASE WHEN got AND $6::int8 <> 0 THEN pg_advisory_unlock($6::int8) END AS unmarked, \
+             CASE WHEN got AND $7::text <> '' THEN pg_notify('bellwether', $7::text || (",
+            timeline!(),
+            "::int8 << 40 | pg_current_xact_id()::text::int8)::text)::text END AS told"
         )
     };
 }
@@ -75,8 +90,8 @@ pub(crate) const CLAIM: &str = concat!(
     "WITH lock AS MATERIALIZED (SELECT CASE WHEN pg_is_in_recovery() THEN false \
      ELSE pg_try_advisory_lock($1, $2) END AS got) SELECT ",
     once_held!(),
-    ", held.holder, held.name, held.idle_ms FROM lock LEFT JOIN LATERAL (",
-    holder!("AND NOT lock.got"),
+    ", held.holder, held.name, held.idle_ms, held.marked_xid, held.marked_timeline FROM lock LEFT JOIN LATERAL (",
+    holder!("$5", "AND NOT lock.got"),
     ") held ON true"
 );
 
@@ -100,8 +115,13 @@ pub(crate) const BEAT: &str = concat!(
 );
 
 /// On A: lets go, and tells everybody in the same statement. $3: the lease from now on; $4: the notice.
+/// $5: its mark, or 0.
 pub(crate) const RELEASE: &str = "SELECT pg_advisory_unlock($1, $2), \
-     set_config('idle_session_timeout', $3, false), pg_notify('bellwether', $4)";
+     set_config('idle_session_timeout', $3, false), pg_notify('bellwether', $4), \
+     CASE WHEN $5::int8 <> 0 THEN pg_advisory_unlock($5::int8) END";
+
+/// On B: tells everybody.
+pub(crate) const TELL: &str = "SELECT pg_notify('bellwether', $1)";
 
 /// On B: whether others are present and how long nothing has freed locks early, and with that, or by force, presence.
 /// What this session has already is not taken again: it would have to be let go of as often.
@@ -139,7 +159,16 @@ pub(crate) const ABSENCE: &str = "SELECT pg_advisory_unlock_shared($1, $2), \
      set_config('idle_session_timeout', $3, false)";
 
 /// On B: who holds the lock.
-pub(crate) const LOOK: &str = holder!("");
+pub(crate) const LOOK: &str = holder!("$3", "");
+
+/// On A: removes whatever marks of an election are left after an error.
+pub(crate) fn unmark(mark: i64) -> String {
+    format!(
+        "SELECT count(pg_advisory_unlock(l.classid::int8 << 32 | l.objid::int8)) FROM pg_locks l \
+         WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted AND l.pid = pg_backend_pid() \
+         AND l.classid::int8 >> 8 = ({mark}::int8 >> 40) & 16777215"
+    )
+}
 
 /// On B: uses up so many transaction ids, each by a subtransaction that writes.
 pub(crate) fn advance(count: u64) -> String {

@@ -89,12 +89,12 @@ impl Inner {
         let now = self.clock.boot();
         let mut shortest = Duration::MAX;
         for (keys, slot) in link.slots.every() {
-            let Slot::Waiting { until, ttl } = slot else { continue };
+            let Slot::Waiting { until, ttl, .. } = slot else { continue };
             shortest = shortest.min(ttl);
             if now >= until + ttl {
                 let _turn = link.slots.turn(keys).await;
                 if matches!(link.slots.of(keys), Some(Slot::Waiting { until: same, .. }) if same == until) {
-                    let _ = self.let_go(link, keys, ttl).await;
+                    let _ = self.let_go(link, keys, ttl, None).await;
                 }
                 continue;
             }

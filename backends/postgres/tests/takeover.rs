@@ -127,6 +127,23 @@ async fn a_stopped_holder_is_replaced_after_its_ttl_and_not_before() {
     assert!(late.iter().all(|late| *late < Duration::from_millis(300)), "{late:?}");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_killed_holder_counts_as_crashed_for_whoever_saw_it() {
+    const NAME: &str = "a_killed_holder_counts_as_crashed_for_whoever_saw_it";
+    if let Some(role) = role() {
+        return renew_for_ever(&role, TTL).await;
+    }
+    let server = Server::start(TTL).await;
+    let note = server.dir().join("renewed");
+    let mut child = Child::start(NAME, &format!("{}\n{}", server.url(), note.display()));
+    child.wait_for("leading");
+    let b = actor(&server.url(), "b", TTL);
+    b.denied().await;
+    child.kill();
+    let (grant, _) = b.lead_within(2 * TTL).await;
+    assert!(grant.after_crash, "b saw it alive, and it did not let go");
+}
+
 /// In a child: leads, renews, and writes down from when each renewal counts, before it is sent.
 async fn renew_for_ever(role: &str, ttl: Duration) {
     let (url, note) = role.split_once('\n').unwrap();

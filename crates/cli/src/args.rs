@@ -1,16 +1,20 @@
 //! The command line.
 
 mod looking;
+#[cfg(feature = "postgres")]
+mod postgres;
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bellwether::{CandidateId, ElectionName, Exponential, Options};
+use bellwether::{CandidateId, ElectionName, Exponential, Options, TimingOptions};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 pub(crate) use looking::{Doctor, Top};
+#[cfg(feature = "postgres")]
+pub(crate) use postgres::{Init, Postgres, PostgresCommand};
 
 /// One process does the work, the others stand by, and never two.
 ///
@@ -107,6 +111,8 @@ pub(crate) enum Command {
     History(History),
     Doctor(Doctor),
     Top(Top),
+    #[cfg(feature = "postgres")]
+    Postgres(Postgres),
     /// Print completions for a shell.
     Completions(Completions),
     /// Print the manual page.
@@ -277,9 +283,10 @@ pub(crate) struct Explain {
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Timing")]
 pub(crate) struct Timing {
-    /// How long a lease lasts without renewal: as long as a silent leader keeps others waiting.
-    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "15s")]
-    pub(crate) ttl: Duration,
+    /// How long a lease lasts without renewal: as long as a silent leader keeps others waiting. Default: 15s, or what the
+    /// profile in the backend's URL goes by.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) ttl: Option<Duration>,
 
     /// From one renewal to the next. Default: a third of the ttl.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
@@ -327,17 +334,22 @@ pub(crate) struct Standing {
 impl Timing {
     /// Into the library's options.
     pub(crate) fn apply(&self, options: &mut Options) {
-        options.timing.ttl = self.ttl;
-        options.timing.renew = self.renew;
-        options.timing.retry = self.retry;
+        if let Some(ttl) = self.ttl {
+            // A cooldown of one lease stays one, and intervals of a profile are those of its own lease.
+            options.cooldown =
+                options.cooldown.map(|span| if span == options.timing.ttl { ttl } else { span });
+            options.timing = TimingOptions { ttl, renew: None, retry: None, ..options.timing };
+        }
+        options.timing.renew = self.renew.or(options.timing.renew);
+        options.timing.retry = self.retry.or(options.timing.retry);
     }
 }
 
 impl Standing {
     /// Into the library's options.
     pub(crate) fn apply(&self, options: &mut Options) {
-        options.reconnect_grace = self.reconnect_grace;
-        options.cooldown = self.cooldown;
+        options.reconnect_grace = self.reconnect_grace.or(options.reconnect_grace);
+        options.cooldown = self.cooldown.or(options.cooldown);
         options.priority = self.priority;
         options.preempt = self.preempt;
         options.danger_reclaim = self.danger_reclaim;

@@ -2,22 +2,16 @@
 
 use std::path::PathBuf;
 
-use bellwether::Store;
+use bellwether::{Options, Store};
 
 use crate::args::Global;
 use crate::exit::{Exit, Failure};
 
-/// Connects to the backend that flags, environment and defaults name.
-pub(crate) fn connect(global: &Global) -> Result<Store, Failure> {
-    let url = match (&global.backend, &global.backend_file) {
-        (Some(url), _) => url.clone(),
-        (None, Some(file)) => std::fs::read_to_string(file)
-            .map_err(|error| {
-                usage(format!("cannot read the backend's URL from {}: {error}", file.display()))
-            })?
-            .trim()
-            .to_owned(),
-        (None, None) => format!("file:{}", default_directory()?.display()),
+/// The URL of the backend that flags, environment and defaults name.
+pub(crate) fn url(global: &Global) -> Result<String, Failure> {
+    let url = match named(global)? {
+        Some(url) => url,
+        None => format!("file:{}", default_directory()?.display()),
     };
     if has_password(global) && std::env::args().any(|argument| argument.contains(&url)) {
         tracing::warn!(
@@ -25,6 +19,12 @@ pub(crate) fn connect(global: &Global) -> Result<Store, Failure> {
              or into BELLWETHER_BACKEND"
         );
     }
+    Ok(url)
+}
+
+/// Connects to it.
+pub(crate) fn connect(global: &Global) -> Result<Store, Failure> {
+    let url = url(global)?;
     let Some((scheme, _)) = url.split_once(':') else {
         // What was given may be a secret in the wrong place, so it is not repeated.
         return Err(usage("that is not a backend's URL: write it like file:DIR or memory:".to_owned()));
@@ -38,6 +38,31 @@ pub(crate) fn connect(global: &Global) -> Result<Store, Failure> {
         #[cfg(feature = "nats")]
         "nats" | "tls" => Ok(bellwether::nats(&url)?),
         _ => Err(usage(format!("no backend {scheme:?} in this build: there are {}", known().join(", ")))),
+    }
+}
+
+/// What candidates on this backend set by default.
+pub(crate) fn options(global: &Global) -> Result<Options, Failure> {
+    match named(global)? {
+        #[cfg(feature = "nats")]
+        Some(url) if url.starts_with("nats:") || url.starts_with("tls:") => {
+            Ok(bellwether::nats_options(&url)?)
+        }
+        _ => Ok(Options::default()),
+    }
+}
+
+/// The URL that was given, if one was.
+fn named(global: &Global) -> Result<Option<String>, Failure> {
+    match (&global.backend, &global.backend_file) {
+        (Some(url), _) => Ok(Some(url.clone())),
+        (None, Some(file)) => {
+            let read = std::fs::read_to_string(file).map_err(|error| {
+                usage(format!("cannot read the backend's URL from {}: {error}", file.display()))
+            })?;
+            Ok(Some(read.trim().to_owned()))
+        }
+        (None, None) => Ok(None),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bellwether_backend::{Backend, Past};
-use bellwether_core::{Ask, CandidateId, ElectionName, Epoch, Outcome, Request};
+use bellwether_core::{Ask, CandidateId, ElectionName, Epoch, Outcome, Proof, Request};
 use tokio::sync::mpsc;
 
 use crate::driver::{self, Command};
@@ -56,9 +56,14 @@ impl Store {
     /// that was asked to end; it ends when the leader has stopped its work.
     pub async fn ask_to_step_down(&self, on: &ElectionName, to: Option<CandidateId>) -> Result<Epoch, Error> {
         let seen = self.0.backend.observe(on).await?;
-        let (Some(epoch), Some(_)) = (seen.epoch, seen.leader()) else { return Err(Error::NotLeader) };
+        // A holder that lives and does not say who it is can still be asked, or the store says why not.
+        if seen.leader().is_none() && seen.proof != Proof::Alive {
+            return Err(Error::NotLeader);
+        }
+        let epoch = seen.epoch.unwrap_or(Epoch::ZERO);
         match self.0.backend.request(on, &Request { epoch, what: Ask::StepDown { to } }).await {
             Outcome::Held(()) => Ok(epoch),
+            Outcome::Denied(now) if now.leader().is_some() => Err(Error::CasFailed),
             Outcome::Denied(_) => Err(Error::NotLeader),
             Outcome::Unknown(error) | Outcome::Refused(error) => Err(error.into()),
         }

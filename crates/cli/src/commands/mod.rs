@@ -5,6 +5,8 @@ mod doctor;
 mod explain;
 mod history;
 mod manual;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod run;
 mod signals;
 mod status;
@@ -28,6 +30,8 @@ pub(crate) async fn run(args: Args) -> Result<Exit, Failure> {
         Command::History(history) => history::history(global, history).await,
         Command::Doctor(doctor) => doctor::doctor(global, doctor).await,
         Command::Top(top) => top::top(global, top).await,
+        #[cfg(feature = "postgres")]
+        Command::Postgres(postgres) => postgres::postgres(global, postgres).await,
         Command::Completions(completions) => Ok(manual::completions(completions)),
         Command::Man => manual::man(),
         Command::Tables(tables) => Ok(tables::tables(tables)),

@@ -21,8 +21,13 @@ pub(crate) async fn step_down(global: &Global, step_down: &StepDown) -> Result<E
     let mut signals = watched.signals();
     watched.follow(on, true);
     let before = watched.observe(on).await?;
-    let Some(old) = before.leader().cloned() else {
-        return Err(Failure::new(Exit::NotLed, format!("nobody leads {on}: there is nobody to ask")));
+    let old = match (before.leader(), before.proof) {
+        (Some(id), _) => id.to_string(),
+        // It lives, and the store does not show its id.
+        (None, Proof::Alive) => "the leader".to_owned(),
+        (None, _) => {
+            return Err(Failure::new(Exit::NotLed, format!("nobody leads {on}: there is nobody to ask")));
+        }
     };
     let epoch = store.ask_to_step_down(on, step_down.to.clone()).await?;
     let limit = before.ttl.unwrap_or(Duration::from_secs(15)) * 2;
@@ -42,11 +47,11 @@ pub(crate) async fn step_down(global: &Global, step_down: &StepDown) -> Result<E
     match (outcome, free_since) {
         (Some((next, new, at)), free) => {
             let gap = free.map(|free| at.since(free));
-            say(global, on.as_str(), old.as_str(), Some((&next, new)), epoch, gap);
+            say(global, on.as_str(), &old, Some((&next, new)), epoch, gap);
             Ok(Exit::Clean)
         }
         (None, Some(_)) => {
-            say(global, on.as_str(), old.as_str(), None, epoch, None);
+            say(global, on.as_str(), &old, None, epoch, None);
             Ok(Exit::Clean)
         }
         (None, None) => Err(Failure::new(

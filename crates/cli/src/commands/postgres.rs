@@ -1,0 +1,42 @@
+//! `bellwether postgres`: the tables that elections on PostgreSQL may have.
+
+use bellwether::postgres::{Config, DEFAULT_SCHEMA, Schema, init};
+
+use crate::args::{Global, Init, Postgres, PostgresCommand};
+use crate::exit::{Exit, Failure};
+use crate::{backend, output};
+
+pub(crate) async fn postgres(global: &Global, postgres: &Postgres) -> Result<Exit, Failure> {
+    match &postgres.command {
+        PostgresCommand::Init(flags) => make(global, flags).await,
+    }
+}
+
+/// Prints or runs what makes the tables.
+async fn make(global: &Global, flags: &Init) -> Result<Exit, Failure> {
+    let url = backend::url(global)?;
+    let config = match url.split_once(':') {
+        Some(("postgres" | "postgresql", _)) => Some(Config::from_url(&url)?),
+        _ if flags.print => None,
+        _ => {
+            let sentence =
+                "name the server: --backend postgres://USER@HOST:PORT/DATABASE, or --print the SQL";
+            return Err(Failure::new(Exit::Usage, sentence));
+        }
+    };
+    let named = config.as_ref().and_then(Config::schema_used).map(Schema::name);
+    let schema = Schema::new(flags.schema.as_deref().or(named).unwrap_or(DEFAULT_SCHEMA))?;
+    match config.filter(|_| !flags.print) {
+        None => {
+            let _ = output::line(schema.sql(&flags.grant)?.trim_end());
+        }
+        Some(config) => {
+            init(&config, &schema, &flags.grant).await?;
+            let name = schema.name();
+            let _ = output::line(&format!(
+                "the tables are in schema {name}; use them with postgres://…?schema={name}"
+            ));
+        }
+    }
+    Ok(Exit::Clean)
+}
