@@ -30,6 +30,7 @@ pub(crate) struct Bucket {
     created: Mutex<Option<String>>,
     /// It was deleted and made anew under our eyes: what is missing from it was not taken away by age.
     anew: AtomicBool,
+    made_here: AtomicBool,
     /// How long it keeps records if it is made here, in nanoseconds; 0 is for good.
     age: AtomicU64,
     /// Keys of which only the mark of a deletion is left, with its revision: creating anew is a write over that.
@@ -45,6 +46,7 @@ impl Bucket {
             seen: AtomicBool::new(false),
             created: Mutex::default(),
             anew: AtomicBool::new(false),
+            made_here: AtomicBool::new(false),
             age: AtomicU64::new(0),
             marks: Mutex::default(),
         }
@@ -186,6 +188,10 @@ impl Bucket {
         epoch::after(before, least, created, info.state.last_seq)
     }
 
+    pub(crate) fn was_made_here(&self) -> bool {
+        self.made_here.load(Ordering::Relaxed)
+    }
+
     /// If it has to be made, it is made to keep records for so long; zero is for good.
     pub(crate) fn make_with(&self, age: Duration) {
         self.age.store(u64::try_from(age.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
@@ -214,6 +220,7 @@ impl Bucket {
             .await
         {
             Ok(_) => {
+                self.made_here.store(true, Ordering::Relaxed);
                 tracing::info!(bucket = self.name, "the bucket was created");
             }
             // Somebody was first, with other settings, which are looked at now.

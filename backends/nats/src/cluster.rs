@@ -107,8 +107,8 @@ impl Shape for Cluster {
         2 * ttl
     }
 
-    fn remainder(&self, on: &ElectionName) -> Option<String> {
-        Some(format!("the bucket {}", bucket(on)))
+    fn owns_bucket(&self) -> bool {
+        true
     }
 
     fn leases(&self) -> &'static str {

@@ -6,9 +6,9 @@
 //!
 //! | option | default | meaning |
 //! |---|---|---|
-//! | `bucket` | `bellwether` | the bucket that holds the elections |
-//! | `profile` | `native` | names of keys and the shape of records |
-//! | `create`, `replicas` | no, 1 | make the bucket when there is none, with so many replicas |
+//! | `bucket` | `bellwether` | the bucket that holds the elections; with `profile=cluster`, the one for past leaderships, and none by default |
+//! | `profile` | `native` | names of keys and the shape of records: `native`, or `cluster` as go-cluster has them |
+//! | `create`, `replicas` | no, 1 | make the bucket of an election when there is none, with so many replicas |
 //! | `creds`, `nkey` | – | a credentials file; a file with a seed |
 //! | `ca`, `cert` and `key` | the system's, none | whom to trust, and our own certificate |
 //! | `domain`, `inbox` | – | JetStream's domain; the prefix of subjects that answers come to |
@@ -63,7 +63,7 @@ pub(crate) enum Identity {
 /// Where the servers are, who we are to them, and which bucket holds the elections:
 /// `nats://[USER:PASSWORD@ | TOKEN@]HOST[:PORT][,HOST[:PORT]]…[?OPTION=VALUE&…]`, with `tls://` to insist on TLS.
 ///
-/// The options are `bucket` (`bellwether`), `profile` (`native`), `create` (no) and `replicas` (1) for a bucket that is missing,
+/// The options are `bucket` (`bellwether`; in the profile `cluster` for past leaderships only), `profile` (`native` or `cluster`), `create` (no) and `replicas` (1) for a bucket that is missing,
 /// `creds` and `nkey` for files with credentials or a seed, `ca`, `cert` and `key` for TLS, `domain`, `inbox`, `ping` (1s) and
 /// `timeout` (2s, for connecting).
 #[derive(Clone)]

@@ -192,6 +192,12 @@ impl Store {
         if bucket.found(&*self.shape, on, entry)?.is_some_and(|(record, _)| record.is_held()) {
             return Ok(Discarded::Remains(format!("the key {key}, which is held")));
         }
+        if self.shape.owns_bucket() {
+            // Somebody else's bucket is theirs to remove.
+            let gone = bucket.was_made_here() && bucket.wire(limit).remove().await.is_ok();
+            let remains = || Discarded::Remains(format!("the bucket {}", bucket.name));
+            return Ok(if gone { Discarded::Gone } else { remains() });
+        }
         let mut all = vec![(bucket, key, revision)];
         if let Ok((bucket, key)) = self.note(on, &Note::History)
             && let Some((_, revision)) = bucket.load(&key, limit).await?
@@ -205,7 +211,7 @@ impl Store {
                 return Ok(Discarded::Remains(format!("the mark of a deletion under the key {key}")));
             }
         }
-        Ok(self.shape.remainder(on).map_or(Discarded::Gone, Discarded::Remains))
+        Ok(Discarded::Gone)
     }
 }
 

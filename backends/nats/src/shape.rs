@@ -46,10 +46,9 @@ pub(crate) trait Shape: Send + Sync {
         false
     }
 
-    /// What is left of an election whose keys have been removed.
-    fn remainder(&self, on: &ElectionName) -> Option<String> {
-        let _ = on;
-        None
+    /// Whether a bucket is of one election and of nothing else.
+    fn owns_bucket(&self) -> bool {
+        false
     }
 
     /// A filter that matches the keys of all leases in a bucket.

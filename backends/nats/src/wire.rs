@@ -6,6 +6,7 @@
 //! $JS.API.STREAM.MSG.GET.KV_<bucket>       the careful read, from the stream's leader
 //! $JS.API.CONSUMER.CREATE.KV_<bucket>      the watch
 //! $JS.API.STREAM.PURGE.KV_<bucket>         what is left of an election that was made to measure
+//! $JS.API.STREAM.DELETE.KV_<bucket>        the same, where the bucket was made for it
 //! $KV.<bucket>.<key>                       the write, at an expected revision
 //! ```
 //!
@@ -199,6 +200,12 @@ impl Wire<'_> {
     pub(crate) async fn forget(&self, key: &str, revision: u64) -> Result<(), Failure> {
         let body = json!({ "filter": subject(self.bucket, key), "seq": revision + 1 });
         let _: serde_json::Value = self.api("STREAM.PURGE", &body).await?;
+        Ok(())
+    }
+
+    /// Removes the bucket with everything in it.
+    pub(crate) async fn remove(&self) -> Result<(), Failure> {
+        let _: serde_json::Value = self.api("STREAM.DELETE", &json!({})).await?;
         Ok(())
     }
 

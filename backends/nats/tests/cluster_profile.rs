@@ -4,7 +4,7 @@ mod support;
 
 use std::time::Duration;
 
-use bellwether_backend::Backend;
+use bellwether_backend::{Backend, Discarded};
 use bellwether_core::{Epoch, Error, ErrorKind, Outcome, Parting};
 use bellwether_deadman::boot_now;
 use bellwether_support::servers::nats::{Server, Version};
@@ -221,4 +221,20 @@ async fn past_leaderships_are_kept_only_in_a_bucket_that_was_named_for_them() {
     with.backend.remember(&with.on, &past).await.unwrap();
     assert_eq!(with.backend.history(&with.on).await.unwrap(), [past]);
     assert_eq!(keys(&server).await, ["lease"], "nothing else may lie in the cluster's bucket");
+}
+
+#[tokio::test]
+async fn an_election_that_was_made_to_measure_takes_its_bucket_along_and_nobody_elses() {
+    let server = Server::start(Version::Current).await;
+    let ours = actor(&cluster(&server), "ours");
+    let grant = ours.lead().await;
+    let held = ours.backend.danger_discard(&ours.on).await.unwrap();
+    assert!(matches!(&held, Discarded::Remains(what) if what.contains("held")), "{held:?}");
+    ours.let_go(&grant).await;
+    // Another connection has not made the bucket.
+    let other = actor(&cluster(&server), "other").backend.danger_discard(&ours.on).await.unwrap();
+    assert!(matches!(&other, Discarded::Remains(what) if what.contains(CLUSTER)), "{other:?}");
+    assert!(!config(&server).await.is_null());
+    assert_eq!(ours.backend.danger_discard(&ours.on).await.unwrap(), Discarded::Gone);
+    assert!(config(&server).await.is_null(), "the bucket is left behind");
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use bellwether_core::{Bid, Boot, ElectionName, Epoch, Error, ErrorKind, Grant, Outcome, Proof, Seen};
 use tokio_postgres::Row;
 
-use crate::epoch::{self, marked_epoch};
+use crate::epoch;
 use crate::errors::{BACKEND, Failure, misconfigured, outcome, unavailable};
 use crate::link::{Link, limit};
 use crate::look::{held_by, waiting};
@@ -23,9 +23,6 @@ use crate::session::Values;
 use crate::slots::Slot;
 use crate::tables::Written;
 use crate::{Keys, sql};
-
-/// Most elections of one session: the server's lock table is shared, and with it full nobody can even connect.
-const ELECTIONS_MAX: usize = 1_000;
 
 /// How long a claim looks out for a presence that is just going: of a process that was killed, both sessions end, one
 /// a moment after the other.
@@ -78,9 +75,12 @@ struct Claim<'a> {
 
 impl Claim<'_> {
     async fn take(&self) -> Outcome<Grant> {
-        if self.link.slots.len() >= ELECTIONS_MAX {
-            let sentence =
-                format!("this process holds {ELECTIONS_MAX} locks already; use another connection");
+        let most = self.link.elections_max;
+        if self.link.slots.len() >= most {
+            let sentence = format!(
+                "this process holds {most} elections already, as many as the server's lock table has room for: raise \
+                 max_locks_per_transaction, or use another server"
+            );
             return Outcome::Refused(Error::new(ErrorKind::Exhausted, BACKEND, sentence));
         }
         let row = match self.on_a(&self.link.a.claim).await {
@@ -93,25 +93,29 @@ impl Claim<'_> {
         };
         match self.granted(&row) {
             Err(error) => outcome(error),
+            Ok(None) if self.may_reclaim(&row) => self.reclaim(&row).await,
             Ok(None) => self.denied(&row).await,
-            Ok(Some(epoch)) => {
-                let until = self.inner.clock.boot() + self.bid.ttl;
-                self.wait(until, self.mark(&row));
-                self.link.released_by_other(self.keys);
-                match self.judge(until).await {
-                    Ok(None) => Outcome::Denied(waiting(until)),
-                    Ok(Some(())) => {
-                        // The answer on B came after everything that was told before the lock was free.
-                        if let Some(seen) = self.kept_for_other() {
-                            return self.leave_to_other(seen).await;
-                        }
-                        // Only now: the answer on B came after every release that was told before the lock was free.
-                        let witness = self.inner.take_witness(self.keys);
-                        self.lead(epoch, witness.map(|witness| self.crashed(witness))).await
-                    }
-                    Err(error) => Outcome::Unknown(error),
+            Ok(Some(epoch)) => self.taken(epoch, &row).await,
+        }
+    }
+
+    /// The lock is ours since this moment: may it be led on?
+    async fn taken(&self, epoch: Epoch, row: &Row) -> Outcome<Grant> {
+        let until = self.inner.clock.boot() + self.bid.ttl;
+        self.wait(until, self.mark(row));
+        self.link.released_by_other(self.keys);
+        match self.judge(until).await {
+            Ok(None) => Outcome::Denied(waiting(until)),
+            Ok(Some(())) => {
+                // The answer on B came after everything that was told before the lock was free.
+                if let Some(seen) = self.kept_for_other() {
+                    return self.leave_to_other(seen).await;
                 }
+                // Only now: the answer on B came after every release that was told before the lock was free.
+                let witness = self.inner.take_witness(self.keys);
+                self.lead(epoch, witness.map(|witness| self.crashed(witness))).await
             }
+            Err(error) => Outcome::Unknown(error),
         }
     }
 
@@ -182,23 +186,41 @@ impl Claim<'_> {
             self.link.held_by_other(pid, self.keys);
         }
         self.inner.witness(self.keys, silent.map(Duration::from_millis));
-        let (id, ttl) = name.as_deref().map_or((None, None), names::read);
-        let epoch = marked_epoch(row);
+        let ttl = name.as_deref().and_then(|name| names::read(name).1);
         if let Some(theirs) = ttl.filter(|ttl| millis(*ttl) != millis(self.bid.ttl)) {
             return Outcome::Refused(misconfigured(format!(
                 "the holder's ttl is {theirs:?} and this candidate's {:?}: all candidates of an election use one",
                 self.bid.ttl
             )));
         }
-        if self.bid.danger_reclaim && id.as_ref() == Some(&self.bid.who.id) {
-            let sentence =
-                "an earlier session of this id cannot be taken over here; end it with pg_terminate_backend";
-            return Outcome::Refused(Error::new(ErrorKind::Unsupported, BACKEND, sentence));
-        }
-        let seen = self.inner.holder(self.link, self.keys, pid, name.as_deref(), epoch);
+        let seen = self.inner.holder(self.link, self.keys, row);
         // Without the row it is the same denial, only with less to tell.
         let told = self.inner.with_record(self.link, self.on, Some(pid), seen.clone()).await;
         Outcome::Denied(told.unwrap_or(seen))
+    }
+
+    /// Whether the holder is an earlier start of this very id, and was said to be dead.
+    fn may_reclaim(&self, row: &Row) -> bool {
+        let earlier = row.get::<_, Option<String>>("name").and_then(|name| names::read(&name).0);
+        let other = row.get::<_, Option<i32>>("holder") != Some(self.link.a.session.pid);
+        self.bid.danger_reclaim && other && earlier.as_ref() == Some(&self.bid.who.id)
+    }
+
+    /// Ends the sessions of that earlier start, and takes what they leave. Outside the guarantee.
+    async fn reclaim(&self, row: &Row) -> Outcome<Grant> {
+        let (pid, name): (i32, String) = (row.get("holder"), row.get("name"));
+        if let Err(error) = self.inner.end_earlier(self.link, pid, &name).await {
+            return outcome(error);
+        }
+        let row = match self.on_a(&self.link.a.claim).await {
+            Ok(row) => row,
+            Err(failure) => return Outcome::Unknown(failure.error()),
+        };
+        match self.granted(&row) {
+            Ok(Some(epoch)) => self.taken(epoch, &row).await,
+            Ok(None) => self.denied(&row).await,
+            Err(error) => outcome(error),
+        }
     }
 
     /// Waits a moment for a presence that is just going.
@@ -252,7 +274,9 @@ impl Claim<'_> {
         let tables = self.inner.config.schema_used().is_some();
         let notice = claimed(self.keys, self.link.a.session.pid, &self.bid.who.id);
         let notice = if tables { String::new() } else { notice };
-        let values: Values<'_> = &[&self.keys.0, &self.keys.1, &lease, &name, &begin, &before, &notice];
+        let (presence, keys) = (self.keys.presence(), self.keys);
+        let values: Values<'_> =
+            &[&keys.0, &keys.1, &lease, &name, &begin, &before, &notice, &presence.0, &presence.1];
         self.link.a.row(self.bid.ttl, statement, values).await
     }
 

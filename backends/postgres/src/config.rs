@@ -1,13 +1,18 @@
 //! Where the server is, and which locks to use.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_core::{ElectionName, Error, ErrorKind};
 use tokio_postgres::config::SslMode;
 
 use crate::errors::BACKEND;
-use crate::{Keys, Schema};
+use crate::options::Options;
+use crate::tls::Tls;
+use crate::transport::{ConnectWith, Connecting};
+use crate::{Keys, Schema, Transport};
 
 /// How long opening a session may take, where the URL says nothing.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -16,36 +21,71 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug)]
 pub struct Config {
     pub(crate) server: tokio_postgres::Config,
+    pub(crate) tls: Tls,
+    pub(crate) connect_with: Option<ConnectWith>,
+    /// Whether a third session is parked while following.
+    pub(crate) watches: bool,
     keys: HashMap<ElectionName, Keys>,
     /// Explicit keys for whichever election comes first.
     only: Option<Keys>,
     schema: Option<Schema>,
 }
 
+/// What is asked of the encryption.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Ssl {
+    pub(crate) required: bool,
+    pub(crate) verify: Verify,
+    pub(crate) root: Option<Root>,
+    /// The client's certificate and key.
+    pub(crate) own: Option<(PathBuf, PathBuf)>,
+}
+
+/// What the server's certificate has to prove.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verify {
+    Nothing,
+    /// That one of our authorities signed it.
+    Authority,
+    /// And that it names the server.
+    Full,
+}
+
+/// The authorities that are trusted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Root {
+    System,
+    File(PathBuf),
+}
+
 impl Config {
     /// Reads `postgres://USER:PASSWORD@HOST:PORT/DATABASE?…`, or libpq's `host=… dbname=…`. Several hosts may be given; the
-    /// primary among them is used. `key1` and `key2` set the election's lock instead of the hash of its name;
-    /// `schema` names the tables that `bellwether postgres init` made, and without it there are none.
+    /// primary among them is used. `postgres:` and `postgres://` alone mean [`Config::from_env`].
+    ///
+    /// Besides libpq's own, as far as they are for connecting:
+    ///
+    /// - `key1` and `key2` set the election's lock instead of the hash of its name;
+    /// - `schema` names the tables that `bellwether postgres init` made, and without it there are none;
+    /// - `sslmode` is `disable`, `prefer` (the default: encrypted where the server can), `require`, `verify-ca` or `verify-full`;
+    ///   `sslrootcert` a file of authorities or `system`; `sslcert` and `sslkey` the client's certificate;
+    /// - `watch=off` does without the third session of a follower, which then hears of a leader's crash at its next retry.
     ///
     /// # Errors
-    /// When it cannot be read, and for `sslmode=require` and above, which this build cannot keep.
+    /// When it cannot be read, when a certificate cannot, and for what this build cannot keep.
     pub fn from_url(url: &str) -> Result<Config, Error> {
-        let (url, keys, schema) = take_own(url)?;
-        refuse_tls(&url)?;
-        let server = url.parse().map_err(|error: tokio_postgres::Error| {
-            bad("the URL cannot be read; write postgres://USER@HOST:PORT/DATABASE".to_owned())
-                .caused_by(error)
-        })?;
-        Config::checked(server, keys, schema)
+        if ["postgres:", "postgres://", "postgresql:", "postgresql://"].contains(&url) {
+            return Config::from_env();
+        }
+        Config::from_options(Options::of(url)?)
     }
 
-    /// Reads libpq's variables: `PGHOST`, `PGPORT`, `PGUSER`, `PGPASSWORD`, `PGDATABASE`, `PGSSLMODE`,
-    /// `PGCONNECT_TIMEOUT`.
+    /// Reads libpq's variables: `PGHOST`, `PGPORT`, `PGUSER`, `PGPASSWORD`, `PGDATABASE`, `PGSSLMODE`, `PGSSLROOTCERT`,
+    /// `PGSSLCERT`, `PGSSLKEY`, `PGCONNECT_TIMEOUT`. Without `PGHOST` it is the server on this machine.
     ///
     /// # Errors
     /// As [`Config::from_url`].
     pub fn from_env() -> Result<Config, Error> {
-        let mut text = String::new();
+        let mut options = Options::default();
         for (variable, option) in [
             ("PGHOST", "host"),
             ("PGPORT", "port"),
@@ -53,17 +93,19 @@ impl Config {
             ("PGPASSWORD", "password"),
             ("PGDATABASE", "dbname"),
             ("PGSSLMODE", "sslmode"),
+            ("PGSSLROOTCERT", "sslrootcert"),
+            ("PGSSLCERT", "sslcert"),
+            ("PGSSLKEY", "sslkey"),
             ("PGCONNECT_TIMEOUT", "connect_timeout"),
         ] {
             if let Some(value) = std::env::var(variable).ok().filter(|value| !value.is_empty()) {
-                let quoted = value.replace('\\', "\\\\").replace('\'', "\\'");
-                text.push_str(&format!("{option}='{quoted}' "));
+                options.put(option, value);
             }
         }
-        if !text.contains("host=") {
-            text.push_str("host=localhost");
+        if !options.rest.contains("host=") {
+            options.put("host", "localhost".to_owned());
         }
-        Config::from_url(&text)
+        Config::from_options(options)
     }
 
     /// Uses this lock for that election, instead of the hash of its name.
@@ -71,6 +113,41 @@ impl Config {
     pub fn keys(mut self, on: ElectionName, keys: Keys) -> Config {
         self.keys.insert(on, keys);
         self
+    }
+
+    /// Uses this lock for the one election of the connection, as `key1` and `key2` of the URL do.
+    #[must_use]
+    pub fn only_keys(self, keys: Keys) -> Config {
+        Config { only: Some(keys), ..self }
+    }
+
+    /// Connects by this function instead of by a socket: it is given the host (or the directory of a socket) and the port,
+    /// and yields a [`Transport`], on which nothing has been said yet. Encryption and logging in are done on it as on any
+    /// other, by the URL.
+    ///
+    /// It is called for every session that is opened, and has to yield a new connection each time, to one and the same
+    /// server: two sessions that reach one server process, or two servers, are refused, as a pooler's are. Within the
+    /// connect time-out; an error of it counts as a server that cannot be reached.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), bellwether_core::Error> {
+    /// use bellwether_postgres::{Config, Transport};
+    ///
+    /// let config = Config::from_url("postgres://app@db/app")?.connect_with(|_host, _port| async {
+    ///     let through = tokio::net::TcpStream::connect("127.0.0.1:15432").await?;
+    ///     Ok(Transport::from(through))
+    /// });
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn connect_with<F, C>(self, connect: F) -> Config
+    where
+        F: Fn(String, u16) -> C + Send + Sync + 'static,
+        C: Future<Output = std::io::Result<Transport>> + Send + 'static,
+    {
+        let connect = move |host, port| Box::pin(connect(host, port)) as Connecting;
+        Config { connect_with: Some(ConnectWith(Arc::new(connect))), ..self }
     }
 
     /// Uses the tables in this schema.
@@ -98,61 +175,78 @@ impl Config {
         self.server.get_connect_timeout().copied().unwrap_or(CONNECT_TIMEOUT)
     }
 
-    fn checked(
-        server: tokio_postgres::Config,
-        only: Option<Keys>,
-        schema: Option<Schema>,
-    ) -> Result<Config, Error> {
-        if server.get_ssl_mode() == SslMode::Require {
-            return Err(no_tls("require"));
-        }
+    fn from_options(mut options: Options) -> Result<Config, Error> {
+        let only = keys(&mut options)?;
+        let watches = match options.take("watch").as_deref() {
+            None | Some("on") => true,
+            Some("off") => false,
+            Some(other) => return Err(bad(format!("watch is on or off, not {other:?}"))),
+        };
+        let schema = options.take("schema").map(|name| Schema::new(&name)).transpose()?;
+        let (mode, ssl) = ssl(&mut options)?;
+        let mut server: tokio_postgres::Config =
+            options.rest.parse().map_err(|error: tokio_postgres::Error| {
+                bad("the URL cannot be read; write postgres://USER@HOST:PORT/DATABASE".to_owned())
+                    .caused_by(error)
+            })?;
+        server.ssl_mode(mode);
         if server.get_hosts().is_empty() {
             return Err(bad("no host is named; write postgres://USER@HOST:PORT/DATABASE".to_owned()));
         }
-        Ok(Config { server, keys: HashMap::new(), only, schema })
+        let tls = Tls::new(&ssl)?;
+        Ok(Config { server, tls, connect_with: None, watches, keys: HashMap::new(), only, schema })
     }
 }
 
-/// The modes that the driver does not know by name would otherwise end as "invalid value".
-fn refuse_tls(text: &str) -> Result<(), Error> {
-    for mode in ["verify-ca", "verify-full"] {
-        let spellings = [format!("sslmode={mode}"), format!("sslmode='{mode}'")];
-        if spellings.iter().any(|spelling| text.contains(spelling)) {
-            return Err(no_tls(mode));
+fn keys(options: &mut Options) -> Result<Option<Keys>, Error> {
+    let mut key = |name| options.take(name).map(|value| number(name, &value)).transpose();
+    match (key("key1")?, key("key2")?) {
+        (Some(one), Some(two)) => Ok(Some(Keys(one, two))),
+        (None, None) => Ok(None),
+        _ => Err(bad("key1 and key2 belong together; give both, or neither".to_owned())),
+    }
+}
+
+/// As libpq reads them, except that `verify-full` without authorities means the system's.
+fn ssl(options: &mut Options) -> Result<(SslMode, Ssl), Error> {
+    let root = options.take("sslrootcert").map(|value| match value.as_str() {
+        "system" => Root::System,
+        file => Root::File(PathBuf::from(file)),
+    });
+    let mode = options.take("sslmode");
+    let default = if root == Some(Root::System) { "verify-full" } else { "prefer" };
+    let (driver, verify) = match mode.as_deref().unwrap_or(default) {
+        "disable" => (SslMode::Disable, Verify::Nothing),
+        "prefer" => (SslMode::Prefer, Verify::Nothing),
+        // With authorities at hand it has always meant that they are asked.
+        "require" if root.is_some() => (SslMode::Require, Verify::Authority),
+        "require" => (SslMode::Require, Verify::Nothing),
+        "verify-ca" => (SslMode::Require, Verify::Authority),
+        "verify-full" => (SslMode::Require, Verify::Full),
+        other => {
+            let sentence = "sslmode is disable, prefer, require, verify-ca or verify-full, not";
+            return Err(bad(format!("{sentence} {other:?}")));
         }
-    }
-    Ok(())
-}
-
-fn no_tls(mode: &str) -> Error {
-    let sentence = format!(
-        "sslmode={mode} is asked for, and this version cannot encrypt; use sslmode=disable on a network that you trust, or \
-         a TLS tunnel"
-    );
-    Error::new(ErrorKind::Unsupported, BACKEND, sentence)
-}
-
-/// Takes `key1`, `key2` and `schema` out of a URL's query: the driver does not know them.
-fn take_own(url: &str) -> Result<(String, Option<Keys>, Option<Schema>), Error> {
-    let Some((base, query)) = url.split_once('?').filter(|_| url.contains("://")) else {
-        return Ok((url.to_owned(), None, None));
     };
-    let (mut one, mut two, mut schema, mut rest) = (None, None, None, Vec::new());
-    for part in query.split('&').filter(|part| !part.is_empty()) {
-        match part.split_once('=') {
-            Some(("key1", value)) => one = Some(number("key1", value)?),
-            Some(("key2", value)) => two = Some(number("key2", value)?),
-            Some(("schema", value)) => schema = Some(Schema::new(value)?),
-            _ => rest.push(part),
+    let root = match (verify, root) {
+        (Verify::Full, None) => Some(Root::System),
+        (Verify::Authority, None) => {
+            return Err(bad(
+                "sslmode=verify-ca needs an authority: name its file with sslrootcert".to_owned()
+            ));
         }
-    }
-    let keys = match (one, two) {
-        (Some(one), Some(two)) => Some(Keys(one, two)),
+        // Anybody can get a certificate from one of those, for some name.
+        (Verify::Authority | Verify::Nothing, Some(Root::System)) => {
+            return Err(bad("sslrootcert=system is only good with sslmode=verify-full".to_owned()));
+        }
+        (_, root) => root,
+    };
+    let own = match (options.take("sslcert"), options.take("sslkey")) {
+        (Some(certificate), Some(key)) => Some((PathBuf::from(certificate), PathBuf::from(key))),
         (None, None) => None,
-        _ => return Err(bad("key1 and key2 belong together; give both, or neither".to_owned())),
+        _ => return Err(bad("sslcert and sslkey belong together; give both, or neither".to_owned())),
     };
-    let url = if rest.is_empty() { base.to_owned() } else { format!("{base}?{}", rest.join("&")) };
-    Ok((url, keys, schema))
+    Ok((driver, Ssl { required: driver == SslMode::Require, verify, root, own }))
 }
 
 fn number(name: &str, value: &str) -> Result<i32, Error> {
@@ -161,7 +255,7 @@ fn number(name: &str, value: &str) -> Result<i32, Error> {
     value.parse().map_err(|_| sentence())
 }
 
-fn bad(sentence: String) -> Error {
+pub(crate) fn bad(sentence: String) -> Error {
     Error::new(ErrorKind::InvalidInput, BACKEND, sentence)
 }
 
@@ -190,8 +284,12 @@ mod tests {
             ("postgres://u@db/app?key1=1", "belong together"),
             ("postgres://u@db/app?key1=1&key2=x", "whole number"),
             ("postgres://u@db/app?schema=a.b", "schema"),
-            ("postgres://u@db/app?sslmode=require", "cannot encrypt"),
-            ("postgres://u@db/app?sslmode=verify-full", "cannot encrypt"),
+            ("postgres://u@db/app?sslmode=allow", "prefer"),
+            ("postgres://u@db/app?sslmode=verify-ca", "sslrootcert"),
+            ("postgres://u@db/app?sslmode=require&sslrootcert=system", "verify-full"),
+            ("host=db sslmode=require sslcert=/nowhere/a.crt", "belong together"),
+            ("host=db sslmode=verify-full sslrootcert=/nowhere/a.crt", "/nowhere/a.crt"),
+            ("postgres://u@db/app?watch=maybe", "on or off"),
             ("postgres://u@db:port/app", "cannot be read"),
         ] {
             let error = Config::from_url(url).unwrap_err();

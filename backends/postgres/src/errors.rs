@@ -51,8 +51,8 @@ pub(crate) fn meaning(error: tokio_postgres::Error) -> Error {
         }
         code if *code == SqlState::INSUFFICIENT_PRIVILEGE => (
             ErrorKind::PermissionDenied,
-            "the role lacks a right: it needs CONNECT, the default rights of PUBLIC, and for tables what `bellwether postgres init \
-             --grant ROLE` gives",
+            "the role lacks a right: it needs CONNECT, the default rights of PUBLIC (`bellwether doctor` says which is missing), and \
+             for tables what `bellwether postgres init --grant ROLE` gives",
         ),
         code if *code == SqlState::INVALID_CATALOG_NAME => {
             (ErrorKind::Misconfigured, "there is no such database: create it, or name another in the URL")

@@ -14,6 +14,9 @@ pub struct Keys(pub i32, pub i32);
 /// The first key of a session's own lock, whose second is its process id: "BWLS".
 pub(crate) const SESSION_KEY: i32 = i32::from_be_bytes(*b"BWLS");
 
+/// The first key of the lock that a second session holds, shared, on the process id of its first: "BWLB".
+pub(crate) const SECOND_KEY: i32 = i32::from_be_bytes(*b"BWLB");
+
 impl Keys {
     /// The keys of an election without explicit ones.
     pub fn of(on: &ElectionName) -> Keys {

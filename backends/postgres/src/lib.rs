@@ -25,12 +25,17 @@
 //! - **With tables** (`schema=NAME` in the URL) a leadership is believed only when its row is written, on a session D, so that a
 //!   user's transaction which has checked the epoch there is over before anybody else leads.
 //! - **Nothing parks on an election's lock.** C parks on a key of the leader's *session*, a second at a time.
+//! - **A broken connection is not left to its lease**: the next one ends the half-open session, by number and start.
 //!
 //! Leaves to others: belief and deadlines (`bellwether-core`), timers and work (`bellwether-election`). What can break the
 //! promise is in GUARANTEES.md.
 
+#[cfg(feature = "tls")]
+mod binding;
+mod checkup;
 mod claim;
 mod config;
+mod ending;
 mod epoch;
 mod errors;
 mod hold;
@@ -40,6 +45,7 @@ mod look;
 mod names;
 mod news;
 mod notices;
+mod options;
 mod postgres;
 mod records;
 mod requests;
@@ -49,6 +55,11 @@ mod slots;
 mod sql;
 mod tables;
 mod tend;
+#[cfg_attr(not(feature = "tls"), path = "no_tls.rs")]
+mod tls;
+mod transport;
+#[cfg(feature = "tls")]
+mod verifier;
 mod watch;
 
 pub use config::Config;
@@ -56,3 +67,4 @@ pub use keys::Keys;
 pub use postgres::{Postgres, from_env, from_url};
 pub use schema::{DEFAULT_SCHEMA, FENCED, Schema};
 pub use tables::init;
+pub use transport::Transport;

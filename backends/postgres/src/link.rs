@@ -12,13 +12,20 @@ use crate::hold::Beats;
 use crate::names::millis;
 use crate::notices::Note;
 use crate::records::Records;
-use crate::session::{Hear, Session, Values, place};
+use crate::session::{Hear, Session, Values};
 use crate::slots::Slots;
+use crate::transport::place;
 use crate::watch::Others;
 use crate::{Config, Keys, sql};
 
 /// How long the probe for a pooler waits: in transaction mode the second question hangs or reaches another server process.
 const PROBE_LIMIT: Duration = Duration::from_secs(2);
+
+/// Most elections of one process: the server's lock table is shared, and with it full nobody can even connect. On a server with
+/// little room it is fewer, so that one process never has more than a quarter of it.
+const ELECTIONS_MAX: usize = 1_000;
+/// The election's own, the presence, and what marks it.
+const LOCKS_PER_ELECTION: usize = 3;
 
 /// Both sessions.
 pub(crate) struct Link {
@@ -33,6 +40,8 @@ pub(crate) struct Link {
     pub(crate) denied: Notify,
     /// Which of the hosts is the primary.
     pub(crate) host: usize,
+    /// How many elections this process may hold there.
+    pub(crate) elections_max: usize,
     /// The timeline when it was opened; a promotion under a living session shows as another.
     timeline: Mutex<(i32, Boot)>,
 }
@@ -79,11 +88,11 @@ impl Link {
         let limit = config.connect_timeout();
         let opened = clock.boot();
         let (session, b) = tokio::try_join!(
-            Session::open(&config.server, host, opened, limit, None),
+            Session::open(config, host, opened, limit, None),
             Beta::open(config, host, opened, notes),
         )?;
         session.same_server(&b.session)?;
-        refuse_pooler(&session, &b.session, &place(&config.server, host)).await?;
+        refuse_pooler(&session, &b.session, &place(config, host)).await?;
         let (claim, again, beat, release) = tokio::try_join!(
             session.prepare(sql::CLAIM),
             session.prepare(sql::AGAIN),
@@ -93,7 +102,11 @@ impl Link {
         warm_up(&session, &b, &claim, limit).await.map_err(Failure::error)?;
         // Others park on it to hear of this session's end. Without it they hear later, no more.
         let own = format!("SELECT pg_try_advisory_lock({}, {})", crate::keys::SESSION_KEY, session.pid);
-        session.ask(limit, &own).await.map_err(Failure::error)?;
+        let belongs = b.belong_to(&session, limit);
+        let (_, room, ()) =
+            tokio::try_join!(session.ask(limit, &own), session.ask(limit, sql::LOCK_ROOM), belongs)
+                .map_err(Failure::error)?;
+        let elections_max = elections_max(room.first().map_or(0, |row| row.get(0)));
         let a = Alpha { session, claim, again, beat, release, tuned: Mutex::default() };
         let timeline = Mutex::new((0, opened));
         Ok(Link {
@@ -105,6 +118,7 @@ impl Link {
             records: tokio::sync::Mutex::default(),
             denied: Notify::new(),
             host,
+            elections_max,
             timeline,
         })
     }
@@ -180,9 +194,11 @@ impl Alpha {
 impl Beta {
     pub(crate) async fn open(config: &Config, host: usize, opened: Boot, notes: Hear) -> Result<Beta, Error> {
         let limit = config.connect_timeout();
-        let session = Session::open(&config.server, host, opened, limit, Some(notes)).await?;
+        let session = Session::open(config, host, opened, limit, Some(notes)).await?;
+        let dated = session.ask(limit, sql::MAY_DATE).await.map_err(Failure::error)?;
+        let dated = dated.first().is_some_and(|row| row.get(0));
         let (presence, absence, beat, look, tell) = tokio::try_join!(
-            session.prepare(sql::PRESENCE),
+            session.prepare(if dated { sql::PRESENCE } else { sql::PRESENCE_UNDATED }),
             session.prepare(sql::ABSENCE),
             session.prepare(sql::BEAT),
             session.prepare(sql::LOOK),
@@ -191,6 +207,12 @@ impl Beta {
         let setting = format!("LISTEN {}; SET application_name = 'bellwether presence'", sql::CHANNEL);
         session.execute(limit, &setting).await.map_err(Failure::error)?;
         Ok(Beta { session, presence, absence, beat, look, tell, tuned: Mutex::default() })
+    }
+
+    /// Marks it as the second session of that first one, so that everybody can tell whose presence it is.
+    pub(crate) async fn belong_to(&self, first: &Session, limit: Duration) -> Result<(), Failure> {
+        let mark = format!("SELECT pg_try_advisory_lock_shared({}, {})", crate::keys::SECOND_KEY, first.pid);
+        self.session.ask(limit, &mark).await.map(drop)
     }
 
     /// As [`Alpha::row`].
@@ -232,6 +254,12 @@ pub(crate) fn locks_of(row: &Row, session: &Session) -> Result<Vec<Keys>, Error>
     Ok(classes.into_iter().zip(objects).map(|(class, object)| Keys::from_catalogue(class, object)).collect())
 }
 
+/// Most elections of one process on a server with room for so many locks.
+fn elections_max(room: i64) -> usize {
+    let quarter = usize::try_from(room / 4).unwrap_or(0);
+    (quarter / LOCKS_PER_ELECTION).clamp(1, ELECTIONS_MAX)
+}
+
 /// How long an answer is waited for: past the ttl nobody believes in it any more.
 pub(crate) fn limit(ttl: Duration) -> Duration {
     ttl.max(Duration::from_millis(500))
@@ -259,7 +287,8 @@ async fn warm_up(a: &Session, b: &Beta, claim: &Statement, limit: Duration) -> R
     b.session.ask(limit, &own).await?;
     let (never, force) = (i64::MAX, false);
     let on_a = async {
-        let row = a.row(limit, claim, &[&key, &pid, &lease, &name, &mark, &before, &notice]).await?;
+        let row =
+            a.row(limit, claim, &[&key, &pid, &lease, &name, &mark, &before, &notice, &key, &pid]).await?;
         // Whoever had it before was given the same number by the server and is not gone yet.
         if row.get("got") {
             Err(Failure::Over(unavailable("the session's own lock was not to be had")))
@@ -269,7 +298,7 @@ async fn warm_up(a: &Session, b: &Beta, claim: &Statement, limit: Duration) -> R
     };
     let on_b = async {
         b.session.row(limit, &b.presence, &[&key, &pid, &never, &force, &lease]).await?;
-        b.session.rows(limit, &b.look, &[&key, &pid, &mark]).await
+        b.session.rows(limit, &b.look, &[&key, &pid, &mark, &key, &pid]).await
     };
     tokio::try_join!(on_a, on_b)?;
     Ok(())
@@ -293,5 +322,18 @@ async fn refuse_pooler(a: &Session, b: &Session, place: &str) -> Result<(), Erro
         Ok(_) => Err(refused()),
         Err(Failure::Over(error)) if error.kind() == bellwether_core::ErrorKind::TimedOut => Err(refused()),
         Err(failure) => Err(failure.error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_never_has_more_than_a_quarter_of_the_lock_table() {
+        // As a server is set up by default, a small one, and a large one.
+        for (room, most) in [(64 * 100, 533), (10 * 20, 16), (128 * 1_000, ELECTIONS_MAX), (0, 1)] {
+            assert_eq!(elections_max(room), most);
+        }
     }
 }

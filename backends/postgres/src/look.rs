@@ -5,10 +5,13 @@ use std::time::Duration;
 
 use bellwether_core::{Boot, Candidate, ElectionName, Epoch, Error, Holder, Proof, Seen};
 
+use tokio_postgres::Row;
+
 use crate::epoch::marked_epoch;
 use crate::errors::Failure;
 use crate::link::Link;
 use crate::postgres::Inner;
+use crate::session::Values;
 use crate::slots::Slot;
 use crate::{Keys, names};
 
@@ -28,31 +31,29 @@ impl Inner {
         let keys = self.keys(on)?;
         let link = self.link().await?;
         let b = link.b();
-        let rows = b.session.rows(LOOK_LIMIT, &b.look, &[&keys.0, &keys.1, &keys.mark()]).await;
+        let (mark, presence) = (keys.mark(), keys.presence());
+        let values: Values<'_> = &[&keys.0, &keys.1, &mark, &presence.0, &presence.1];
+        let rows = b.session.rows(LOOK_LIMIT, &b.look, values).await;
         let rows = rows.map_err(Failure::error)?;
         let Some(row) = rows.first() else {
             let seen = self.with_record(&link, on, None, Seen::nothing()).await?;
             return Ok(Found { seen, session: None });
         };
         let (pid, name): (i32, Option<String>) = (row.get(0), row.get(1));
-        let seen = self.holder(&link, keys, pid, name.as_deref(), marked_epoch(row));
+        let seen = self.holder(&link, keys, row);
         let seen = self.with_record(&link, on, Some(pid), seen).await?;
         Ok(Found { seen, session: Some((pid, name.unwrap_or_default())) })
     }
 
-    /// The holder behind that process of the server.
-    pub(crate) fn holder(
-        &self,
-        link: &Link,
-        keys: Keys,
-        pid: i32,
-        name: Option<&str>,
-        epoch: Option<Epoch>,
-    ) -> Seen {
+    /// The holder that this row of a look or of a denial shows.
+    pub(crate) fn holder(&self, link: &Link, keys: Keys, row: &Row) -> Seen {
+        let (pid, name): (i32, Option<String>) = (row.get("holder"), row.get("name"));
         if pid != link.a.session.pid {
-            let id = name.and_then(|name| names::read(name).0);
+            // Who waits for an earlier leader's ttl to pass has the lock, and does not lead.
+            let name = name.filter(|_| row.get("leads"));
+            let id = name.and_then(|name| names::read(&name).0);
             let holder = id.map(|id| Holder { id, incarnation: None });
-            return Seen { holder, epoch, proof: Proof::Alive, ..Seen::nothing() };
+            return Seen { holder, epoch: marked_epoch(row), proof: Proof::Alive, ..Seen::nothing() };
         }
         match link.slots.of(keys) {
             Some(Slot::Held { who, epoch, .. }) => held_by(&who, epoch),

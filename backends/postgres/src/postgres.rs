@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use bellwether_backend::{Backend, Capabilities, Fut, Notice, Notices, Past, Renewal};
+use bellwether_backend::{
+    Backend, Capabilities, Discarded, Finding, Fut, Notice, Notices, Past, Probing, Renewal,
+};
 use bellwether_core::{
     Bid, Boot, Candidate, CandidateId, Clock, ElectionName, Error, ErrorKind, Grant, Incarnation, Outcome,
     Parting, Request, Seen,
@@ -16,7 +18,7 @@ use crate::errors::{BACKEND, unavailable};
 use crate::link::{Beta, Link};
 use crate::news::News;
 use crate::notices::Note;
-use crate::session::Hear;
+use crate::session::{Hear, Identity};
 use crate::slots::Slot;
 use crate::tend::tend;
 use crate::watch::watch;
@@ -50,6 +52,7 @@ impl Postgres {
             link: Mutex::default(),
             opening: tokio::sync::Mutex::default(),
             lingering: Mutex::default(),
+            half_open: Mutex::default(),
             followed: Mutex::default(),
             witnessed: Mutex::default(),
             reserved: Mutex::default(),
@@ -78,6 +81,8 @@ pub(crate) struct Inner {
     opening: tokio::sync::Mutex<()>,
     /// Second sessions whose first one ended, kept until the work that they stand for is over.
     lingering: Mutex<Vec<Lingering>>,
+    /// First sessions that ended here and may be alive on the server.
+    pub(crate) half_open: Mutex<Vec<Identity>>,
     pub(crate) followed: Mutex<HashMap<Keys, ElectionName>>,
     /// Holders that were seen and have not said that they let go.
     pub(crate) witnessed: Mutex<HashMap<Keys, Witness>>,
@@ -119,8 +124,11 @@ impl Inner {
         // Tables that are missing show now, not when somebody could lead.
         self.records(&link).await.map_err(|error| self.in_hindsight(error))?;
         self.worked_before.store(true, Ordering::Relaxed);
+        self.end_half_open(&link).await;
         *lock(&self.link) = Some(Arc::clone(&link));
-        tokio::spawn(watch(Arc::downgrade(self), Arc::clone(&link), self.alive.subscribe()));
+        if self.config.watches {
+            tokio::spawn(watch(Arc::downgrade(self), Arc::clone(&link), self.alive.subscribe()));
+        }
         tokio::spawn(tend(Arc::downgrade(self), Arc::clone(&link), self.alive.subscribe()));
         Ok(link)
     }
@@ -178,6 +186,7 @@ impl Inner {
             *current = None;
         }
         drop(current);
+        self.remember_half_open(link.a.session.identity());
         let held: Vec<_> =
             link.slots.every().into_iter().filter(|(_, slot)| matches!(slot, Slot::Held { .. })).collect();
         let Some(longest) = held.iter().map(|(_, slot)| slot.ttl()).max() else { return };
@@ -207,9 +216,17 @@ impl Inner {
         }
         lock(&self.lingering).retain(|old| !old.held.is_empty());
         for (b, ttl) in over {
-            b.leave(keys, ttl, ttl).await;
-            let _ = b.tell(ttl, &Note::Released(keys)).await;
+            // Where others' work needs it too, giving it up early would say that theirs is over as well.
+            let patience = if self.lingers(&b) { ttl } else { ttl / 5 };
+            b.leave(keys, patience, ttl).await;
+            let _ = b.tell(patience, &Note::Released(keys)).await;
+            self.end_if_over(&b).await;
         }
+    }
+
+    /// Whether that second session stands for somebody's work still.
+    pub(crate) fn lingers(&self, b: &Arc<Beta>) -> bool {
+        lock(&self.lingering).iter().any(|old| Arc::ptr_eq(&old.b, b))
     }
 
     /// What worked before is not set up wrongly: a standby will be promoted, a password put right.
@@ -336,6 +353,17 @@ impl Backend for Postgres {
 
     fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>> {
         Box::pin(self.0.elections())
+    }
+
+    fn checkup(&self, _: Probing) -> Fut<'_, Vec<Finding>> {
+        Box::pin(self.0.checkup())
+    }
+
+    fn danger_discard<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Discarded, Error>> {
+        // A lock that nobody has is nowhere; a row is.
+        let left =
+            self.0.config.schema_used().map(|schema| format!("the row of {on} in schema {}", schema.name()));
+        Box::pin(async move { Ok(left.map_or(Discarded::Gone, Discarded::Remains)) })
     }
 
     #[cfg(unix)]

@@ -62,7 +62,7 @@ impl Records {
         opened: Boot,
     ) -> Result<Records, Error> {
         let limit = config.connect_timeout();
-        let session = Session::open(&config.server, host, opened, limit, None).await?;
+        let session = Session::open(config, host, opened, limit, None).await?;
         let found = session.ask(limit, &schema.statement(WHICH_VERSION)).await.map_err(Failure::error)?;
         let version = found.first().map(|row| row.get::<_, i32>(0));
         if version != Some(VERSION) {

@@ -10,15 +10,15 @@ use std::time::Duration;
 
 use bellwether_core::{Boot, Error, ErrorKind};
 use futures_util::future::poll_fn;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
 use tokio::sync::watch;
-use tokio_postgres::config::Host;
+use tokio_postgres::config::SslMode;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{AsyncMessage, Client, Config, NoTls, Row, Statement};
+use tokio_postgres::{AsyncMessage, Client, Connection, Row, Statement};
 
 use crate::errors::{BACKEND, Failure, meaning, misconfigured, unavailable};
-use crate::sql;
+use crate::tls::{Connector, Encrypted};
+use crate::transport::{Wire, is_local, place, reach};
+use crate::{Config, sql};
 
 /// The first release whose server can end an idle session, which is what makes a lease of a lock.
 const OLDEST_VERSION: i32 = 140_000;
@@ -36,6 +36,8 @@ pub(crate) struct Session {
     pub(crate) pid: i32,
     /// Which server, and which start of it: behind one name there may be several.
     server: String,
+    /// When the server's process began, by its own clock: with its number it is unmistakable.
+    started: String,
     /// When it was opened, on our clock: a server that restarts ends it, so it proves that there was no restart since.
     pub(crate) opened: Boot,
     ended: watch::Sender<bool>,
@@ -44,11 +46,16 @@ pub(crate) struct Session {
     socket: Duplicate,
 }
 
+/// A session of the server, unmistakable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    pub(crate) pid: i32,
+    server: String,
+    pub(crate) started: String,
+}
+
 #[cfg(unix)]
 type Duplicate = Arc<Mutex<Option<std::os::fd::OwnedFd>>>;
-
-trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
 impl Session {
     /// Opens one to the server at this place of the list. What is notified goes to `notes`.
@@ -76,13 +83,22 @@ impl Session {
         opened: Boot,
         notes: Option<Hear>,
     ) -> Result<Session, Error> {
-        let socket = reach(config, host).await?;
+        let mode = if is_local(config, host) { SslMode::Disable } else { config.server.get_ssl_mode() };
+        let connector = config.tls.connector(config, host)?;
+        let (client, mut connection, duplicate) = match log_in(config, host, mode, &connector).await {
+            // As libpq does: who would do without encryption does without one that fails.
+            Err(_) if mode == SslMode::Prefer && connector.has_failed() => {
+                log_in(config, host, SslMode::Disable, &connector).await?
+            }
+            result => result?,
+        };
         #[cfg(unix)]
         let (duplicate, closed) = {
-            let duplicate: Duplicate = Arc::new(Mutex::new(socket.1));
+            let duplicate: Duplicate = Arc::new(Mutex::new(duplicate));
             (Arc::clone(&duplicate), duplicate)
         };
-        let (client, mut connection) = config.connect_raw(socket.0, NoTls).await.map_err(meaning)?;
+        #[cfg(not(unix))]
+        let () = duplicate;
         let (ended, mut thrown_away) = watch::channel(false);
         let mark = ended.clone();
         tokio::spawn(async move {
@@ -111,6 +127,7 @@ impl Session {
             client,
             pid: 0,
             server: String::new(),
+            started: String::new(),
             opened,
             ended,
             #[cfg(unix)]
@@ -120,6 +137,7 @@ impl Session {
         let row = session.client.query_one(sql::WHERE_AM_I, &[]).await.map_err(meaning)?;
         session.pid = row.get(0);
         session.server = row.get(3);
+        session.started = row.get(4);
         let (standby, version): (bool, i32) = (row.get(1), row.get(2));
         if version < OLDEST_VERSION {
             return Err(misconfigured(format!(
@@ -134,6 +152,16 @@ impl Session {
             )));
         }
         Ok(session)
+    }
+
+    /// What is left to know of it when it is over.
+    pub(crate) fn identity(&self) -> Identity {
+        Identity { pid: self.pid, server: self.server.clone(), started: self.started.clone() }
+    }
+
+    /// Whether that was a session of the same server, in the same start of it.
+    pub(crate) fn shares_server_with(&self, other: &Identity) -> bool {
+        self.server == other.server
     }
 
     /// An error unless both reached the same server.
@@ -241,54 +269,27 @@ impl Drop for Session {
 }
 
 #[cfg(unix)]
-type Reached = (Box<dyn Stream>, Option<std::os::fd::OwnedFd>);
+type Kept = Option<std::os::fd::OwnedFd>;
 #[cfg(not(unix))]
-type Reached = (Box<dyn Stream>,);
+type Kept = ();
 
-async fn reach(config: &Config, host: usize) -> Result<Reached, Error> {
-    let port = port(config, host);
-    let failed = |error: std::io::Error| {
-        unavailable(format!("{} cannot be reached", place(config, host))).caused_by(error)
-    };
-    match config.get_hosts().get(host) {
-        Some(Host::Tcp(name)) => {
-            let stream = TcpStream::connect((name.as_str(), port)).await.map_err(failed)?;
-            stream.set_nodelay(true).map_err(failed)?;
-            let keepalive = socket2::TcpKeepalive::new().with_time(Duration::from_secs(30));
-            socket2::SockRef::from(&stream).set_tcp_keepalive(&keepalive).map_err(failed)?;
-            #[cfg(unix)]
-            {
-                use std::os::fd::AsFd;
-                let duplicate = stream.as_fd().try_clone_to_owned().ok();
-                Ok((Box::new(stream), duplicate))
-            }
-            #[cfg(not(unix))]
-            Ok((Box::new(stream),))
-        }
-        #[cfg(unix)]
-        Some(Host::Unix(directory)) => {
-            use std::os::fd::AsFd;
-            let path = directory.join(format!(".s.PGSQL.{port}"));
-            let stream = tokio::net::UnixStream::connect(path).await.map_err(failed)?;
-            let duplicate = stream.as_fd().try_clone_to_owned().ok();
-            Ok((Box::new(stream), duplicate))
-        }
-        None => Err(misconfigured("no host is named")),
-    }
-}
-
-fn port(config: &Config, host: usize) -> u16 {
-    let ports = config.get_ports();
-    ports.get(host).or_else(|| ports.first()).copied().unwrap_or(5432)
-}
-
-/// Without user or password, so that it can be printed.
-pub(crate) fn place(config: &Config, host: usize) -> String {
-    let port = port(config, host);
-    match config.get_hosts().get(host) {
-        Some(Host::Tcp(name)) => format!("{name}:{port}"),
-        #[cfg(unix)]
-        Some(Host::Unix(directory)) => format!("{}:{port}", directory.display()),
-        None => "nowhere".to_owned(),
-    }
+/// Connects, encrypts and logs in; also returns a duplicate of the socket.
+async fn log_in(
+    config: &Config,
+    host: usize,
+    mode: SslMode,
+    connector: &Connector,
+) -> Result<(Client, Connection<Wire, Encrypted>, Kept), Error> {
+    let transport = reach(config, host).await?;
+    let mut server = config.server.clone();
+    server.ssl_mode(mode);
+    let connected = server.connect_raw(transport.stream, connector.driver()).await;
+    let (client, connection) = connected.map_err(|error| match error.code() {
+        Some(_) => meaning(error),
+        None => connector.meaning(error, mode == SslMode::Require),
+    })?;
+    #[cfg(unix)]
+    return Ok((client, connection, transport.duplicate));
+    #[cfg(not(unix))]
+    Ok((client, connection, ()))
 }

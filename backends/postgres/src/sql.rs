@@ -7,6 +7,13 @@
 /// election at every reconnect, and releases are rare.
 pub(crate) const CHANNEL: &str = "bellwether";
 
+macro_rules! second_of {
+    // [`SECOND_KEY`](crate::keys::SECOND_KEY), as the catalogue shows it.
+    () => {
+        "1113017410::oid"
+    };
+}
+
 /// What a new session is set to before anything else. Generic plans: each statement is planned once, when the session is
 /// opened, instead of in the middle of a handover. `synchronous_commit`: an epoch must survive the server's crash.
 pub(crate) const PREPARE_SESSION: &str = "SET synchronous_commit = on; SET statement_timeout = 0; SET lock_timeout = 0; \
@@ -16,7 +23,25 @@ pub(crate) const PREPARE_SESSION: &str = "SET synchronous_commit = on; SET state
 
 pub(crate) const WHERE_AM_I: &str = "SELECT pg_backend_pid(), pg_is_in_recovery(), \
      current_setting('server_version_num')::int4, \
-     pg_postmaster_start_time()::text || ' ' || system_identifier::text FROM pg_control_system()";
+     pg_postmaster_start_time()::text, \
+     (SELECT backend_start::text FROM pg_stat_activity WHERE pid = pg_backend_pid())";
+
+/// On B: ends a session, if it is still the one that began then. $1: its process, $2: when it began.
+pub(crate) const END_OWN: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+     WHERE pid = $1::int4 AND backend_start::text = $2::text";
+
+/// On B: ends the holder of that name and the second session of the same process, and says which they are. $1: its process,
+/// $2: its name.
+pub(crate) const END_EARLIER: &str = concat!(
+    "SELECT s.pid, pg_terminate_backend(s.pid) FROM pg_stat_activity s JOIN pg_stat_activity h \
+     ON h.pid = $1::int4 AND h.application_name = $2::text WHERE s.pid = h.pid OR s.pid IN (SELECT b.pid FROM pg_locks b \
+     WHERE b.locktype = 'advisory' AND b.objsubid = 2 AND b.granted AND b.database = s.datid AND b.classid = ",
+    second_of!(),
+    " AND b.objid = h.pid::oid)"
+);
+
+/// On B: how many of these processes are left. $1: their numbers.
+pub(crate) const LEFT: &str = "SELECT count(*) FROM pg_stat_activity WHERE pid = ANY($1::int4[])";
 
 /// Nothing may end the session before `idle_session_timeout` does: keepalives of 2/1/3 were seen to free the lock of
 /// a cut-off leader after 4 s that believed for the whole ttl. $1: seconds, $2: milliseconds.
@@ -29,25 +54,35 @@ macro_rules! timeline {
     };
 }
 
-/// The sentence of every look at the holder of a lock, with the transaction id of its epoch; `$tag` stands for what its marks
-/// begin with. Two marks that begin alike, of two elections of one session, tell nothing.
+/// The sentence of every look at the holder of the lock $1, $2, with the transaction id of its epoch; `$tag` stands for what its
+/// marks begin with. Two marks that begin alike, of two elections of one session, tell nothing. It leads if the second session of
+/// the same process, which is known by the lock on the first one's number, has the presence, whose keys are `$one` and `$two`.
+/// The lock table is read once: each reading locks all of it.
 macro_rules! holder {
-    ($tag:literal, $condition:literal) => {
+    ($tag:literal, $one:literal, $two:literal, $condition:literal) => {
         concat!(
-            "SELECT l.pid AS holder, s.application_name AS name, \
+            "WITH known AS MATERIALIZED (SELECT pid, classid, objid, objsubid, mode FROM pg_locks \
+             WHERE locktype = 'advisory' AND granted \
+             AND database = (SELECT oid FROM pg_database WHERE datname = current_database())) \
+             SELECT l.pid AS holder, s.application_name AS name, \
              (extract(epoch FROM clock_timestamp() - s.state_change) * 1000)::int8 AS idle_ms, \
              (SELECT CASE WHEN count(*) = 1 THEN max((m.classid::int8 & 255) << 32 | m.objid::int8) END \
-             FROM pg_locks m WHERE m.locktype = 'advisory' AND m.objsubid = 1 AND m.granted AND m.pid = l.pid \
-             AND m.database = l.database AND m.classid::int8 >> 8 = (",
+             FROM known m WHERE m.objsubid = 1 AND m.pid = l.pid AND m.classid::int8 >> 8 = (",
             $tag,
             "::int8 >> 40) & 16777215) AS marked_xid, \
              CASE WHEN pg_is_in_recovery() THEN 0 ELSE ",
             timeline!(),
-            " END AS marked_timeline \
-             FROM pg_locks l LEFT JOIN pg_stat_activity s ON s.pid = l.pid \
-             WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted AND l.mode = 'ExclusiveLock' \
-             AND l.classid = ($1::int4::int8 & 4294967295)::oid AND l.objid = ($2::int4::int8 & 4294967295)::oid \
-             AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) ",
+            " END AS marked_timeline, \
+             EXISTS (SELECT FROM known p JOIN known b ON b.pid = p.pid \
+             WHERE p.objsubid = 2 AND b.objsubid = 2 AND p.classid = (",
+            $one,
+            "::int4::int8 & 4294967295)::oid AND p.objid = (",
+            $two,
+            "::int4::int8 & 4294967295)::oid AND b.classid = ",
+            second_of!(),
+            " AND b.objid = l.pid::oid) AS leads \
+             FROM known l LEFT JOIN pg_stat_activity s ON s.pid = l.pid WHERE l.mode = 'ExclusiveLock' AND l.objsubid = 2 \
+             AND l.classid = ($1::int4::int8 & 4294967295)::oid AND l.objid = ($2::int4::int8 & 4294967295)::oid ",
             $condition,
             " LIMIT 1"
         )
@@ -90,8 +125,9 @@ pub(crate) const CLAIM: &str = concat!(
     "WITH lock AS MATERIALIZED (SELECT CASE WHEN pg_is_in_recovery() THEN false \
      ELSE pg_try_advisory_lock($1, $2) END AS got) SELECT ",
     once_held!(),
-    ", held.holder, held.name, held.idle_ms, held.marked_xid, held.marked_timeline FROM lock LEFT JOIN LATERAL (",
-    holder!("$5", "AND NOT lock.got"),
+    ", held.holder, held.name, held.idle_ms, held.marked_xid, held.marked_timeline, held.leads \
+     FROM lock LEFT JOIN LATERAL (",
+    holder!("$5", "$8", "$9", "AND NOT lock.got"),
     ") held ON true"
 );
 
@@ -102,7 +138,7 @@ pub(crate) const AGAIN: &str = concat!(
     " AND l.mode = 'ExclusiveLock' AND l.classid = ($1::int4::int8 & 4294967295)::oid \
      AND l.objid = ($2::int4::int8 & 4294967295)::oid) AS got) SELECT ",
     once_held!(),
-    " FROM lock"
+    ", $8::int4, $9::int4 FROM lock"
 );
 
 /// On A and B: primary still, the same backend still, and every lock of this session.
@@ -130,7 +166,9 @@ pub(crate) const TELL: &str = "SELECT pg_notify('bellwether', $1)";
 /// Quiet counts from the start of the server, the last crash of a backend (it resets `pg_stat_wal`), and on a timeline
 /// above the first from the last checkpoint, since a promotion ends in one and leaves no other date. That date is cut
 /// off to whole seconds, hence the second on top.
-pub(crate) const PRESENCE: &str = concat!(
+macro_rules! presence {
+    ($promoted:literal) => {
+        concat!(
     "WITH seen AS MATERIALIZED (SELECT pg_is_in_recovery() AS standby, EXISTS (SELECT FROM pg_locks l \
      WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted AND l.pid <> pg_backend_pid() \
      AND l.classid = ($1::int4::int8 & 4294967295)::oid AND l.objid = ($2::int4::int8 & 4294967295)::oid \
@@ -143,23 +181,40 @@ pub(crate) const PRESENCE: &str = concat!(
     timeline!(),
     " END AS timeline), dated AS MATERIALIZED (SELECT seen.*, \
      (extract(epoch FROM clock_timestamp() - greatest(pg_postmaster_start_time(), \
-     (SELECT stats_reset FROM pg_stat_wal), CASE WHEN timeline > 1 THEN \
-     (SELECT CASE WHEN c.timeline_id = timeline THEN c.checkpoint_time + interval '1 second' \
-     ELSE clock_timestamp() END \
-     FROM pg_control_checkpoint() c) END)) * 1000)::int8 AS quiet_ms FROM seen), \
+     (SELECT stats_reset FROM pg_stat_wal), CASE WHEN timeline > 1 THEN ",
+            $promoted,
+            " END)) * 1000)::int8 AS quiet_ms FROM seen), \
      verdict AS MATERIALIZED (SELECT dated.*, \
      NOT standby AND ($4::bool OR (NOT others AND quiet_ms >= $3::int8)) AS go FROM dated) \
      SELECT standby, others, timeline, quiet_ms, go, \
      CASE WHEN NOT go THEN false WHEN mine THEN true ELSE pg_try_advisory_lock_shared($1, $2) END AS present, \
      CASE WHEN go THEN set_config('idle_session_timeout', $5, false) END FROM verdict"
+)
+    };
+}
+
+pub(crate) const PRESENCE: &str = presence!(
+    "(SELECT CASE WHEN c.timeline_id = timeline THEN c.checkpoint_time + interval '1 second' \
+     ELSE clock_timestamp() END FROM pg_control_checkpoint() c)"
 );
+
+/// For a role that may not call `pg_control_checkpoint()`: as if the promotion had been this moment, so that only a session that
+/// has seen a whole ttl of its timeline takes over at once.
+pub(crate) const PRESENCE_UNDATED: &str = presence!("clock_timestamp()");
+
+/// Whether promotions can be dated.
+pub(crate) const MAY_DATE: &str = "SELECT has_function_privilege('pg_control_checkpoint()', 'EXECUTE')";
+
+/// For how many locks the server made room, which is shared by everybody on it.
+pub(crate) const LOCK_ROOM: &str = "SELECT current_setting('max_locks_per_transaction')::int8 * \
+     (current_setting('max_connections')::int8 + current_setting('max_prepared_transactions')::int8)";
 
 /// On B: this process's work in that election is over.
 pub(crate) const ABSENCE: &str = "SELECT pg_advisory_unlock_shared($1, $2), \
      set_config('idle_session_timeout', $3, false)";
 
-/// On B: who holds the lock.
-pub(crate) const LOOK: &str = holder!("$3", "");
+/// On B: who holds the lock, and whether it leads. $3: what its marks begin with; $4 and $5: the keys of the presence.
+pub(crate) const LOOK: &str = holder!("$3", "$4", "$5", "");
 
 /// On A: removes whatever marks of an election are left after an error.
 pub(crate) fn unmark(mark: i64) -> String {
@@ -176,4 +231,12 @@ pub(crate) fn advance(count: u64) -> String {
         "DO $$ BEGIN FOR i IN 1..{count} LOOP BEGIN PERFORM pg_logical_emit_message(true, 'bellwether', 'floor'); \
          EXCEPTION WHEN division_by_zero THEN NULL; END; END LOOP; END $$"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_key_of_second_sessions_is_written_as_the_catalogue_shows_it() {
+        assert_eq!(second_of!(), format!("{}::oid", crate::keys::SECOND_KEY));
+    }
 }

@@ -203,7 +203,7 @@ pub async fn init(config: &Config, schema: &Schema, roles: &[String]) -> Result<
     let mut last = Error::new(ErrorKind::Misconfigured, BACKEND, "no host is named");
     for host in 0..config.server.get_hosts().len() {
         let limit = config.connect_timeout();
-        let opening = Session::open(&config.server, host, Default::default(), limit, None);
+        let opening = Session::open(config, host, Default::default(), limit, None);
         match opening.await {
             Ok(session) => {
                 let done = session.execute(INIT_LIMIT, &sql).await;

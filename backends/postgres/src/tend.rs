@@ -14,6 +14,8 @@ use crate::slots::Slot;
 
 /// From one look at what waits to the next.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// The ends of both sessions are seen so close to each other when one thing ended both.
+const BOTH_WITHIN: Duration = Duration::from_millis(20);
 /// From one try to reach the server to the next: doubled up to the second.
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
 
@@ -28,9 +30,14 @@ async fn tend_to_the_end(inner: Weak<Inner>, link: Arc<Link>, mut alive: watch::
     loop {
         let b = link.b();
         tokio::select! {
+            biased;
             _ = alive.changed() => return,
             () = link.a.session.over() => break,
             () = b.session.over() => {
+                // What cuts the one cuts the other, and then the old one is needed, to be ended when the work is over.
+                if tokio::time::timeout(BOTH_WITHIN, link.a.session.over()).await.is_ok() {
+                    break;
+                }
                 let Some(inner) = inner.upgrade() else { return };
                 inner.news.all(Signal::Doubt);
                 if inner.replace_b(&link).await {
@@ -77,6 +84,9 @@ impl Inner {
         let opened = self.clock.boot();
         let Ok(new) = Beta::open(&self.config, link.host, opened, self.ear()).await else { return false };
         if link.a.session.same_server(&new.session).is_err() {
+            return false;
+        }
+        if new.belong_to(&link.a.session, self.config.connect_timeout()).await.is_err() {
             return false;
         }
         link.replace_b(new);

@@ -86,8 +86,7 @@ async fn has_ended(parked: &Session, pid: i32) -> bool {
 impl Inner {
     async fn open_c(&self, link: &Link) -> Option<Session> {
         let limit = self.config.connect_timeout();
-        let session =
-            Session::open(&self.config.server, link.host, self.clock.boot(), limit, None).await.ok()?;
+        let session = Session::open(&self.config, link.host, self.clock.boot(), limit, None).await.ok()?;
         let setting =
             format!("SET lock_timeout = {}; SET application_name = 'bellwether watch'", PARKED.as_millis());
         session.execute(limit, &setting).await.ok()?;

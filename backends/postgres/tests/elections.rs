@@ -80,6 +80,25 @@ async fn calls_take_a_moment() {
     }
 }
 
+/// From kill -9 to the next leadership, so many times.
+async fn failovers(url: &str, name: &str, times: usize) -> Vec<Duration> {
+    let mut failovers = Vec::new();
+    for _ in 0..times {
+        let mut child = Child::start(name, url);
+        child.wait_for("leading");
+        let b = candidate(url, "b").await;
+        b.wait_until(|status| status.leader.as_ref().is_some_and(|id| id.as_str() == "a")).await.unwrap();
+        // Until its third session is parked.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let killed = boot_now();
+        child.kill();
+        b.wait_for_leadership().await.unwrap();
+        failovers.push(boot_now().since(killed));
+        b.stop().await.unwrap();
+    }
+    failovers
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_leader_is_replaced_in_milliseconds() {
     const NAME: &str = "a_killed_leader_is_replaced_in_milliseconds";
@@ -90,24 +109,13 @@ async fn a_killed_leader_is_replaced_in_milliseconds() {
         return std::future::pending().await;
     }
     let server = Server::start(TTL).await;
-    let mut failovers = Vec::new();
-    for _ in 0..9 {
-        let mut child = Child::start(NAME, &server.url());
-        child.wait_for("leading");
-        let b = candidate(&server.url(), "b").await;
-        b.wait_until(|status| status.leader.as_ref().is_some_and(|id| id.as_str() == "a")).await.unwrap();
-        // Until its third session is parked.
-        tokio::time::sleep(Duration::from_millis(100)).await;
-        let killed = boot_now();
-        child.kill();
-        b.wait_for_leadership().await.unwrap();
-        failovers.push(boot_now().since(killed));
-        b.stop().await.unwrap();
-    }
-    println!("failovers: {failovers:?}");
-    let median = median(failovers);
-    println!("failover, from kill -9 to the next leadership (20 ms of it settle): {median:?}");
-    assert!(median < Duration::from_millis(300), "{median:?}");
+    let watched = median(failovers(&server.url(), NAME, 9).await);
+    println!("failover, from kill -9 to the next leadership (20 ms of it settle): {watched:?}");
+    assert!(watched < Duration::from_millis(300), "{watched:?}");
+    // Without the parked session the next retry has to find out: every 2/15 of the ttl.
+    let unwatched = median(failovers(&format!("{}?watch=off", server.url()), NAME, 5).await);
+    println!("the same with watch=off: {unwatched:?}");
+    assert!(unwatched < TTL / 2, "{unwatched:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -136,5 +144,8 @@ async fn many_elections_share_two_sessions_and_their_heartbeats() {
     for election in &all {
         election.stop().await.unwrap();
     }
-    assert_eq!(server.number("SELECT count(*) FROM pg_locks WHERE mode = 'ShareLock'").await, 0);
+    // All but what says whose second session it is.
+    let present = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ShareLock' \
+                   AND classid::int8 <> 1113017410";
+    assert_eq!(server.number(present).await, 0);
 }

@@ -51,6 +51,9 @@ pub(crate) struct Global {
     #[arg(long, value_name = "FILE", global = true, conflicts_with = "backend")]
     pub(crate) backend_file: Option<PathBuf>,
 
+    #[command(flatten)]
+    pub(crate) postgres: PostgresFlags,
+
     /// Settings from this TOML file: weaker than flags and environment. Keys are the long flags; those of one
     /// subcommand may stand in a table of its name.
     #[arg(long, value_name = "FILE", global = true)]
@@ -75,6 +78,23 @@ pub(crate) struct Global {
     /// No log lines but errors.
     #[arg(short, long, conflicts_with = "verbose", global = true)]
     pub(crate) quiet: bool,
+}
+
+/// Names that users of PostgreSQL's advisory locks know.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "PostgreSQL")]
+pub(crate) struct PostgresFlags {
+    /// The server, by URL or as "host=… dbname=…", instead of --backend. Default: $PG_DSN, where no backend is named.
+    #[arg(long, value_name = "DSN", global = true)]
+    pub(crate) dsn: Option<String>,
+
+    /// The first number of the election's advisory lock, instead of the hash of its name; with --key2.
+    #[arg(long, value_name = "N", global = true, requires = "key2", allow_negative_numbers = true)]
+    pub(crate) key1: Option<i32>,
+
+    /// The second number of the election's advisory lock; with --key1.
+    #[arg(long, value_name = "N", global = true, requires = "key1", allow_negative_numbers = true)]
+    pub(crate) key2: Option<i32>,
 }
 
 /// How results are printed.
@@ -292,6 +312,10 @@ pub(crate) struct Timing {
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) renew: Option<Duration>,
 
+    /// The same as --renew; a plain number is in seconds.
+    #[arg(long, value_name = "DURATION", value_parser = duration_or_seconds, conflicts_with = "renew")]
+    pub(crate) health_interval: Option<Duration>,
+
     /// How long to wait before trying again where the store announces no changes. Default: 2/15 of the ttl.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) retry: Option<Duration>,
@@ -302,7 +326,7 @@ pub(crate) struct Timing {
 #[command(next_help_heading = "Standing")]
 pub(crate) struct Standing {
     /// After a loss in doubt, try for so long to get back before calling it lost.
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", value_parser = duration_or_seconds)]
     pub(crate) reconnect_grace: Option<Duration>,
 
     /// While leading, bear a lost connection for so long; then let go, even if the lease would last longer. At least two
@@ -337,11 +361,11 @@ pub(crate) struct Standing {
     pub(crate) preempt: bool,
 
     /// The first pause after an error.
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", value_parser = duration_or_seconds)]
     pub(crate) retry_base: Option<Duration>,
 
     /// The longest pause after errors.
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", value_parser = duration_or_seconds)]
     pub(crate) retry_max: Option<Duration>,
 
     /// Take the record of an earlier start of this id without proof of its death. Only where you know that it is
@@ -359,7 +383,7 @@ impl Timing {
                 options.cooldown.map(|span| if span == options.timing.ttl { ttl } else { span });
             options.timing = TimingOptions { ttl, renew: None, retry: None, ..options.timing };
         }
-        options.timing.renew = self.renew.or(options.timing.renew);
+        options.timing.renew = self.renew.or(self.health_interval).or(options.timing.renew);
         options.timing.retry = self.retry.or(options.timing.retry);
     }
 }
@@ -388,4 +412,10 @@ impl Standing {
 fn duration(text: &str) -> Result<Duration, String> {
     bellwether::core::duration::parse(text)
         .ok_or_else(|| format!("not a duration; write it like 500ms, 10s or 1m30s: {text:?}"))
+}
+
+/// For the flags whose names others have coined, with plain seconds.
+fn duration_or_seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.map_or_else(|| duration(text), Ok)
 }

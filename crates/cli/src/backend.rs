@@ -13,28 +13,32 @@ pub(crate) fn url(global: &Global) -> Result<String, Failure> {
         Some(url) => url,
         None => format!("file:{}", default_directory()?.display()),
     };
-    if has_password(global) && std::env::args().any(|argument| argument.contains(&url)) {
-        tracing::warn!(
-            "the password on the command line shows in every process list; put the URL into a file (--backend-file) \
-             or into BELLWETHER_BACKEND"
-        );
-    }
+    warn_of_password(&url);
     Ok(url)
 }
 
 /// Connects to it.
 pub(crate) fn connect(global: &Global) -> Result<Store, Failure> {
     let url = url(global)?;
+    if dsn(global)?.is_some() {
+        // Which may be written without a scheme.
+        return postgres(global, &url);
+    }
     let Some((scheme, _)) = url.split_once(':') else {
         // What was given may be a secret in the wrong place, so it is not repeated.
         return Err(usage("that is not a backend's URL: write it like file:DIR or memory:".to_owned()));
     };
+    if global.postgres.key1.is_some() && !["postgres", "postgresql"].contains(&scheme) {
+        let sentence = "--key1 and --key2 are numbers of a lock of PostgreSQL";
+        return Err(usage(format!(
+            "{sentence}, and the backend is {scheme}: leave them out, or name a server with --dsn"
+        )));
+    }
     match scheme {
         "memory" => Ok(bellwether::memory()),
         #[cfg(feature = "file")]
         "file" => Ok(bellwether::file(bellwether::file::directory(&url)?)?),
-        #[cfg(feature = "postgres")]
-        "postgres" | "postgresql" => Ok(bellwether::postgres(&url)?),
+        "postgres" | "postgresql" => postgres(global, &url),
         #[cfg(feature = "nats")]
         "nats" | "tls" => Ok(bellwether::nats(&url)?),
         _ => Err(usage(format!("no backend {scheme:?} in this build: there are {}", known().join(", ")))),
@@ -54,6 +58,9 @@ pub(crate) fn options(global: &Global) -> Result<Options, Failure> {
 
 /// The URL that was given, if one was.
 fn named(global: &Global) -> Result<Option<String>, Failure> {
+    if let Some(dsn) = dsn(global)? {
+        return Ok(Some(dsn));
+    }
     match (&global.backend, &global.backend_file) {
         (Some(url), _) => Ok(Some(url.clone())),
         (None, Some(file)) => {
@@ -66,9 +73,50 @@ fn named(global: &Global) -> Result<Option<String>, Failure> {
     }
 }
 
+/// What `--dsn` names, or `PG_DSN` where nothing else names a backend.
+fn dsn(global: &Global) -> Result<Option<String>, Failure> {
+    let mut flags = std::env::args().take_while(|argument| argument != "--");
+    let named = |flag: &str| flag.starts_with("--backend");
+    match &global.postgres.dsn {
+        Some(_) if flags.any(|flag| named(&flag)) => {
+            Err(usage("--dsn and --backend both name where the election is held: give one".to_owned()))
+        }
+        Some(dsn) => Ok(Some(dsn.clone())),
+        None if global.backend.is_some() || global.backend_file.is_some() => Ok(None),
+        None => Ok(std::env::var("PG_DSN").ok().filter(|dsn| !dsn.is_empty())),
+    }
+}
+
+#[cfg(feature = "postgres")]
+fn postgres(global: &Global, url: &str) -> Result<Store, Failure> {
+    use bellwether::postgres::{Config, Keys, Postgres};
+    let mut config = Config::from_url(url).map_err(bellwether::Error::from)?;
+    if let (Some(one), Some(two)) = (global.postgres.key1, global.postgres.key2) {
+        config = config.only_keys(Keys(one, two));
+    }
+    Ok(Store::from(Postgres::new(config, std::sync::Arc::new(bellwether::SystemClock))))
+}
+
+#[cfg(not(feature = "postgres"))]
+fn postgres(_: &Global, _: &str) -> Result<Store, Failure> {
+    Err(usage(format!("no backend \"postgres\" in this build: there are {}", known().join(", "))))
+}
+
+fn warn_of_password(url: &str) {
+    if names_password(url) && std::env::args().any(|argument| argument.contains(url)) {
+        tracing::warn!(
+            "the password on the command line shows in every process list; put the URL into a file (--backend-file) \
+             or into BELLWETHER_BACKEND"
+        );
+    }
+}
+
 /// Whether the backend's URL has a password in it, so that the environment must not be handed on.
 pub(crate) fn has_password(global: &Global) -> bool {
-    let url = global.backend.as_deref().unwrap_or_default();
+    names_password(global.backend.as_deref().unwrap_or_default())
+}
+
+fn names_password(url: &str) -> bool {
     let authority = url.split_once("://").map_or("", |(_, rest)| rest.split(['/', '?']).next().unwrap_or(""));
     // A user without a password is a token to NATS servers.
     let token = url.starts_with("nats:") || url.starts_with("tls:");

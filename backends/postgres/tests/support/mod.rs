@@ -1,6 +1,8 @@
 //! What several tests of this crate need.
 #![allow(dead_code, unreachable_pub, missing_docs, reason = "each test file uses a part")]
 
+pub mod proxy;
+
 use std::time::Duration;
 
 use bellwether_postgres::{Postgres, from_url};

@@ -125,6 +125,30 @@ impl Server {
         self.admin().await.query_one(sql, &[]).await.unwrap().get(0)
     }
 
+    /// Writes a file of the server's own, which nobody else can read, into [`Server::dir`].
+    pub fn write(&self, name: &str, content: &str) -> PathBuf {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt};
+        let path = self.dir.join(name);
+        std::fs::write(&path, content).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        let owner = std::fs::metadata(&self.dir).unwrap();
+        std::os::unix::fs::chown(&path, Some(owner.uid()), Some(owner.gid())).unwrap();
+        path
+    }
+
+    /// Sets this in its configuration, has it read (`pg_hba.conf` too), and waits until new sessions see it.
+    pub async fn set(&self, setting: &str, value: &str) {
+        let admin = self.admin().await;
+        admin.batch_execute(&format!("ALTER SYSTEM SET {setting} = '{value}'")).await.unwrap();
+        admin.batch_execute("SELECT pg_reload_conf()").await.unwrap();
+        let by = boot_now() + Duration::from_secs(30);
+        let is = format!("SELECT (current_setting('{setting}') = '{value}')::int4::int8");
+        while self.number(&is).await == 0 {
+            assert!(boot_now() < by, "{setting} does not become {value}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
     /// A directory that its user can write to.
     pub fn dir(&self) -> &Path {
         &self.dir

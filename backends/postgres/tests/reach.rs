@@ -1,0 +1,209 @@
+//! Ways to a server, and what each role and server is fit for.
+
+mod support;
+
+use std::time::Duration;
+
+use bellwether_backend::{Backend, Mark};
+use bellwether_core::{CandidateId, ErrorKind, Outcome};
+use bellwether_election::{Election, Store};
+use bellwether_postgres::from_url;
+use bellwether_support::servers::postgres::Server;
+use bellwether_support::{clock, election};
+use support::actor;
+
+const TTL: Duration = Duration::from_secs(1);
+const SESSIONS: &str = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'bellwether%'";
+
+async fn sql(server: &Server, text: &str) {
+    server.admin().await.batch_execute(text).await.unwrap();
+}
+
+/// As that role, which has no password.
+fn by(server: &Server, role: &str) -> String {
+    format!("postgres://{role}@127.0.0.1:{}/postgres", server.port)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wrong_password_is_told_without_saying_it_and_the_right_one_lets_in() {
+    let server = Server::start(TTL).await;
+    sql(
+        &server,
+        "SET password_encryption = 'scram-sha-256'; CREATE ROLE secret LOGIN PASSWORD 'open sesame'",
+    )
+    .await;
+    server.write(
+        "data/pg_hba.conf",
+        "host all secret 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n",
+    );
+    server.set("log_connections", "on").await;
+    let url = |password: &str| format!("postgres://secret{password}@127.0.0.1:{}/postgres", server.port);
+    match actor(&url(":close%20sesame"), "a", TTL).claim().await {
+        Outcome::Refused(error) => {
+            assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+            assert!(!format!("{error} {error:?}").contains("sesame"), "{error}");
+        }
+        other => panic!("{other:?}"),
+    }
+    actor(&url(":open%20sesame"), "a", TTL).lead().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_socket_of_this_machine_and_the_network_meet_in_one_election() {
+    let server = Server::start(TTL).await;
+    let socket =
+        format!("host={} port={} user=postgres dbname=postgres", server.dir().display(), server.port);
+    let encoded = server.dir().display().to_string().replace('/', "%2F");
+    let in_url = format!("postgres://postgres@{encoded}:{}/postgres", server.port);
+    for (number, url) in [socket, in_url].into_iter().enumerate() {
+        let (a, b) = (actor(&url, "a", TTL), actor(&server.url(), "b", TTL));
+        let grant = a.lead().await;
+        assert_eq!(b.denied().await.leader(), Some(&a.bid.who.id), "{number}");
+        a.let_go(&grant).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_primary_is_found_among_several_hosts() {
+    let server = Server::start(TTL).await;
+    let replica = server.replica().await;
+    // Nobody listens on the first, the second is a standby.
+    let url = format!(
+        "postgres://postgres@127.0.0.1:1,127.0.0.1:{},127.0.0.1:{}/postgres",
+        replica.port, server.port
+    );
+    let candidate = actor(&url, "a", TTL);
+    candidate.lead().await;
+    assert_eq!(server.number(SESSIONS).await, 2);
+    assert_eq!(replica.number(SESSIONS).await, 0);
+    let findings = candidate.backend.checkup(bellwether_backend::Probing::Look).await;
+    let replicas = findings.iter().find(|one| one.what == "replicas").unwrap();
+    assert!(replicas.verdict == Mark::Warning && replicas.sentence.starts_with("1 connected, asynchronous"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn explicit_keys_are_the_lock_that_others_see() {
+    let server = Server::start(TTL).await;
+    let url = format!("{}?key1=-5&key2=7", server.url());
+    let (a, b) = (actor(&url, "a", TTL), actor(&url, "b", TTL));
+    a.lead().await;
+    assert_eq!(b.denied().await.leader(), Some(&a.bid.who.id));
+    let seen = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid::int8 = 4294967291 \
+                AND objid::int8 = 7 AND objsubid = 2 AND mode = 'ExclusiveLock' AND granted";
+    assert_eq!(server.number(seen).await, 1);
+    let foreign = server.admin().await.query_one("SELECT pg_try_advisory_lock(-5, 7)", &[]).await.unwrap();
+    assert!(!foreign.get::<_, bool>(0), "who uses the lock by hand is kept out too");
+    // The one pair of keys is one election's.
+    let mut c = actor(&url, "c", TTL);
+    c.denied().await;
+    c.on = election("other");
+    assert!(matches!(c.claim().await, Outcome::Refused(_)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_watching_a_follower_has_two_sessions_and_is_handed_over_to_all_the_same() {
+    const ALL: &str = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
+    let server = Server::start(2 * TTL).await;
+    let count = async |wanted: i64| {
+        let counted = async {
+            while server.number(ALL).await != wanted {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), counted).await.expect("another number of sessions");
+    };
+    for (more, sessions) in [("", 5), ("?watch=off", 4)] {
+        let url = format!("{}{more}", server.url());
+        let candidate = async |id: &str| {
+            let store = Store::from(from_url(&url, clock()).unwrap());
+            let builder = Election::builder("reports").backend(store).id(id).ttl(2 * TTL);
+            builder.retry_interval(TTL / 4).start().await.unwrap()
+        };
+        let a = candidate("a").await;
+        let first = a.wait_for_leadership().await.unwrap();
+        let b = candidate("b").await;
+        b.wait_until(|status| status.leader.as_ref().is_some_and(|id| id.as_str() == "a")).await.unwrap();
+        count(sessions).await;
+        // Several retries: it stays so.
+        tokio::time::sleep(TTL).await;
+        count(sessions).await;
+        a.stop().await.unwrap();
+        let second = b.wait_for_leadership().await.unwrap();
+        assert!(second.epoch() > first.epoch());
+        b.stop().await.unwrap();
+        drop((a, b));
+        count(0).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_earlier_start_of_an_id_is_ended_only_by_who_may() {
+    let server = Server::start(TTL).await;
+    sql(&server, "CREATE ROLE plain LOGIN").await;
+    let first = actor(&server.url(), "a", TTL);
+    first.lead().await;
+    let mut again = actor(&by(&server, "plain"), "a", TTL);
+    again.bid.danger_reclaim = true;
+    match again.claim().await {
+        Outcome::Refused(error) => {
+            assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+            assert!(error.to_string().contains("GRANT pg_signal_backend"), "{error}");
+        }
+        other => panic!("{other:?}"),
+    }
+    // Somebody else's is not touched by who may.
+    let mut other = actor(&server.url(), "b", TTL);
+    other.bid.danger_reclaim = true;
+    assert_eq!(other.denied().await.leader(), Some(&CandidateId::new("a").unwrap()));
+    let mut own = actor(&server.url(), "a", TTL);
+    own.bid.danger_reclaim = true;
+    own.lead().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_role_that_may_not_date_promotions_leads_and_one_without_rights_is_told_the_grant() {
+    let server = Server::start(TTL).await;
+    let revoke = "CREATE ROLE plain LOGIN; \
+                  REVOKE EXECUTE ON FUNCTION pg_control_system(), pg_control_checkpoint() FROM PUBLIC";
+    sql(&server, revoke).await;
+    let plain = actor(&by(&server, "plain"), "a", TTL);
+    let grant = plain.lead().await;
+    let findings = plain.backend.checkup(bellwether_backend::Probing::Look).await;
+    let permission = findings.iter().find(|one| one.what == "permission").unwrap();
+    assert_eq!(permission.verdict, Mark::Warning, "{}", permission.sentence);
+    assert!(permission.sentence.contains("pg_control_checkpoint() TO plain"), "{}", permission.sentence);
+    plain.let_go(&grant).await;
+
+    sql(&server, "REVOKE EXECUTE ON FUNCTION pg_logical_emit_message(boolean, text, text) FROM PUBLIC").await;
+    let outcome = actor(&by(&server, "plain"), "a", TTL).claim().await;
+    let denied = |error: &bellwether_core::Error| error.kind() == ErrorKind::PermissionDenied;
+    assert!(matches!(&outcome, Outcome::Refused(error) if denied(error)), "{outcome:?}");
+    let findings = plain.backend.checkup(bellwether_backend::Probing::Look).await;
+    let permission = findings.iter().find(|one| one.what == "permission").unwrap();
+    assert_eq!(permission.verdict, Mark::Bad(ErrorKind::PermissionDenied), "{}", permission.sentence);
+    let needed = "GRANT EXECUTE ON FUNCTION pg_logical_emit_message(boolean, text, text) TO plain";
+    assert!(permission.sentence.contains(needed), "{}", permission.sentence);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_with_a_small_lock_table_takes_few_elections() {
+    let mut server = Server::start(Duration::ZERO).await;
+    sql(&server, "ALTER SYSTEM SET max_locks_per_transaction = 10").await;
+    server.down("INT");
+    // The command line that starts it has room for 300 connections.
+    server.up().await;
+    let most = 10 * 300 / 4 / 3;
+    let mut candidate = actor(&server.url(), "a", Duration::from_millis(200));
+    candidate.lead_within(Duration::from_secs(5)).await;
+    for number in 1..most {
+        candidate.on = election(&format!("job-{number}"));
+        candidate.lead().await;
+    }
+    candidate.on = election("one too many");
+    match candidate.claim().await {
+        Outcome::Refused(error) => {
+            assert!(error.to_string().contains("max_locks_per_transaction"), "{error}");
+        }
+        other => panic!("{other:?}"),
+    }
+}

@@ -1,0 +1,167 @@
+//! The command on a PostgreSQL server: the ways to name it, its exit codes, and what the doctor says.
+
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use bellwether_support::servers::postgres::Server;
+use bellwether_tests::{Candidate, PATIENCE, bellwether, run_to_end};
+use serde_json::Value;
+
+const TTL: Duration = Duration::from_secs(1);
+
+/// The command, with nothing of the tests' own environment that names a server.
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(bellwether());
+    for variable in ["BELLWETHER_BACKEND", "PG_DSN", "PGHOST", "PGPORT", "PGUSER", "PGDATABASE", "PGPASSWORD"]
+    {
+        command.env_remove(variable);
+    }
+    command.args(arguments);
+    command
+}
+
+/// Runs it to its end beside the test's own tasks.
+async fn ended(command: Command) -> Output {
+    tokio::task::spawn_blocking(move || run_to_end(command)).await.expect("it ends")
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&[output.stdout.as_slice(), output.stderr.as_slice()].concat()).into_owned()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_is_named_in_every_way_that_its_users_know() {
+    let server = Server::start(TTL).await;
+    let (url, port) = (server.url(), server.port.to_string());
+    let pairs = format!("host=127.0.0.1 port={port} user=postgres dbname=postgres");
+    let mut by_file = command(&["--backend-file"]);
+    by_file.arg(server.write("url", &url)).args(["acquire", "job", "--ttl", "1s"]);
+    let mut by_variable = command(&["acquire", "job", "--ttl", "1s"]);
+    by_variable.env("PG_DSN", &pairs);
+    let mut by_libpq = command(&["--backend", "postgres:", "acquire", "job", "--ttl", "1s"]);
+    by_libpq.envs([
+        ("PGHOST", "127.0.0.1"),
+        ("PGPORT", &port),
+        ("PGUSER", "postgres"),
+        ("PGDATABASE", "postgres"),
+    ]);
+    let mut flag_first = command(&["--dsn", &url, "acquire", "job", "--ttl", "1s"]);
+    flag_first.env("BELLWETHER_BACKEND", "memory:").env("PG_DSN", "postgres://127.0.0.1:1/nowhere");
+    let mut last = 0;
+    for one in [
+        by_file,
+        by_variable,
+        by_libpq,
+        flag_first,
+        command(&["acquire", "job", "--ttl", "1s", "--dsn", &pairs]),
+    ] {
+        let text = format!("{one:?}");
+        let output = ended(one).await;
+        assert_eq!(output.status.code(), Some(0), "{text}: {}", said(&output));
+        let epoch: u64 = String::from_utf8_lossy(&output.stdout).trim().parse().expect("an epoch");
+        assert!(epoch > last, "{text}: all are one election");
+        last = epoch;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn explicit_keys_are_the_lock_and_the_name_is_shown() {
+    let server = Server::start(TTL).await;
+    let url = server.url();
+    let mut leads =
+        command(&["run", "job", "--dsn", &url, "--key1", "-5", "--key2", "7", "--id", "one", "--ttl", "1s"]);
+    leads.args(["--health-interval", "0.3", "--events"]);
+    let mut leader = Candidate::start(leads);
+    let leader = tokio::task::spawn_blocking(move || {
+        let line = leader.expect("acquired");
+        assert_eq!(line.text("election"), Some("job"));
+        leader
+    });
+    let leader = leader.await.expect("it leads");
+    let held =
+        "SELECT count(*) FROM pg_locks WHERE classid::int8 = 4294967291 AND objid::int8 = 7 AND objsubid = 2";
+    assert_eq!(server.number(held).await, 1);
+    let output =
+        ended(command(&["status", "job", "--dsn", &url, "--key1=-5", "--key2=7", "-o", "json"])).await;
+    let seen: Value = serde_json::from_slice(&output.stdout).expect("an object");
+    assert_eq!((seen["election"].as_str(), seen["holder"].as_str()), (Some("job"), Some("one")), "{seen}");
+    // By the hash of its name it is another lock.
+    let output = ended(command(&["acquire", "job", "--dsn", &url, "--ttl", "1s"])).await;
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    drop(leader);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_wrong_ends_with_its_code_and_never_says_the_password() {
+    let server = Server::start(Duration::ZERO).await;
+    let admin = server.admin().await;
+    admin.batch_execute("CREATE ROLE secret LOGIN PASSWORD 'open-sesame'").await.expect("a role");
+    server.write(
+        "data/pg_hba.conf",
+        "host all secret 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n",
+    );
+    server.set("log_connections", "on").await;
+    let place = format!("127.0.0.1:{}", server.port);
+    let wrong = format!("postgres://secret:close-sesame@{place}/postgres");
+    let nowhere = format!("postgres://postgres@{place}/nowhere");
+    let plain = format!("postgres://postgres@{place}/postgres?sslmode=require");
+    let run = ["run", "job", "--ttl", "1s"];
+    for (backend, more, code, part) in [
+        (wrong.as_str(), &run[..], 77, "does not let this user in"),
+        (&wrong, &["doctor"], 77, "does not let this user in"),
+        (&nowhere, &run, 78, "no such database"),
+        (&plain, &run, 78, "does not encrypt"),
+        ("memory:", &["acquire", "job", "--key1", "1", "--key2", "2"], 64, "PostgreSQL"),
+        ("memory:", &["acquire", "job", "--key1", "1"], 64, "--key2"),
+        ("memory:", &["acquire", "job", "--dsn", "postgres://h/d"], 64, "give one"),
+        ("postgres://h/d?sslmode=maybe", &["status", "job"], 64, "verify-full"),
+    ] {
+        let mut command = command(&["--backend", backend, "-v"]);
+        command.args(more);
+        let output = ended(command).await;
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(code), "{more:?}: {said}");
+        assert!(said.contains(part) && !said.contains("sesame"), "{more:?}: {said}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_doctor_examines_a_server_and_leaves_nothing_behind() {
+    let server = Server::start(TTL).await;
+    let before = server.number("SELECT pg_snapshot_xmax(pg_current_snapshot())::text::int8").await;
+    let looked = ended(command(&["--backend", &server.url(), "doctor", "--no-write", "-o", "json"])).await;
+    assert_eq!(looked.status.code(), Some(0), "{}", said(&looked));
+    let after = server.number("SELECT pg_snapshot_xmax(pg_current_snapshot())::text::int8").await;
+    assert_eq!(before, after, "only looked");
+    let output = ended(command(&["--backend", &server.url(), "doctor", "--ttl", "1s", "-o", "json"])).await;
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("an object");
+    let verdict = |what: &str| {
+        let all = report["findings"].as_array().expect("an array");
+        let one =
+            all.iter().find(|one| one["what"] == what).unwrap_or_else(|| panic!("no {what} in {report:#}"));
+        one["verdict"].as_str().expect("a word").to_owned()
+    };
+    for what in [
+        "server",
+        "pooling",
+        "permission",
+        "lock table",
+        "connections",
+        "durability",
+        "replicas",
+        "lease",
+        "election",
+    ] {
+        assert_eq!(verdict(what), "good", "{what} in {report:#}");
+    }
+    assert_eq!(verdict("encryption"), "warning");
+    assert!(report["renew_latency"]["p50_ms"].as_f64().is_some_and(|ms| ms > 0.0), "{report:#}");
+    let left = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'";
+    let gone = async {
+        while server.number(left).await > 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, gone).await.expect("locks are left");
+}
