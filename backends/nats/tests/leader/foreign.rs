@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::support::other::{Holds, Other};
 use crate::support::stage::{Judge, candidate, leads, soon};
 use crate::support::{KEY, LEADERS, PATIENCE, TTL, actor, aged, leaders, server_for_leaders};
-use bellwether_backend::Backend;
+use bellwether_backend::{Backend, Discarded};
 use bellwether_core::{Ask, Boot, Epoch, ErrorKind, Outcome, Proof, Request, What};
 use bellwether_deadman::boot_now;
 use bellwether_nats::Nats;
@@ -258,6 +258,17 @@ async fn a_bucket_that_forgets_before_the_ttl_is_refused_and_one_that_is_made_fo
     let _ = actor(&made, "a").lead().await;
     let info = server.api("STREAM.INFO.KV_made", json!({})).await;
     assert_eq!(info["config"]["max_age"].as_u64().map(Duration::from_nanos), Some(TTL), "{info}");
+}
+
+#[tokio::test]
+async fn an_election_that_was_made_to_measure_leaves_nothing_behind() {
+    let server = server_for_leaders(Version::Current, TTL).await;
+    let a = ours(&server, "a", TTL);
+    let grant = a.lead().await;
+    assert!(matches!(a.backend.danger_discard(&a.on).await.unwrap(), Discarded::Remains(_)), "it is held");
+    a.let_go(&grant).await;
+    assert!(matches!(a.backend.danger_discard(&a.on).await.unwrap(), Discarded::Gone));
+    assert_eq!(Other::new(&server, "other").await.get().await.revision, 0, "not even a mark");
 }
 
 #[tokio::test]
