@@ -7,7 +7,8 @@
 //! | option | default | meaning |
 //! |---|---|---|
 //! | `bucket` | `bellwether` | the bucket that holds the elections; with `profile=cluster`, the one for past leaderships, and none by default |
-//! | `profile` | `native` | names of keys and the shape of records: `native`, or `cluster` as go-cluster has them |
+//! | `profile` | `native` | names of keys and the shape of records: `native`, `cluster` as go-cluster has them, or `leader` on a bucket of one's own |
+//! | `group` | the election's name | with `profile=leader`, the key |
 //! | `create`, `replicas` | no, 1 | make the bucket of an election when there is none, with so many replicas |
 //! | `creds`, `nkey` | – | a credentials file; a file with a seed |
 //! | `ca`, `cert` and `key` | the system's, none | whom to trust, and our own certificate |

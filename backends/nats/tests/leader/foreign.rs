@@ -178,6 +178,43 @@ async fn a_server_that_says_that_a_record_has_run_out_spares_a_newcomer_the_wait
 }
 
 #[tokio::test]
+async fn a_record_that_the_server_took_away_in_silence_is_not_waited_for_once_more() {
+    for version in [Version::Current, Version::Old] {
+        let server = server_for_leaders(version, TTL).await;
+        let (dead, b) = (ours(&server, "dead", TTL), ours(&server, "b", TTL));
+        let other = Other::new(&server, "other").await;
+        let grant = dead.lead().await;
+        b.denied().await;
+        soon(async {
+            while other.get().await.revision != 0 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await;
+        let gone = boot_now();
+        let (next, at) = b.lead_within(PATIENCE).await;
+        assert!(at.since(gone) < TTL, "waited for {:?} once more", at.since(gone));
+        assert!(at.since(grant.counted_from) >= TTL && next.epoch > grant.epoch);
+    }
+}
+
+#[tokio::test]
+async fn a_record_that_went_with_its_bucket_is_waited_for_from_then() {
+    let server = server_for_leaders(Version::Current, TTL).await;
+    let (a, b) = (ours(&server, "a", TTL), ours(&server, "b", TTL));
+    let grant = a.lead().await;
+    b.denied().await;
+    tokio::time::sleep(TTL / 2).await;
+    // Which `b` does not see.
+    a.keep(&grant).await;
+    server.remove_bucket(LEADERS).await;
+    server.bucket(LEADERS, aged(TTL)).await;
+    let gone = boot_now();
+    let (_, at) = b.lead_within(PATIENCE).await;
+    assert!(at.since(gone) >= TTL, "led {:?} after the bucket was made anew", at.since(gone));
+}
+
+#[tokio::test]
 async fn whatever_lies_under_the_key_ends_after_a_ttl() {
     let server = server_for_leaders(Version::Current, Duration::ZERO).await;
     let hand = Other::new(&server, "hand").await;
