@@ -14,6 +14,8 @@ mod processes;
 #[cfg(target_os = "linux")]
 pub mod series;
 #[cfg(target_os = "linux")]
+pub mod silenced;
+#[cfg(target_os = "linux")]
 mod stage;
 mod untouched;
 

@@ -38,14 +38,20 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "prove",
-        synopsis: "prove run [--rounds N] [--kills N] [--looks N]",
+        synopsis: "prove run|postgres [OPTION…]",
         what: "the long proofs on the built command, optimised, with their figures",
         more: "run  leaders of `bellwether run` ended in every way there is, with a witness as their command: never two at\n\
-               \u{20}    once, never an orphan, the next leader within the bound that `explain` prints\n\n\
+               \u{20}    once, never an orphan, the next leader within the bound that `explain` prints\n\
+               postgres  leaders of `bellwether run` on PostgreSQL that are stopped, or cut off in a network namespace, at\n\
+               \u{20}    a ttl of 2s: never two at once, replaced within the ttl and 300 ms (needs root)\n\n\
+               Of run:\n\
                --rounds N  so many rounds of every way in turn, and a quarter as many in a container and as an\n\
                \u{20}           ordinary user (200)\n\
                --kills N   so many kills -9 with a grandchild at work (2000)\n\
-               --looks N   so many runs of `bellwether status` that must change no byte of the store (1000)",
+               --looks N   so many runs of `bellwether status` that must change no byte of the store (1000)\n\n\
+               Of postgres:\n\
+               --runs N     so many of either kind (50)\n\
+               --at-once N  so many of them side by side (5)",
         run: prove::run,
     },
     Command {

@@ -3,6 +3,7 @@
 //! One file a command, and a table of them in [`commands`]. Nothing here is part of the product, and nothing
 //! of the product is used here: this is compiled first and has to work when the rest does not build.
 
+mod apt;
 mod bench;
 mod commands;
 mod env;

@@ -4,9 +4,8 @@
 //! tests look in the same order.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use crate::process;
+use crate::{apt, process};
 
 const PROGRAMS: [&str; 3] = ["initdb", "postgres", "pg_basebackup"];
 
@@ -18,20 +17,12 @@ pub(crate) fn version() -> Option<String> {
     Some(format!("{said} in {}", dir.display()))
 }
 
-/// By apt, with everything it prints shown.
+/// By apt.
 pub(crate) fn install() -> Result<(), String> {
     if std::env::var_os("BELLWETHER_TEST_POSTGRES").is_some() {
         return Err("BELLWETHER_TEST_POSTGRES names a directory without the server's programs".to_owned());
     }
-    for args in [&["update"][..], &["install", "-y", "--no-install-recommends", "postgresql"][..]] {
-        let mut apt = Command::new("apt-get");
-        apt.args(args).env("DEBIAN_FRONTEND", "noninteractive");
-        let status = process::run(&mut apt)?;
-        if !status.success() {
-            return Err(format!("apt-get {} failed ({status})", args[0]));
-        }
-    }
-    Ok(())
+    apt::install("postgresql")
 }
 
 fn directory() -> Option<PathBuf> {

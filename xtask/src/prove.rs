@@ -2,18 +2,23 @@
 
 use crate::metadata::Workspace;
 use crate::suggest::did_you_mean;
-use crate::{Problem, Verdict, process};
+use crate::{Problem, Verdict, process, tools};
 
 const PACKAGE: &str = "bellwether-tests";
 const PROGRAM: &str = "bellwether-prove";
 
 /// What can be proved; the program has the same words.
-const PROOFS: &[&str] = &["run"];
+const PROOFS: &[&str] = &["run", "postgres"];
 
 pub(crate) fn run(args: &[String]) -> Result<Verdict, Problem> {
     check(args)?;
     let workspace = Workspace::load()?;
     workspace.package(PACKAGE)?;
+    if args.first().is_some_and(|proof| proof == "postgres") {
+        for tool in [tools::POSTGRES, tools::IPROUTE] {
+            tool.provide()?;
+        }
+    }
     // The program runs others of its package, which have to be there.
     let mut cargo = process::cargo(&workspace.root);
     if !process::run(cargo.args(["build", "--release", "--package", PACKAGE, "--bins"]))?.success() {
@@ -43,6 +48,7 @@ mod tests {
     #[test]
     fn a_proof_that_is_not_there_is_refused_by_name() {
         assert_eq!(check(&["run".to_owned(), "--rounds".to_owned()]), Ok(()));
+        assert_eq!(check(&["postgres".to_owned()]), Ok(()));
         assert!(check(&[]).unwrap_err().contains("run"));
         assert!(check(&["urn".to_owned()]).unwrap_err().contains("did you mean `run`"));
     }

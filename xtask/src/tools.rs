@@ -3,7 +3,7 @@
 //! A step that needs one of these gets it provided where that is possible, and else fails with the tool's name and
 //! [`Tool::advice`].
 
-use crate::{nats, postgres, process};
+use crate::{apt, nats, postgres, process};
 
 #[derive(Debug)]
 pub(crate) struct Tool {
@@ -65,8 +65,29 @@ pub(crate) const OLD_NATS: Tool = Tool {
     install: Some(nats::install_old),
 };
 
+pub(crate) const PGBOUNCER: Tool = Tool {
+    name: "pgbouncer",
+    probe: Probe::Place(pgbouncer),
+    used_for: "the tests of backends/postgres with a pooler in between",
+    advice: "install the package of that name",
+    install: Some(|| apt::install("pgbouncer")),
+};
+
+pub(crate) const IPROUTE: Tool = Tool {
+    name: "iproute2",
+    probe: Probe::Command(&["ip", "-V"]),
+    used_for: "tests that cut a leader off in network namespaces, as root",
+    advice: "install the package of that name",
+    install: Some(|| apt::install("iproute2")),
+};
+
+/// On the `PATH`, or where Debian puts it, which is on no ordinary user's.
+fn pgbouncer() -> Option<String> {
+    ["pgbouncer", "/usr/sbin/pgbouncer"].iter().find_map(|program| process::version(&[program, "--version"]))
+}
+
 /// All of them, for `cargo xtask env`. Servers that tests run against join this list with their backends.
-pub(crate) const ALL: &[&Tool] = &[&RUSTFMT, &CLIPPY, &POSTGRES, &NATS, &OLD_NATS];
+pub(crate) const ALL: &[&Tool] = &[&RUSTFMT, &CLIPPY, &POSTGRES, &PGBOUNCER, &NATS, &OLD_NATS, &IPROUTE];
 
 impl Tool {
     /// What it says of its version, or a sentence that says what to do.

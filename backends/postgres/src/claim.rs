@@ -16,6 +16,7 @@ use crate::epoch;
 use crate::errors::{BACKEND, Failure, misconfigured, outcome, unavailable};
 use crate::link::{Link, limit};
 use crate::look::{held_by, waiting};
+use crate::many::{Appearance, Try};
 use crate::names::{self, millis};
 use crate::notices::claimed;
 use crate::postgres::{Inner, Witness};
@@ -27,6 +28,9 @@ use crate::{Keys, sql};
 /// How long a claim looks out for a presence that is just going: of a process that was killed, both sessions end, one
 /// a moment after the other.
 const JUST_GOING: Duration = Duration::from_millis(60);
+
+/// How long a try that is only the net waits for others to be made with it.
+const NO_HURRY: Duration = Duration::from_millis(100);
 
 /// How many transaction ids a claim uses up to get above a floor. More are missing only where the database was
 /// restored from a backup.
@@ -83,7 +87,7 @@ impl Claim<'_> {
             );
             return Outcome::Refused(Error::new(ErrorKind::Exhausted, BACKEND, sentence));
         }
-        let row = match self.on_a(&self.link.a.claim).await {
+        let row = match self.tried().await {
             Ok(row) => row,
             Err(Failure::Over(error)) => return Outcome::Unknown(error),
             Err(Failure::Said(error)) => {
@@ -245,7 +249,11 @@ impl Claim<'_> {
         let (presence, ttl) = (self.keys.presence(), self.bid.ttl);
         let (need, lease) = (self.quiet_needed(), self.lease());
         let b = self.link.b();
-        let row = b.row(ttl, &b.presence, &[&presence.0, &presence.1, &need, &force, &lease]).await?;
+        let values: Values<'_> = &[&presence.0, &presence.1, &need, &force, &lease];
+        let alone = b.row(ttl, &b.presence, values);
+        let all = self.link.appearances();
+        let row =
+            self.link.presences.ask(Appearance { presence, ttl, need, force }, None, all, alone).await?;
         // The next look knows whether the timeline was still the same.
         self.link.unchanged_since(self.inner.clock.boot(), row.get("timeline"));
         Ok(row.get("present"))
@@ -266,18 +274,31 @@ impl Claim<'_> {
         silent + since + ttl / 20 < ttl || since > ttl
     }
 
+    /// Tries the lock. Who knows that somebody has it is in no hurry: it would have heard.
+    async fn tried(&self) -> Result<Row, Failure> {
+        let Bid { who, ttl, .. } = self.bid;
+        let pause = self.link.is_held_by_other(self.keys).then(|| NO_HURRY.min(*ttl / 20));
+        let (keys, ttl, id) = (self.keys, *ttl, who.id.clone());
+        let asked = Try { keys, ttl, id, notice: self.notice() };
+        self.link.tries.ask(asked, pause, self.link.claims(), self.on_a(&self.link.a.claim)).await
+    }
+
     async fn on_a(&self, statement: &tokio_postgres::Statement) -> Result<Row, Failure> {
         let (id, ttl) = self.link.slots.used_by(&self.bid.who.id, self.bid.ttl);
         let (lease, name) = (self.lease(), names::write(id.as_ref(), ttl));
         let (begin, before) = (self.keys.mark(), self.last_mark());
-        // With tables, the row's epoch is told when it is written.
-        let tables = self.inner.config.schema_used().is_some();
-        let notice = claimed(self.keys, self.link.a.session.pid, &self.bid.who.id);
-        let notice = if tables { String::new() } else { notice };
+        let notice = self.notice();
         let (presence, keys) = (self.keys.presence(), self.keys);
         let values: Values<'_> =
             &[&keys.0, &keys.1, &lease, &name, &begin, &before, &notice, &presence.0, &presence.1];
         self.link.a.row(self.bid.ttl, statement, values).await
+    }
+
+    /// With tables, the row's epoch is told when it is written.
+    fn notice(&self) -> String {
+        let tables = self.inner.config.schema_used().is_some();
+        let notice = || claimed(self.keys, self.link.a.session.pid, &self.bid.who.id);
+        if tables { String::new() } else { notice() }
     }
 
     /// The epoch, if the lock is ours.

@@ -5,6 +5,10 @@ use tokio_postgres::error::SqlState;
 
 pub(crate) const BACKEND: &str = "postgres";
 
+/// What to do about a pooler.
+pub(crate) const POOLED: &str = "a pooler lends its connections by the transaction or the statement, so locks there belong to \
+     nobody: connect to the server itself, or to a pool in session mode";
+
 /// How a statement failed.
 #[derive(Clone, Debug)]
 pub(crate) enum Failure {
@@ -38,6 +42,10 @@ pub(crate) fn unavailable(sentence: impl Into<String>) -> Error {
 /// What the driver reports.
 pub(crate) fn meaning(error: tokio_postgres::Error) -> Error {
     let Some(code) = error.code() else {
+        // Answers to other questions than were asked: the driver gives no cause for these alone.
+        if !error.is_closed() && std::error::Error::source(&error).is_none() {
+            return misconfigured(POOLED).caused_by(error);
+        }
         return unavailable("the connection failed").caused_by(error);
     };
     let (kind, sentence) = match code {
@@ -71,6 +79,14 @@ pub(crate) fn meaning(error: tokio_postgres::Error) -> Error {
         ),
         code if *code == SqlState::OUT_OF_MEMORY => {
             (ErrorKind::Exhausted, "the server's lock table is full: raise max_locks_per_transaction")
+        }
+        // Each session prepares its statements once, under names of its own: they are missing, or there already, only
+        // where a pooler lends one session to several. That transactions are not allowed is what it says itself.
+        code if *code == SqlState::INVALID_SQL_STATEMENT_NAME
+            || *code == SqlState::DUPLICATE_PSTATEMENT
+            || *code == SqlState::PROTOCOL_VIOLATION =>
+        {
+            (ErrorKind::Misconfigured, POOLED)
         }
         code if *code == SqlState::READ_ONLY_SQL_TRANSACTION => {
             (ErrorKind::Misconfigured, "the session is read-only: name the primary in the URL")

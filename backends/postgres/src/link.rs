@@ -8,18 +8,18 @@ use tokio::sync::Notify;
 use tokio_postgres::{Row, Statement};
 
 use crate::errors::{Failure, misconfigured, unavailable};
+use crate::gather::Gather;
 use crate::hold::Beats;
+use crate::many::{Appearance, Try};
 use crate::names::millis;
 use crate::notices::Note;
+use crate::pooler::pinned;
 use crate::records::Records;
 use crate::session::{Hear, Session, Values};
 use crate::slots::Slots;
 use crate::transport::place;
 use crate::watch::Others;
 use crate::{Config, Keys, sql};
-
-/// How long the probe for a pooler waits: in transaction mode the second question hangs or reaches another server process.
-const PROBE_LIMIT: Duration = Duration::from_secs(2);
 
 /// Most elections of one process: the server's lock table is shared, and with it full nobody can even connect. On a server with
 /// little room it is fewer, so that one process never has more than a quarter of it.
@@ -33,6 +33,8 @@ pub(crate) struct Link {
     b: Mutex<Arc<Beta>>,
     pub(crate) slots: Slots,
     pub(crate) beats: Beats,
+    pub(crate) tries: Gather<Try>,
+    pub(crate) presences: Gather<Appearance>,
     others: Mutex<Others>,
     /// The session of the tables, where there are any.
     pub(crate) records: tokio::sync::Mutex<Option<Arc<Records>>>,
@@ -50,6 +52,7 @@ pub(crate) struct Link {
 pub(crate) struct Alpha {
     pub(crate) session: Session,
     pub(crate) claim: Statement,
+    pub(crate) claim_all: Statement,
     pub(crate) again: Statement,
     pub(crate) beat: Statement,
     pub(crate) release: Statement,
@@ -60,6 +63,7 @@ pub(crate) struct Alpha {
 pub(crate) struct Beta {
     pub(crate) session: Session,
     pub(crate) presence: Statement,
+    pub(crate) presence_all: Statement,
     pub(crate) absence: Statement,
     pub(crate) beat: Statement,
     pub(crate) look: Statement,
@@ -92,14 +96,15 @@ impl Link {
             Beta::open(config, host, opened, notes),
         )?;
         session.same_server(&b.session)?;
-        refuse_pooler(&session, &b.session, &place(config, host)).await?;
-        let (claim, again, beat, release) = tokio::try_join!(
+        pinned(&session, &b.session, &place(config, host)).await?;
+        let (claim, claim_all, again, beat, release) = tokio::try_join!(
             session.prepare(sql::CLAIM),
+            session.prepare(sql::CLAIM_ALL),
             session.prepare(sql::AGAIN),
             session.prepare(sql::BEAT),
             session.prepare(sql::RELEASE),
         )?;
-        warm_up(&session, &b, &claim, limit).await.map_err(Failure::error)?;
+        warm_up(&session, &b, (&claim, &claim_all), limit).await.map_err(Failure::error)?;
         // Others park on it to hear of this session's end. Without it they hear later, no more.
         let own = format!("SELECT pg_try_advisory_lock({}, {})", crate::keys::SESSION_KEY, session.pid);
         let belongs = b.belong_to(&session, limit);
@@ -107,13 +112,15 @@ impl Link {
             tokio::try_join!(session.ask(limit, &own), session.ask(limit, sql::LOCK_ROOM), belongs)
                 .map_err(Failure::error)?;
         let elections_max = elections_max(room.first().map_or(0, |row| row.get(0)));
-        let a = Alpha { session, claim, again, beat, release, tuned: Mutex::default() };
+        let a = Alpha { session, claim, claim_all, again, beat, release, tuned: Mutex::default() };
         let timeline = Mutex::new((0, opened));
         Ok(Link {
             a,
             b: Mutex::new(Arc::new(b)),
             slots: Slots::default(),
             beats: Beats::default(),
+            tries: Gather::default(),
+            presences: Gather::default(),
             others: Mutex::default(),
             records: tokio::sync::Mutex::default(),
             denied: Notify::new(),
@@ -165,6 +172,11 @@ impl Link {
         self.with_others(|others| others.all())
     }
 
+    /// Whether somebody else was found to have it and nothing was heard of its end.
+    pub(crate) fn is_held_by_other(&self, keys: Keys) -> bool {
+        self.with_others(|others| others.has(keys))
+    }
+
     pub(crate) fn forget_other(&self, pid: i32) -> Vec<Keys> {
         self.with_others(|others| others.forget(pid))
     }
@@ -191,14 +203,28 @@ impl Alpha {
     }
 }
 
+impl Alpha {
+    /// As [`Alpha::row`], for any number of rows.
+    pub(crate) async fn rows(
+        &self,
+        ttl: Duration,
+        statement: &Statement,
+        values: Values<'_>,
+    ) -> Result<Vec<Row>, Failure> {
+        tune(&self.session, &self.tuned, ttl).await?;
+        self.session.rows(limit(ttl), statement, values).await
+    }
+}
+
 impl Beta {
     pub(crate) async fn open(config: &Config, host: usize, opened: Boot, notes: Hear) -> Result<Beta, Error> {
         let limit = config.connect_timeout();
         let session = Session::open(config, host, opened, limit, Some(notes)).await?;
         let dated = session.ask(limit, sql::MAY_DATE).await.map_err(Failure::error)?;
         let dated = dated.first().is_some_and(|row| row.get(0));
-        let (presence, absence, beat, look, tell) = tokio::try_join!(
+        let (presence, presence_all, absence, beat, look, tell) = tokio::try_join!(
             session.prepare(if dated { sql::PRESENCE } else { sql::PRESENCE_UNDATED }),
+            session.prepare(if dated { sql::PRESENCE_ALL } else { sql::PRESENCE_ALL_UNDATED }),
             session.prepare(sql::ABSENCE),
             session.prepare(sql::BEAT),
             session.prepare(sql::LOOK),
@@ -206,7 +232,7 @@ impl Beta {
         )?;
         let setting = format!("LISTEN {}; SET application_name = 'bellwether presence'", sql::CHANNEL);
         session.execute(limit, &setting).await.map_err(Failure::error)?;
-        Ok(Beta { session, presence, absence, beat, look, tell, tuned: Mutex::default() })
+        Ok(Beta { session, presence, presence_all, absence, beat, look, tell, tuned: Mutex::default() })
     }
 
     /// Marks it as the second session of that first one, so that everybody can tell whose presence it is.
@@ -224,6 +250,17 @@ impl Beta {
     ) -> Result<Row, Failure> {
         tune(&self.session, &self.tuned, ttl).await?;
         self.session.row(limit(ttl), statement, values).await
+    }
+
+    /// As [`Beta::row`], for any number of rows.
+    pub(crate) async fn rows(
+        &self,
+        ttl: Duration,
+        statement: &Statement,
+        values: Values<'_>,
+    ) -> Result<Vec<Row>, Failure> {
+        tune(&self.session, &self.tuned, ttl).await?;
+        self.session.rows(limit(ttl), statement, values).await
     }
 
     /// Tells every session that listens; answered when it was told.
@@ -279,16 +316,24 @@ async fn tune(session: &Session, tuned: &Mutex<Duration>, ttl: Duration) -> Resu
 
 /// Has every statement of a takeover planned, which takes milliseconds and would be part of the first handover. A lock that B
 /// has is denied to A, and presence is not asked for: nothing is written.
-async fn warm_up(a: &Session, b: &Beta, claim: &Statement, limit: Duration) -> Result<(), Failure> {
+async fn warm_up(
+    a: &Session,
+    b: &Beta,
+    (claim, claim_all): (&Statement, &Statement),
+    limit: Duration,
+) -> Result<(), Failure> {
     let key = crate::keys::SESSION_KEY;
     let pid = b.session.pid;
     let (own, lease, name) = (format!("SELECT pg_try_advisory_lock({key}, {pid})"), "0", "bellwether");
     let (mark, before, notice) = (0_i64, 0_i64, "");
     b.session.ask(limit, &own).await?;
     let (never, force) = (i64::MAX, false);
+    let (nobody, none): (&[i32], &[i64]) = (&[], &[]);
     let on_a = async {
         let row =
             a.row(limit, claim, &[&key, &pid, &lease, &name, &mark, &before, &notice, &key, &pid]).await?;
+        let texts: &[&str] = &[];
+        a.rows(limit, claim_all, &[&nobody, &nobody, &lease, &name, &none, &texts, &nobody, &nobody]).await?;
         // Whoever had it before was given the same number by the server and is not gone yet.
         if row.get("got") {
             Err(Failure::Over(unavailable("the session's own lock was not to be had")))
@@ -298,31 +343,12 @@ async fn warm_up(a: &Session, b: &Beta, claim: &Statement, limit: Duration) -> R
     };
     let on_b = async {
         b.session.row(limit, &b.presence, &[&key, &pid, &never, &force, &lease]).await?;
+        let unforced: &[bool] = &[];
+        b.session.rows(limit, &b.presence_all, &[&nobody, &nobody, &none, &unforced, &lease]).await?;
         b.session.rows(limit, &b.look, &[&key, &pid, &mark, &key, &pid]).await
     };
     tokio::try_join!(on_a, on_b)?;
     Ok(())
-}
-
-/// While B is in a transaction, a pooler in transaction mode hands A another server process, or nothing.
-async fn refuse_pooler(a: &Session, b: &Session, place: &str) -> Result<(), Error> {
-    let refused = || {
-        misconfigured(format!(
-            "{place} is a pooler that lends its connections by the transaction, so locks there belong to nobody: connect to \
-             the server itself, or to a pool in session mode"
-        ))
-    };
-    b.execute(PROBE_LIMIT, "BEGIN").await.map_err(Failure::error)?;
-    let again = a.ask(PROBE_LIMIT, "SELECT pg_backend_pid()").await;
-    let ended = b.execute(PROBE_LIMIT, "COMMIT").await;
-    match again {
-        Ok(rows) if rows.first().is_some_and(|row| row.get::<_, i32>(0) == a.pid) => {
-            ended.map_err(Failure::error)
-        }
-        Ok(_) => Err(refused()),
-        Err(Failure::Over(error)) if error.kind() == bellwether_core::ErrorKind::TimedOut => Err(refused()),
-        Err(failure) => Err(failure.error()),
-    }
 }
 
 #[cfg(test)]

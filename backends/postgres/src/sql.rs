@@ -15,10 +15,11 @@ macro_rules! second_of {
 }
 
 /// What a new session is set to before anything else. Generic plans: each statement is planned once, when the session is
-/// opened, instead of in the middle of a handover. `synchronous_commit`: an epoch must survive the server's crash.
+/// opened, instead of in the middle of a handover; and no nested loops, since the planner cannot know how many locks there are. `synchronous_commit`: an epoch must survive the server's crash.
 pub(crate) const PREPARE_SESSION: &str = "SET synchronous_commit = on; SET statement_timeout = 0; SET lock_timeout = 0; \
      SET idle_session_timeout = 0; SET idle_in_transaction_session_timeout = 0; \
      SET default_transaction_read_only = off; SET client_min_messages = error; SET jit = off; \
+     SET enable_nestloop = off; \
      SET plan_cache_mode = force_generic_plan";
 
 pub(crate) const WHERE_AM_I: &str = "SELECT pg_backend_pid(), pg_is_in_recovery(), \
@@ -131,6 +132,52 @@ pub(crate) const CLAIM: &str = concat!(
     ") held ON true"
 );
 
+/// On A: as [`CLAIM`], for arrays of keys ($1, $2), of what marks begin with ($5), of notices ($6) and of presence keys ($7, $8).
+/// The transaction id is assigned after the last lock was tried. $3: the lease; $4: the name.
+pub(crate) const CLAIM_ALL: &str = concat!(
+    "WITH wanted AS MATERIALIZED (SELECT * FROM unnest($1::int4[], $2::int4[], $5::int8[], $6::text[], $7::int4[], \
+     $8::int4[]) WITH ORDINALITY AS w(one, two, mark, notice, presence_one, presence_two, place)), \
+     tried AS MATERIALIZED (SELECT wanted.*, CASE WHEN pg_is_in_recovery() THEN false \
+     ELSE pg_try_advisory_lock(one, two) END AS got FROM wanted), \
+     won AS MATERIALIZED (SELECT coalesce(bool_or(got), false) AS any_got, coalesce(bool_and(got), true) AS all_got \
+     FROM tried), \
+     issued AS MATERIALIZED (SELECT all_got, CASE WHEN any_got THEN pg_current_xact_id()::text::int8 END AS xid, \
+     CASE WHEN any_got THEN pg_logical_emit_message(true, 'bellwether', 'claim')::text END AS durable, \
+     CASE WHEN any_got THEN ",
+    timeline!(),
+    " END AS timeline, \
+     CASE WHEN any_got THEN set_config('idle_session_timeout', $3, false) END AS lease, \
+     CASE WHEN any_got THEN set_config('application_name', $4, false) END AS named FROM won), \
+     known AS MATERIALIZED (SELECT pid, classid, objid, objsubid, mode FROM issued, pg_locks \
+     WHERE NOT issued.all_got AND locktype = 'advisory' AND granted \
+     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())), \
+     held AS MATERIALIZED (SELECT l.classid, l.objid, l.pid, s.application_name AS name, \
+     (extract(epoch FROM clock_timestamp() - s.state_change) * 1000)::int8 AS idle_ms \
+     FROM known l LEFT JOIN pg_stat_activity s ON s.pid = l.pid WHERE l.mode = 'ExclusiveLock' AND l.objsubid = 2), \
+     marks AS MATERIALIZED (SELECT pid, classid::int8 >> 8 AS tag, \
+     CASE WHEN count(*) = 1 THEN max((classid::int8 & 255) << 32 | objid::int8) END AS xid \
+     FROM known WHERE objsubid = 1 GROUP BY pid, classid::int8 >> 8), \
+     seconds AS MATERIALIZED (SELECT pid, objid FROM known WHERE objsubid = 2 AND classid = ",
+    second_of!(),
+    "), leaders AS MATERIALIZED (SELECT DISTINCT p.classid, p.objid, b.objid AS session FROM seconds b \
+     JOIN known p ON p.pid = b.pid WHERE p.objsubid = 2) SELECT tried.got, pg_backend_pid() AS pid, pg_is_in_recovery() AS standby, \
+     CASE WHEN tried.got THEN issued.xid END AS xid, CASE WHEN tried.got THEN issued.timeline END AS timeline, \
+     issued.durable, issued.lease, issued.named, \
+     CASE WHEN tried.got THEN pg_try_advisory_lock(tried.mark | issued.xid) END AS marked, \
+     CASE WHEN tried.got AND tried.notice <> '' THEN pg_notify('bellwether', tried.notice || \
+     (issued.timeline::int8 << 40 | issued.xid)::text)::text END AS told, \
+     held.pid AS holder, held.name, held.idle_ms, marks.xid AS marked_xid, \
+     CASE WHEN pg_is_in_recovery() THEN 0 ELSE ",
+    timeline!(),
+    " END AS marked_timeline, leaders.session IS NOT NULL AS leads \
+     FROM tried CROSS JOIN issued LEFT JOIN held ON NOT tried.got \
+     AND held.classid = (tried.one::int8 & 4294967295)::oid AND held.objid = (tried.two::int8 & 4294967295)::oid \
+     LEFT JOIN marks ON marks.pid = held.pid AND marks.tag = (tried.mark >> 40) & 16777215 \
+     LEFT JOIN leaders ON leaders.session = held.pid::oid \
+     AND leaders.classid = (tried.presence_one::int8 & 4294967295)::oid \
+     AND leaders.objid = (tried.presence_two::int8 & 4294967295)::oid ORDER BY tried.place"
+);
+
 /// On A: a new epoch under a lock that is already there, which is proven on the way.
 pub(crate) const AGAIN: &str = concat!(
     "WITH lock AS MATERIALIZED (SELECT NOT pg_is_in_recovery() AND EXISTS (SELECT ",
@@ -193,10 +240,54 @@ macro_rules! presence {
     };
 }
 
-pub(crate) const PRESENCE: &str = presence!(
-    "(SELECT CASE WHEN c.timeline_id = timeline THEN c.checkpoint_time + interval '1 second' \
-     ELSE clock_timestamp() END FROM pg_control_checkpoint() c)"
-);
+macro_rules! presence_all {
+    ($promoted:literal) => {
+        concat!(
+            "WITH wanted AS MATERIALIZED (SELECT * FROM unnest($1::int4[], $2::int4[], $3::int8[], $4::bool[]) \
+             WITH ORDINALITY AS w(one, two, need, force, place)), \
+             held AS MATERIALIZED (SELECT l.classid, l.objid, bool_or(l.pid <> pg_backend_pid()) AS others, \
+             bool_or(l.pid = pg_backend_pid()) AS mine FROM pg_locks l \
+             WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted \
+             AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) \
+             GROUP BY l.classid, l.objid), \
+             line AS MATERIALIZED (SELECT pg_is_in_recovery() AS standby, CASE WHEN pg_is_in_recovery() THEN 0 ELSE ",
+            timeline!(),
+            " END AS timeline), dated AS MATERIALIZED (SELECT line.*, \
+             (extract(epoch FROM clock_timestamp() - greatest(pg_postmaster_start_time(), \
+             (SELECT stats_reset FROM pg_stat_wal), CASE WHEN timeline > 1 THEN ",
+            $promoted,
+            " END)) * 1000)::int8 AS quiet_ms FROM line), \
+             verdict AS MATERIALIZED (SELECT wanted.*, dated.*, coalesce(held.mine, false) AS mine, \
+             coalesce(held.others, false) AS others, \
+             NOT standby AND (force OR (NOT coalesce(held.others, false) AND quiet_ms >= need)) AS go \
+             FROM wanted CROSS JOIN dated LEFT JOIN held \
+             ON held.classid = (one::int8 & 4294967295)::oid AND held.objid = (two::int8 & 4294967295)::oid), \
+             leased AS MATERIALIZED (SELECT CASE WHEN bool_or(go) THEN \
+             set_config('idle_session_timeout', $5, false) END AS lease FROM verdict) \
+             SELECT timeline, quiet_ms, others, CASE WHEN NOT go THEN false WHEN mine THEN true \
+             ELSE pg_try_advisory_lock_shared(one, two) END AS present, leased.lease \
+             FROM verdict CROSS JOIN leased ORDER BY place"
+        )
+    };
+}
+
+/// When the last promotion was.
+macro_rules! promoted {
+    ($statement:ident) => {
+        $statement!(
+            "(SELECT CASE WHEN c.timeline_id = timeline THEN c.checkpoint_time + interval '1 second' \
+             ELSE clock_timestamp() END FROM pg_control_checkpoint() c)"
+        )
+    };
+}
+
+pub(crate) const PRESENCE: &str = promoted!(presence);
+
+/// As [`PRESENCE`], for arrays of keys ($1, $2), of the quiet that each needs ($3) and of force ($4).
+pub(crate) const PRESENCE_ALL: &str = promoted!(presence_all);
+
+/// As [`PRESENCE_UNDATED`], for arrays.
+pub(crate) const PRESENCE_ALL_UNDATED: &str = presence_all!("clock_timestamp()");
 
 /// For a role that may not call `pg_control_checkpoint()`: as if the promotion had been this moment, so that only a session that
 /// has seen a whole ttl of its timeline takes over at once.

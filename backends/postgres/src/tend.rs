@@ -7,7 +7,9 @@ use bellwether_backend::Fut;
 use bellwether_core::{Seen, Signal};
 use tokio::sync::watch;
 
+use crate::Keys;
 use crate::link::{Beta, Link};
+use crate::many::Appearance;
 use crate::names::millis;
 use crate::postgres::{Inner, lock};
 use crate::slots::Slot;
@@ -97,7 +99,7 @@ impl Inner {
     /// came back for.
     async fn look_at_waiting(self: &Arc<Self>, link: &Arc<Link>, looks: u32) {
         let now = self.clock.boot();
-        let mut shortest = Duration::MAX;
+        let (mut shortest, mut waiting) = (Duration::MAX, Vec::new());
         for (keys, slot) in link.slots.every() {
             let Slot::Waiting { until, ttl, .. } = slot else { continue };
             shortest = shortest.min(ttl);
@@ -108,19 +110,28 @@ impl Inner {
                 }
                 continue;
             }
-            let (presence, b) = (keys.presence(), link.b());
-            let never = i64::MAX;
-            let looked = b.row(ttl, &b.presence, &[&presence.0, &presence.1, &never, &false, &"0"]).await;
-            let free = looked.is_ok_and(|row| {
-                !row.get::<_, bool>("others") && row.get::<_, i64>("quiet_ms") >= millis(ttl)
-            });
-            if free && let Some(on) = lock(&self.followed).get(&keys) {
-                self.news.changed(on.clone(), Seen::nothing());
-            }
+            waiting.push((keys, ttl));
         }
+        self.wake_whose_wait_is_over(link, &waiting).await;
         let every = (shortest / 3).as_millis() / LOOK_EVERY.as_millis().max(1);
         if u128::from(looks) % every.max(1) == 0 {
             let _ = self.beat(link).await;
+        }
+    }
+
+    /// One look for all of them.
+    async fn wake_whose_wait_is_over(&self, link: &Link, waiting: &[(Keys, Duration)]) {
+        let look = |(keys, ttl): &(Keys, Duration)| {
+            // Nothing is ever as quiet as that, so nothing is taken.
+            Appearance { presence: keys.presence(), ttl: *ttl, need: i64::MAX, force: false }
+        };
+        let looks: Vec<Appearance> = waiting.iter().map(look).collect();
+        let Ok(rows) = link.appear_all(&looks).await else { return };
+        for ((keys, ttl), row) in waiting.iter().zip(rows) {
+            let free = !row.get::<_, bool>("others") && row.get::<_, i64>("quiet_ms") >= millis(*ttl);
+            if free && let Some(on) = lock(&self.followed).get(keys) {
+                self.news.changed(on.clone(), Seen::nothing());
+            }
         }
     }
 }

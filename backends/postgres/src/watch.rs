@@ -115,6 +115,10 @@ impl Others {
         self.0.push((pid, keys));
     }
 
+    pub(crate) fn has(&self, keys: Keys) -> bool {
+        self.0.iter().any(|(_, other)| *other == keys)
+    }
+
     pub(crate) fn released(&mut self, keys: Keys) {
         self.0.retain(|(_, other)| *other != keys);
     }

@@ -1,12 +1,12 @@
-//! The long series: `cargo xtask prove run` builds this optimised and runs it.
+//! The long series: `cargo xtask prove` builds this optimised and runs it.
 
 use std::process::ExitCode;
 
 #[cfg(target_os = "linux")]
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    match linux::Plan::read(&args) {
-        Ok(plan) => plan.prove(),
+    match linux::read(&args) {
+        Ok(proof) => proof(),
         Err(sentence) => {
             eprintln!("prove: {sentence}");
             ExitCode::from(64)
@@ -26,38 +26,74 @@ mod linux {
 
     use bellwether_deadman::boot_now;
     use bellwether_tests::series::{Series, Way};
+    use bellwether_tests::silenced::{SLACK, Silence, Silenced, Silences, TTL};
     use bellwether_tests::{Surroundings, untouched_by_status};
 
     /// Between two lines that say how far it is.
     const TELL_EVERY: usize = 100;
 
-    pub(crate) struct Plan {
+    type Proof = Box<dyn FnOnce() -> ExitCode>;
+
+    /// What the arguments ask for.
+    pub(crate) fn read(args: &[String]) -> Result<Proof, String> {
+        let (proof, options) = args.split_first().ok_or("the first argument is what to prove")?;
+        match proof.as_str() {
+            "run" => {
+                let [rounds, kills, looks] =
+                    numbers(options, [("--rounds", 200), ("--kills", 2_000), ("--looks", 1_000)])?;
+                Ok(Box::new(move || verdict(Plan { rounds, kills, looks }.prove())))
+            }
+            "postgres" => {
+                let [runs, at_once] = numbers(options, [("--runs", 50), ("--at-once", 5)])?;
+                Ok(Box::new(move || verdict(silences(runs, at_once.max(1)))))
+            }
+            other => Err(format!("`{other}` is none of run, postgres")),
+        }
+    }
+
+    fn numbers<const N: usize>(args: &[String], known: [(&str, usize); N]) -> Result<[usize; N], String> {
+        let mut values = known.map(|(_, default)| default);
+        let mut args = args.iter();
+        while let Some(name) = args.next() {
+            let Some(at) = known.iter().position(|(known, _)| known == name) else {
+                return Err(format!("`{name}` is none of {}", known.map(|(name, _)| name).join(", ")));
+            };
+            let number = args.next().and_then(|value| value.parse().ok());
+            values[at] = number.ok_or_else(|| format!("{name} needs a number"))?;
+        }
+        Ok(values)
+    }
+
+    fn verdict(good: bool) -> ExitCode {
+        println!("{}", if good { "all of it holds" } else { "FAILED" });
+        if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    }
+
+    /// Leaders on PostgreSQL that fall silent.
+    fn silences(runs: usize, at_once: usize) -> bool {
+        if runs == 0 {
+            return true;
+        }
+        let Some(mut silences) = Silences::new() else { return false };
+        let all = [Silence::Stopped, Silence::CutOff].map(|how| silences.series(how, runs, at_once));
+        println!("{}", Silenced::heading());
+        let mut good = true;
+        for silenced in &all {
+            println!("{silenced}");
+            silenced.complaints().iter().for_each(|complaint| println!("FAILED {complaint}"));
+            good &= silenced.complaints().is_empty() && silenced.took().1 <= TTL + SLACK;
+        }
+        good
+    }
+
+    struct Plan {
         rounds: usize,
         kills: usize,
         looks: usize,
     }
 
     impl Plan {
-        pub(crate) fn read(args: &[String]) -> Result<Plan, String> {
-            let mut plan = Plan { rounds: 200, kills: 2_000, looks: 1_000 };
-            let mut args = args.iter();
-            if args.next().map(String::as_str) != Some("run") {
-                return Err("the first argument is what to prove: run".to_owned());
-            }
-            while let Some(name) = args.next() {
-                let field = match name.as_str() {
-                    "--rounds" => &mut plan.rounds,
-                    "--kills" => &mut plan.kills,
-                    "--looks" => &mut plan.looks,
-                    other => return Err(format!("`{other}` is none of --rounds, --kills, --looks")),
-                };
-                let number = args.next().and_then(|value| value.parse().ok());
-                *field = number.ok_or_else(|| format!("{name} needs a number"))?;
-            }
-            Ok(plan)
-        }
-
-        pub(crate) fn prove(&self) -> ExitCode {
+        fn prove(&self) -> bool {
             let mut good = true;
             let (part, grandchild) = (self.rounds / 4, [Way::GrandchildWorks]);
             for (title, surroundings, ways, times) in [
@@ -75,9 +111,7 @@ mod linux {
                 self.looks,
                 changed.len()
             );
-            good &= changed.is_empty();
-            println!("{}", if good { "all of it holds" } else { "FAILED" });
-            if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+            good && changed.is_empty()
         }
     }
 

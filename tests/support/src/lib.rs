@@ -2,6 +2,7 @@
 //!
 //! - [`Actor`]: a candidate on a backend of its own, one call at a time.
 //! - [`Child`]: this test program once more in another process, to be stopped and killed.
+//! - [`netns`]: machines on a network of their own, which can be cut off in silence.
 //! - [`Proxy`]: a way to a server that can be cut, silenced or slowed down.
 //! - [`servers`]: real servers, each started by the test that needs it, on a free port of the loopback.
 //!
@@ -9,6 +10,7 @@
 
 mod actor;
 mod child;
+pub mod netns;
 mod proxy;
 mod scratch;
 pub mod servers;

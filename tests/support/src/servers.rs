@@ -1,4 +1,8 @@
 //! Real servers, one a test program or test, gone with it.
 
 pub mod nats;
+pub mod pgbouncer;
 pub mod postgres;
+mod user;
+
+pub(crate) use user::is_root;

@@ -5,7 +5,7 @@
 
 use crate::metadata::Workspace;
 use crate::sim;
-use crate::tools::{CLIPPY, NATS, OLD_NATS, POSTGRES, RUSTFMT, Tool};
+use crate::tools::{CLIPPY, IPROUTE, NATS, OLD_NATS, PGBOUNCER, POSTGRES, RUSTFMT, Tool};
 
 #[derive(Clone, Debug)]
 pub(super) struct Step {
@@ -37,6 +37,11 @@ pub(super) enum Action {
 pub(super) const BUILD: &str = "build";
 const POSTGRES_STEP: &str = "postgres";
 const NATS_STEP: &str = "nats";
+const EXAMPLES_STEP: &str = "examples";
+const SCENARIOS_STEP: &str = "tests";
+const POSTGRES_TOOLS: &[&Tool] = &[&POSTGRES, &PGBOUNCER, &IPROUTE];
+const NATS_TOOLS: &[&Tool] = &[&NATS, &OLD_NATS, &IPROUTE];
+const ALL_SERVERS: &[&Tool] = &[&POSTGRES, &PGBOUNCER, &NATS, &OLD_NATS, &IPROUTE];
 
 /// The packages that make up the project, with the name of their step.
 const PACKAGES: &[(&str, &str, &str)] = &[
@@ -51,8 +56,9 @@ const PACKAGES: &[(&str, &str, &str)] = &[
     ("bellwether", "bellwether", "the crate that users add"),
     ("cli", "bellwether-cli", "the command"),
     ("sim", sim::PACKAGE, "the simulator's own tests"),
-    ("examples", "bellwether-examples", "every example runs and does what it says"),
+    (EXAMPLES_STEP, "bellwether-examples", "every example runs and does what it says"),
     ("xtask", "xtask", "what runs these steps"),
+    (SCENARIOS_STEP, "bellwether-tests", "the command as its users see it, on real processes and servers"),
 ];
 
 const FORMAT: Action =
@@ -107,8 +113,9 @@ pub(super) fn all(workspace: &Workspace) -> Vec<Step> {
     ];
     for (name, package, what) in PACKAGES {
         let needs: &[&Tool] = match *name {
-            POSTGRES_STEP => &[&POSTGRES],
-            NATS_STEP => &[&NATS, &OLD_NATS],
+            POSTGRES_STEP => POSTGRES_TOOLS,
+            NATS_STEP => NATS_TOOLS,
+            SCENARIOS_STEP | EXAMPLES_STEP => ALL_SERVERS,
             _ => &[],
         };
         steps.push(step(name, what, needs, Action::Tests { package: (*package).to_owned() }));
@@ -117,7 +124,9 @@ pub(super) fn all(workspace: &Workspace) -> Vec<Step> {
         if PACKAGES.iter().all(|(_, listed, _)| *listed != package.name) {
             let name = package.name.strip_prefix("bellwether-").unwrap_or(&package.name);
             let what = format!("tests of {}", package.name);
-            steps.push(step(name, &what, &[], Action::Tests { package: package.name.clone() }));
+            // The scenarios, and what the tests of backends share, start servers too.
+            let needs: &[&Tool] = if ["tests", "support"].contains(&name) { POSTGRES_TOOLS } else { &[] };
+            steps.push(step(name, &what, needs, Action::Tests { package: package.name.clone() }));
         }
     }
     steps.extend([

@@ -1,14 +1,37 @@
 //! What several tests of this crate need.
 #![allow(dead_code, unreachable_pub, missing_docs, reason = "each test file uses a part")]
 
+pub mod diary;
 pub mod proxy;
 
+use std::path::Path;
 use std::time::Duration;
 
+use bellwether_core::Boot;
 use bellwether_postgres::{Postgres, from_url};
 use bellwether_support::{Actor, clock};
 
 /// A candidate in the election `reports`, with connections of its own.
 pub fn actor(url: &str, id: &str, ttl: Duration) -> Actor<Postgres> {
     Actor::new(from_url(url, clock()).unwrap(), id, ttl)
+}
+
+/// In a child: leads, renews, and writes down from when each renewal counts. `role`: the URL and, on a line of its own, where.
+pub async fn renew_for_ever(role: &str, ttl: Duration) {
+    let (url, note) = role.split_once('\n').unwrap();
+    let a = actor(url, "a", ttl);
+    let (mut grant, _) = a.lead_within(2 * ttl).await;
+    println!("leading");
+    loop {
+        grant = a.keep(&grant).await;
+        let fresh = format!("{note}.new");
+        std::fs::write(&fresh, grant.counted_from.as_nanos().to_string()).unwrap();
+        std::fs::rename(&fresh, note).unwrap();
+        tokio::time::sleep(ttl / 10).await;
+    }
+}
+
+/// What [`renew_for_ever`] wrote down last.
+pub fn noted(note: &Path) -> Boot {
+    Boot::from_nanos(std::fs::read_to_string(note).unwrap().parse().unwrap())
 }

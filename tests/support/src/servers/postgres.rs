@@ -1,32 +1,42 @@
 //! A PostgreSQL server of the test's own: initialised in a temporary directory, on a free port of the loopback, with fsync on,
 //! ended and removed with the test.
 //!
-//! The programs are those of `BELLWETHER_TEST_POSTGRES` (a directory), of the `PATH`, or Debian's. The server refuses to run
-//! as root, so root starts it as `postgres` or, without that user, as `nobody`.
+//! The programs are those of `BELLWETHER_TEST_POSTGRES` (a directory), of the `PATH`, or Debian's.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use bellwether_deadman::boot_now;
 use tokio_postgres::{Client, NoTls};
 
+use super::user::{as_user, directory, run};
+use crate::netns::Node;
+
 /// A running server, or one that was stopped and can be started again.
 #[derive(Debug)]
 pub struct Server {
     dir: PathBuf,
-    /// Where it listens, on 127.0.0.1.
+    /// Where it listens.
     pub port: u16,
+    /// The machine it runs on, if not this one.
+    node: Option<Node>,
+    /// Settings beside those of every test's server.
+    settings: Vec<String>,
     process: Option<Child>,
 }
 
 impl Server {
     /// A fresh one that has been up for longer than this, so that no claim has to wait for it.
     pub async fn start(quiet: Duration) -> Server {
+        Server::start_with(quiet, None, &[]).await
+    }
+
+    /// As [`Server::start`], on that machine instead of this one, and with more settings, as `name=value`.
+    pub async fn start_with(quiet: Duration, node: Option<&Node>, settings: &[&str]) -> Server {
         let mut server = Server::prepare(|data| {
-            run(as_user(&bin().join("initdb")).args([
+            run(as_user(&bin().join("initdb"), None).args([
                 "-D",
                 data,
                 "-A",
@@ -36,6 +46,11 @@ impl Server {
                 "--no-instructions",
             ]));
         });
+        server.node = node.cloned();
+        server.settings = settings.iter().map(|setting| (*setting).to_owned()).collect();
+        let rules = server.dir.join("data/pg_hba.conf");
+        let all = std::fs::read_to_string(&rules).unwrap() + "host all all samenet trust\n";
+        std::fs::write(rules, all).unwrap();
         server.up().await;
         tokio::time::sleep(quiet).await;
         server
@@ -60,45 +75,45 @@ impl Server {
                 "-c",
                 "fast",
             ];
-            run(as_user(&bin().join("pg_basebackup")).args(args));
+            run(as_user(&bin().join("pg_basebackup"), None).args(args));
         });
         replica.up().await;
         replica
     }
 
     fn prepare(fill: impl FnOnce(&str)) -> Server {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let dir = std::env::temp_dir().join(format!("bellwether-pg-{}-{count}", std::process::id()));
-        std::fs::create_dir(&dir).unwrap();
-        if is_root() {
-            run(Command::new("chown").arg(user()).arg(&dir));
-        }
+        let dir = directory("pg");
         fill(dir.join("data").to_str().unwrap());
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        Server { dir, port, process: None }
+        Server { dir, port, node: None, settings: Vec::new(), process: None }
     }
 
     /// Starts it and waits until it answers.
     pub async fn up(&mut self) {
         let log = std::fs::File::create(self.dir.join("log")).unwrap();
-        let mut command = as_user(&bin().join("postgres"));
+        let namespace = self.node.as_ref().map(|node| node.namespace.as_str());
+        let mut command = as_user(&bin().join("postgres"), namespace);
         command.arg("-D").arg(self.dir.join("data")).args(["-p", &self.port.to_string()]);
         command.arg("-k").arg(&self.dir);
-        for setting in ["listen_addresses=127.0.0.1", "fsync=on", "max_connections=300"] {
+        let addresses = format!("listen_addresses={}", self.address());
+        for setting in [&addresses, "fsync=on", "max_connections=300"] {
+            command.args(["-c", setting]);
+        }
+        for setting in &self.settings {
             command.args(["-c", setting]);
         }
         command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
         self.process = Some(command.spawn().expect("the server starts"));
         let by = boot_now() + Duration::from_secs(30);
-        while tokio_postgres::connect(&self.url(), NoTls).await.is_err() {
+        while tokio_postgres::connect(&self.local_url(), NoTls).await.is_err() {
             let log = || std::fs::read_to_string(self.dir.join("log")).unwrap_or_default();
             assert!(boot_now() < by, "the server does not come up:\n{}", log());
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
 
-    /// `INT` ends the sessions at once, `QUIT` is a crash.
+    /// `INT` ends the sessions at once, `QUIT` is a crash, and `KILL` is one of the first process only: the others notice, and
+    /// end by themselves.
     pub fn down(&mut self, signal: &str) {
         if let Some(mut process) = self.process.take() {
             let pid = std::fs::read_to_string(self.dir.join("data/postmaster.pid")).unwrap_or_default();
@@ -108,14 +123,36 @@ impl Server {
         }
     }
 
+    /// A signal to its first process, as `STOP`.
+    pub fn signal(&self, name: &str) {
+        if let Some(process) = &self.process {
+            let _ = Command::new("kill").args([&format!("-{name}"), &process.id().to_string()]).status();
+        }
+    }
+
+    /// kill −9 of one of its processes.
+    pub fn kill(&self, pid: i32) {
+        let _ = Command::new("kill").args(["-9", &pid.to_string()]).status();
+    }
+
     /// As its superuser.
     pub fn url(&self) -> String {
-        format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
+        format!("postgres://postgres@{}:{}/postgres", self.address(), self.port)
+    }
+
+    /// As its superuser, by its Unix socket: whatever becomes of the network.
+    pub fn local_url(&self) -> String {
+        let dir = self.dir.display().to_string().replace('/', "%2F");
+        format!("postgres://postgres@{dir}:{}/postgres", self.port)
+    }
+
+    fn address(&self) -> &str {
+        self.node.as_ref().map_or("127.0.0.1", |node| &node.address)
     }
 
     /// A session of an administrator.
     pub async fn admin(&self) -> Client {
-        let (client, connection) = tokio_postgres::connect(&self.url(), NoTls).await.unwrap();
+        let (client, connection) = tokio_postgres::connect(&self.local_url(), NoTls).await.unwrap();
         tokio::spawn(connection);
         client
     }
@@ -175,39 +212,4 @@ fn bin() -> PathBuf {
     let debian = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     places.extend(debian.map(|version| version.path().join("bin")));
     places.into_iter().find(has).expect("PostgreSQL is installed: run `cargo xtask test`, which sees to it")
-}
-
-fn as_user(program: &Path) -> Command {
-    if !is_root() {
-        return Command::new(program);
-    }
-    let mut command = Command::new("setpriv");
-    let user = user();
-    command.args([&format!("--reuid={user}"), "--regid", &group(user), "--clear-groups"]).arg(program);
-    // The working directory of root is closed to others.
-    command.current_dir("/");
-    command
-}
-
-fn is_root() -> bool {
-    let id = Command::new("id").arg("-u").output().unwrap().stdout;
-    id == b"0\n"
-}
-
-fn user() -> &'static str {
-    let there = Command::new("id").args(["-u", "postgres"]).output().unwrap().status.success();
-    if there { "postgres" } else { "nobody" }
-}
-
-fn group(user: &str) -> String {
-    String::from_utf8(Command::new("id").args(["-g", user]).output().unwrap().stdout)
-        .unwrap()
-        .trim()
-        .to_owned()
-}
-
-fn run(command: &mut Command) {
-    let output = command.stdin(Stdio::null()).output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?} failed: {said}");
 }

@@ -1,0 +1,53 @@
+//! Whether both sessions keep their server process, which a pooler in transaction or statement mode does not let them.
+//!
+//! There a session is granted a lock, and the next statement runs elsewhere: two candidates were seen to hold one lock, and
+//! both to find it in `pg_locks`. A pooler lends whichever server process is free, and looks right for as long as everybody
+//! happens to get the same one back. So the probe sees to it that this does not happen: one session in a transaction while the
+//! other asks, then the other way round (the pool lends the one used last), and several questions in a row (the pool
+//! lends them in turn), more than once, since others use the pool meanwhile.
+
+use std::time::Duration;
+
+use bellwether_core::{Error, ErrorKind};
+
+use crate::errors::{Failure, POOLED, misconfigured};
+use crate::session::Session;
+
+/// How long an answer may take: where no server process is free, it hangs.
+const PROBE_LIMIT: Duration = Duration::from_secs(2);
+const ROUNDS: usize = 3;
+
+/// An error unless each of the two has a server process to itself.
+pub(crate) async fn pinned(a: &Session, b: &Session, place: &str) -> Result<(), Error> {
+    let refused = || misconfigured(format!("at {place} {POOLED}"));
+    if a.pid == b.pid {
+        return Err(refused());
+    }
+    for _ in 0..ROUNDS {
+        for (one, two) in [(b, a), (a, b)] {
+            match mixed(one, two).await {
+                Ok(()) => {}
+                Err(Failure::Said(_)) => return Err(refused()),
+                Err(Failure::Over(error)) if error.kind() == ErrorKind::TimedOut => return Err(refused()),
+                Err(failure) => return Err(failure.error()),
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn mixed(one: &Session, two: &Session) -> Result<(), Failure> {
+    one.execute(PROBE_LIMIT, &format!("BEGIN; {}", same(one))).await?;
+    ask(two).await?;
+    one.execute(PROBE_LIMIT, "COMMIT").await?;
+    tokio::try_join!(ask(two), ask(two), ask(two)).map(drop)
+}
+
+async fn ask(session: &Session) -> Result<(), Failure> {
+    session.execute(PROBE_LIMIT, &same(session)).await
+}
+
+/// A statement that fails in any other server process: in one round trip, without being prepared.
+fn same(session: &Session) -> String {
+    format!("SELECT 1 / (pg_backend_pid() = {})::int", session.pid)
+}

@@ -1,0 +1,87 @@
+//! Epochs only go up: through crashes of the server, restarts and promotions, several times; and what two primaries mean.
+
+mod support;
+
+use std::time::Duration;
+
+use bellwether_core::Epoch;
+use bellwether_deadman::boot_now;
+use bellwether_support::servers::postgres::Server;
+use support::actor;
+
+const TTL: Duration = Duration::from_millis(1_000);
+/// How long a server may take to come back, and its takers to wait, on a slow machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Three leaderships by somebody who remembers nothing, each released; the last epoch.
+async fn some(server: &Server, mut last: Epoch) -> Epoch {
+    for _ in 0..3 {
+        let a = actor(&server.url(), "a", TTL);
+        let (grant, _) = a.lead_within(PATIENCE).await;
+        assert!(grant.epoch > last, "{:?} after {last:?}", grant.epoch);
+        last = grant.epoch;
+        a.let_go(&grant).await;
+    }
+    last
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn epochs_go_up_through_crash_restart_and_promotion() {
+    let mut server = Server::start(TTL).await;
+    let mut last = some(&server, Epoch::ZERO).await;
+    for round in 0..2 {
+        // kill −9 of the first process, a crash of all, an ordinary restart.
+        for signal in ["KILL", "QUIT", "INT"] {
+            let a = actor(&server.url(), "a", TTL);
+            let (held, _) = a.lead_within(PATIENCE).await;
+            assert!(held.epoch > last, "{:?} after {last:?}", held.epoch);
+            server.down(signal);
+            server.up().await;
+            last = some(&server, held.epoch).await;
+        }
+        // kill −9 of one process of the server makes it start all others anew.
+        let a = actor(&server.url(), "a", TTL);
+        let (held, _) = a.lead_within(PATIENCE).await;
+        let holder = "SELECT pid::int8 FROM pg_stat_activity WHERE application_name LIKE 'bellwether/a%'";
+        server.kill(i32::try_from(server.number(holder).await).unwrap());
+        last = some(&server, held.epoch).await;
+        // Promotion, with the old primary stopped.
+        let replica = server.replica().await;
+        server.down("INT");
+        replica.admin().await.execute("SELECT pg_promote()", &[]).await.unwrap();
+        server = replica;
+        last = some(&server, last).await;
+        assert_eq!(last.get() >> 40, round + 2, "the timeline is above the transaction id");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kill_of_the_first_server_process_makes_nobody_lead_within_the_ttl() {
+    let mut server = Server::start(TTL).await;
+    let (a, b) = (actor(&server.url(), "a", TTL), actor(&server.url(), "b", TTL));
+    let first = a.lead().await;
+    b.denied().await;
+    let first = a.keep(&first).await;
+    server.down("KILL");
+    server.up().await;
+    let up = boot_now();
+    let (second, at) = b.lead_within(PATIENCE).await;
+    assert!(at >= first.counted_from + TTL, "b led {:?} too early", (first.counted_from + TTL).since(at));
+    assert!(second.epoch > first.epoch);
+    println!("led {:?} after the server was back, at a ttl of {TTL:?}", at.since(up));
+}
+
+/// What GUARANTEES.md says cannot be avoided, and that the epoch is higher then.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_old_primary_that_is_left_running_keeps_its_leader_and_the_new_one_s_epoch_is_higher() {
+    let server = Server::start(TTL).await;
+    let replica = server.replica().await;
+    let (a, b) = (actor(&server.url(), "a", TTL), actor(&replica.url(), "b", TTL));
+    let first = a.lead().await;
+    replica.admin().await.execute("SELECT pg_promote()", &[]).await.unwrap();
+    let (second, _) = b.lead_within(PATIENCE).await;
+    // Both servers grant; only who is written to can tell, by the epoch.
+    let still = a.claim().await;
+    let bellwether_core::Outcome::Held(again) = still else { panic!("{still:?}") };
+    assert!(second.epoch > first.epoch && second.epoch > again.epoch, "{second:?} against {again:?}");
+}

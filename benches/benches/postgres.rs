@@ -1,0 +1,165 @@
+//! Elections on PostgreSQL, on a server of its own: against the raw statements in the same run, and a thousand at once.
+
+use std::time::Duration;
+
+use bellwether::{Election, Store, boot_now};
+use bellwether_benches::{cpu_time, median, report, resident_bytes};
+use bellwether_postgres::from_url;
+use bellwether_support::servers::postgres::Server;
+use bellwether_support::{Actor, Child, clock, role};
+use futures_util::future::try_join_all;
+
+const TTL: Duration = Duration::from_secs(3);
+const MANY: usize = 1_000;
+const CLAIMS: usize = 300;
+const HANDOVERS: usize = 30;
+const FAILOVERS: usize = 15;
+const STEADY: Duration = Duration::from_secs(12);
+
+/// Takes the lock and makes a transaction id durable: the least that an epoch costs.
+const RAW: &str = "SELECT pg_try_advisory_lock(7, 7), pg_logical_emit_message(true, 'bench', 'raw')::text";
+
+#[tokio::main]
+async fn main() {
+    if let Some(role) = role() {
+        let (url, count) = role.split_once('\n').expect("a URL and a number");
+        let all = lead(url, "a", count.parse().expect("a number")).await;
+        println!("leading {}", all.len());
+        return std::future::pending().await;
+    }
+    // First, while this process has not yet used any memory for others.
+    steady().await;
+    let server = Server::start(TTL).await;
+    acquire(&server).await;
+    handover(&server).await;
+    for (count, rounds, limit) in [(1, FAILOVERS, 40), (MANY, 3, 100)] {
+        let took = median(failovers(&server, count, rounds).await);
+        let what = format!("kill -9 to leading all of {count}, median of {rounds} (20 ms settle)");
+        judged(&what, took, Duration::from_millis(limit));
+    }
+}
+
+/// Candidates in so many elections, on one store, without waiting for anything.
+async fn stand(url: &str, id: &str, count: usize) -> Vec<Election> {
+    let store = Store::from(from_url(url, clock()).expect("a URL"));
+    let start =
+        |number| Election::builder(format!("job-{number}")).backend(store.clone()).id(id).ttl(TTL).start();
+    try_join_all((0..count).map(start)).await.expect("a start")
+}
+
+async fn lead(url: &str, id: &str, count: usize) -> Vec<Election> {
+    let all = stand(url, id, count).await;
+    leading(&all).await;
+    all
+}
+
+async fn leading(all: &[Election]) {
+    for election in all {
+        election.wait_for_leadership().await.expect("a leadership");
+    }
+}
+
+/// Until they know the leader, and a moment more for the session that waits for its end.
+async fn following(all: &[Election]) {
+    for election in all {
+        let led = election.wait_until(|status| status.leader.as_ref().is_some_and(|id| id.as_str() == "a"));
+        led.await.expect("a leader");
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
+}
+
+fn judged(what: &str, took: Duration, limit: Duration) {
+    let verdict = if took <= limit { "ok" } else { "MISSED" };
+    report(what, &format!("{took:.2?}"), &format!("at most {limit:?}: {verdict}"));
+}
+
+/// An uncontended claim against the raw statement, in turn on the same server.
+async fn acquire(server: &Server) {
+    let raw = server.admin().await;
+    let statement = raw.prepare(RAW).await.expect("a statement");
+    let actor = Actor::new(from_url(&server.url(), clock()).expect("a URL"), "a", TTL);
+    let (mut claims, mut raws) = (Vec::new(), Vec::new());
+    for _ in 0..CLAIMS {
+        let start = boot_now();
+        let grant = actor.lead().await;
+        claims.push(boot_now().since(start));
+        actor.let_go(&grant).await;
+        let start = boot_now();
+        raw.query_one(&statement, &[]).await.expect("an answer");
+        raws.push(boot_now().since(start));
+        raw.batch_execute("SELECT pg_advisory_unlock(7, 7)").await.expect("an answer");
+    }
+    let (claim, raw) = (median(claims), median(raws));
+    report(&format!("acquire, uncontended, median of {CLAIMS}"), &format!("{claim:.1?}"), "");
+    report("raw lock and flush, median", &format!("{raw:.1?}"), "");
+    let ratio = claim.as_secs_f64() / raw.as_secs_f64();
+    let verdict = if ratio <= 2.0 { "ok" } else { "MISSED" };
+    report("acquire, ratio to the raw statement", &format!("{ratio:.2}"), &format!("at most 2: {verdict}"));
+}
+
+async fn handover(server: &Server) {
+    let mut took = Vec::new();
+    for _ in 0..HANDOVERS {
+        let a = lead(&server.url(), "a", 1).await;
+        let b = stand(&server.url(), "b", 1).await;
+        following(&b).await;
+        let start = boot_now();
+        let led = async {
+            leading(&b).await;
+            boot_now()
+        };
+        let (stopped, at) = tokio::join!(a[0].stop(), led);
+        stopped.expect("a release");
+        took.push(at.since(start));
+        b[0].stop().await.expect("a release");
+    }
+    judged(
+        &format!("stop() to the next leadership, median of {HANDOVERS}"),
+        median(took),
+        Duration::from_millis(3),
+    );
+}
+
+async fn failovers(server: &Server, count: usize, rounds: usize) -> Vec<Duration> {
+    let mut took = Vec::new();
+    for _ in 0..rounds {
+        let mut child = Child::start("bench", &format!("{}\n{count}", server.url()));
+        child.wait_for("leading");
+        let all = stand(&server.url(), "b", count).await;
+        following(&all).await;
+        let killed = boot_now();
+        child.kill();
+        leading(&all).await;
+        took.push(boot_now().since(killed));
+        try_join_all(all.iter().map(Election::stop)).await.expect("releases");
+    }
+    took
+}
+
+/// What a thousand elections cost while nothing happens, and how many statements that takes, by the server's own log.
+async fn steady() {
+    let server = Server::start_with(TTL, None, &["log_statement=all"]).await;
+    let (memory, begin) = (resident_bytes(), boot_now());
+    let all = lead(&server.url(), "a", MANY).await;
+    report(&format!("start to leading all of {MANY}"), &format!("{:.1?}", boot_now().since(begin)), "");
+    let memory = resident_bytes().saturating_sub(memory);
+    report("memory, each", &format!("{:.1} KiB", memory as f64 / MANY as f64 / 1_024.0), "");
+    let statements = || {
+        let log = std::fs::read_to_string(server.dir().join("log")).expect("the server's log");
+        log.lines().filter(|line| line.contains("LOG:  execute") || line.contains("LOG:  statement")).count()
+    };
+    let (before, cpu, start) = (statements(), cpu_time(), boot_now());
+    tokio::time::sleep(STEADY).await;
+    let (span, cpu) = (boot_now().since(start), cpu_time().saturating_sub(cpu));
+    let renew = all[0].settings().timing().renew();
+    let each = (statements() - before) as f64 / (span.as_secs_f64() / renew.as_secs_f64());
+    let verdict = if each <= 2.5 { "ok" } else { "MISSED" };
+    report(
+        &format!("statements per renew interval ({renew:?}), all {MANY} together"),
+        &format!("{each:.1}"),
+        &format!("one on each of two sessions: {verdict}"),
+    );
+    assert!(all.iter().all(Election::is_leader), "some were lost");
+    let share = cpu.as_secs_f64() / span.as_secs_f64() * 100.0;
+    report(&format!("processor, all, steady, ttl {TTL:?}"), &format!("{share:.2} %"), "of one core");
+}
