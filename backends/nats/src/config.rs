@@ -7,7 +7,8 @@
 //! | option | default | meaning |
 //! |---|---|---|
 //! | `bucket` | `bellwether` | the bucket that holds the elections; with `profile=cluster`, the one for past leaderships, and none by default |
-//! | `profile` | `native` | names of keys and the shape of records: `native`, or `cluster` as go-cluster has them |
+//! | `profile` | `native` | names of keys and the shape of records: `native`, `cluster` as go-cluster has them, or `leader` on a bucket of one's own |
+//! | `group` | the election's name | with `profile=leader`, the key |
 //! | `create`, `replicas` | no, 1 | make the bucket of an election when there is none, with so many replicas |
 //! | `creds`, `nkey` | – | a credentials file; a file with a seed |
 //! | `ca`, `cert` and `key` | the system's, none | whom to trust, and our own certificate |
@@ -23,6 +24,7 @@ use std::time::Duration;
 use bellwether_core::{Error, Options, duration};
 
 use crate::errors::invalid;
+use crate::names;
 
 /// The bucket where the URL names none.
 const BUCKET: &str = "bellwether";
@@ -31,7 +33,7 @@ const PORT: u16 = 4222;
 const PING_INTERVAL: Duration = Duration::from_secs(1);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const OPTIONS: &str =
-    "bucket, profile, create, replicas, creds, nkey, ca, cert, key, domain, inbox, ping, timeout";
+    "bucket, profile, group, create, replicas, creds, nkey, ca, cert, key, domain, inbox, ping, timeout";
 
 /// The shape of records and the names of keys, so that an election can be shared with what others run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,6 +42,8 @@ pub enum Profile {
     /// One bucket for all elections, with records that have everything.
     #[default]
     Native,
+    /// The user's own bucket, in which the key of an election has `{"id", "token", "priority", "meta"}` and is deleted on release.
+    Leader,
     /// A bucket `cluster-<election>` for each, with the keys `lease` and `cooldown-<id>`, as go-cluster has them.
     Cluster,
 }
@@ -73,6 +77,8 @@ pub struct Config {
     /// `None` where the URL names none.
     pub(crate) bucket: Option<String>,
     pub(crate) profile: Profile,
+    /// The key, where it is not the election's name.
+    pub(crate) group: Option<String>,
     pub(crate) create: bool,
     pub(crate) replicas: u8,
     pub(crate) domain: Option<String>,
@@ -87,6 +93,7 @@ impl Profile {
         match self {
             Profile::Native => Options::default(),
             Profile::Cluster => Options::cluster(),
+            Profile::Leader => Options::leader(),
         }
     }
 }
@@ -132,6 +139,7 @@ impl Config {
             certificate: None,
             bucket: None,
             profile: Profile::Native,
+            group: None,
             create: false,
             replicas: 1,
             domain: None,
@@ -152,14 +160,28 @@ impl Config {
         config.certificate = match (certificate, key) {
             (Some(certificate), Some(key)) => Some((certificate, key)),
             (None, None) => None,
+            (None, Some(_)) if config.profile == Profile::Leader => {
+                return Err(invalid(
+                    "key is the file of the client's key and belongs to cert; a key of the bucket is named with group=KEY",
+                ));
+            }
             _ => return Err(invalid("cert and key belong together; give both, or neither")),
         };
+        if config.profile == Profile::Leader && config.bucket.is_none() {
+            return Err(invalid("the profile leader is held on a bucket of yours: name it with bucket=NAME"));
+        }
+        if config.group.is_some() && config.profile != Profile::Leader {
+            return Err(invalid(
+                "group names the key in the profile leader; the others have keys of their own",
+            ));
+        }
         Ok(config)
     }
 
     fn set(&mut self, name: &str, value: String) -> Result<(), Error> {
         match name {
             "bucket" => self.bucket = Some(bucket(value)?),
+            "group" => self.group = Some(group(value)?),
             "profile" => self.profile = profile(&value)?,
             "create" => self.create = yes_or_no(name, &value)?,
             "replicas" => {
@@ -219,13 +241,22 @@ fn profile(name: &str) -> Result<Profile, Error> {
     match name {
         "native" => Ok(Profile::Native),
         "cluster" => Ok(Profile::Cluster),
-        _ => Err(invalid(format!("there is no profile {name:?}: there are native and cluster"))),
+        "leader" => Ok(Profile::Leader),
+        _ => Err(invalid(format!("there is no profile {name:?}: there are native, cluster and leader"))),
     }
 }
 
 fn bucket(name: String) -> Result<String, Error> {
     let fits = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
     if fits { Ok(name) } else { Err(invalid("a bucket's name is made of letters, digits, - and _")) }
+}
+
+fn group(name: String) -> Result<String, Error> {
+    if names::is_key(&name) {
+        Ok(name)
+    } else {
+        Err(invalid("group is a key of the bucket: letters, digits, - _ = / and single dots inside"))
+    }
 }
 
 /// What becomes part of a subject.
@@ -299,6 +330,11 @@ mod tests {
             ("nats://u:s3cret%@a", "%25"),
             ("nats://a?bucket=a.b", "letters, digits"),
             ("nats://a?profile=raft", "there are native"),
+            ("nats://a?profile=leader", "bucket=NAME"),
+            ("nats://a?profile=leader&bucket=", "letters, digits"),
+            ("nats://a?profile=leader&bucket=b&key=k", "group=KEY"),
+            ("nats://a?profile=leader&bucket=b&group=a..b", "single dots"),
+            ("nats://a?group=b", "profile leader"),
             ("nats://a?cert=x", "belong together"),
             ("nats://a?replicas=9", "from 1 to 5"),
             ("nats://a?colour=blue", "there is no option \"colour\""),

@@ -5,7 +5,7 @@
 //!  Lease ─ register ─┤                                                   ├─ wire: the calls ─ servers, 2.9 and later
 //!                    ├─ bucket: settings, read, write at a revision ─────┤
 //!                    └─ news ─ watch: one consumer for all elections ────┘
-//!        shape: what a profile decides (native, cluster), names of keys and the record
+//!        shape: what a profile decides (native, cluster, leader), names of keys and the record
 //! ```
 //!
 //! What holds, and why:
@@ -30,6 +30,7 @@ mod epoch;
 mod errors;
 mod following;
 mod health;
+mod leader;
 mod names;
 mod native;
 mod news;

@@ -22,8 +22,10 @@ use crate::connection::Connection;
 use crate::errors::{BACKEND, STREAM_NOT_FOUND, misconfigured};
 use crate::following::Following;
 use crate::health::HealthChecker;
+use crate::leader::Leader;
 use crate::native::Native;
 use crate::shape::Shape;
+use crate::wire::Content;
 use crate::{checkup, news};
 
 /// Elections on NATS servers.
@@ -66,6 +68,9 @@ impl NatsRegister {
         let shape: Arc<dyn Shape> = match config.profile {
             Profile::Native => Arc::new(Native { bucket: config.bucket().to_owned() }),
             Profile::Cluster => Arc::new(Cluster { history: config.bucket.clone() }),
+            Profile::Leader => {
+                Arc::new(Leader { bucket: config.bucket().to_owned(), group: config.group.clone() })
+            }
         };
         let store = Store {
             connection: Arc::new(Connection::new(config)),
@@ -106,8 +111,8 @@ impl Store {
 
     async fn load(&self, on: &ElectionName) -> Result<Found<u64>, Error> {
         let (bucket, key) = self.place(on)?;
-        let Some((value, revision)) = bucket.load(&key, self.limit()).await? else { return Ok(None) };
-        Ok(Some((self.shape.read(on, &value)?, revision)))
+        let Some(entry) = bucket.last(&key, self.limit()).await? else { return Ok(None) };
+        bucket.found(&*self.shape, on, entry)
     }
 
     async fn write(&self, on: &ElectionName, at: Option<u64>, new: &Record) -> Result<Write<u64>, Error> {
@@ -118,8 +123,12 @@ impl Store {
             let _ = self.shortest_ttl.fetch_update(Ordering::Relaxed, Ordering::Relaxed, shorter);
             bucket.refuse_ttl(ttl, self.shape.least_age(ttl))?;
         }
-        let value = self.shape.print(on, new)?;
-        Ok(bucket.write(&key, at, value, self.limit()).await)
+        let released = if new.is_held() { None } else { self.shape.print_released(on, new)? };
+        let content = match released {
+            Some(said) => Content::Released(said),
+            None => Content::Value(self.shape.print(on, new)?),
+        };
+        Ok(bucket.write(&key, at, content, self.limit()).await)
     }
 
     async fn epoch(
@@ -178,8 +187,9 @@ impl Store {
     async fn discard(&self, on: &ElectionName) -> Result<Discarded, Error> {
         let (bucket, key) = self.place(on)?;
         let limit = self.limit();
-        let Some((value, revision)) = bucket.load(&key, limit).await? else { return Ok(Discarded::Gone) };
-        if self.shape.read(on, &value)?.is_held() {
+        let Some(entry) = bucket.last(&key, limit).await? else { return Ok(Discarded::Gone) };
+        let revision = entry.revision;
+        if bucket.found(&*self.shape, on, entry)?.is_some_and(|(record, _)| record.is_held()) {
             return Ok(Discarded::Remains(format!("the key {key}, which is held")));
         }
         if self.shape.owns_bucket() {
@@ -196,7 +206,7 @@ impl Store {
         }
         for (bucket, key, revision) in all {
             let failed = |failure: crate::errors::Failure| failure.error("remove the record");
-            let mark = bucket.wire(limit).purge(&key, revision).await.map_err(failed)?;
+            let mark = bucket.wire(limit).put(&key, revision, Content::Deleted).await.map_err(failed)?;
             if bucket.wire(limit).forget(&key, mark).await.is_err() {
                 return Ok(Discarded::Remains(format!("the mark of a deletion under the key {key}")));
             }
@@ -268,8 +278,13 @@ impl Register for NatsRegister {
         Box::pin(self.store.elections())
     }
 
+    fn takes_away(&self, on: &ElectionName) -> bool {
+        self.store.place(on).is_ok_and(|(bucket, key)| bucket.takes_away(&key))
+    }
+
     fn notes(&self) -> Option<&dyn Notes> {
-        Some(self)
+        let Capabilities { history, cooldown, .. } = self.capabilities();
+        (history || cooldown).then_some(self)
     }
 
     fn checkup(&self, probing: Probing, clock: Arc<dyn Clock>) -> Fut<'_, Vec<Finding>> {
@@ -301,7 +316,7 @@ impl Notes for NatsRegister {
                 Ok(place) => place,
                 Err(error) => return Write::Refused(error),
             };
-            bucket.write(&key, at, bytes.to_vec(), self.store.limit()).await
+            bucket.write(&key, at, Content::Value(bytes.to_vec()), self.store.limit()).await
         })
     }
 }

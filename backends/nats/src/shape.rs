@@ -41,6 +41,11 @@ pub(crate) trait Shape: Send + Sync {
         Duration::ZERO
     }
 
+    /// Whether records without a ttl are of others who go by the bucket's max age.
+    fn others_go_by_age(&self) -> bool {
+        false
+    }
+
     /// Whether a bucket is of one election and of nothing else.
     fn owns_bucket(&self) -> bool {
         false
@@ -57,4 +62,17 @@ pub(crate) trait Shape: Send + Sync {
 
     /// What these bytes say. An error only where they are another election's; what makes no sense is a record that makes none.
     fn read(&self, on: &ElectionName, value: &[u8]) -> Result<Record, Error>;
+
+    /// What is said in the mark of the deletion, where the profile deletes what is let go; one line. `None`: a record that nobody
+    /// holds is a record.
+    fn print_released(&self, on: &ElectionName, record: &Record) -> Result<Option<String>, Error> {
+        let _ = (on, record);
+        Ok(None)
+    }
+
+    /// What such a mark says. `None`: it counts for nothing, as the mark of any other deletion.
+    fn read_released(&self, on: &ElectionName, said: &str) -> Result<Option<Record>, Error> {
+        let _ = (on, said);
+        Ok(None)
+    }
 }

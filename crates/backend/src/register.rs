@@ -66,6 +66,13 @@ pub trait Register: Send + Sync + 'static {
         Life::Unknown
     }
 
+    /// Whether a record that [`load`](Register::load) has just not found can be one that the store itself took away because
+    /// it had run out, rather than one that somebody removed. Quick; does not wait.
+    fn takes_away(&self, on: &ElectionName) -> bool {
+        let _ = on;
+        false
+    }
+
     /// This candidate takes part no more: let go of what proved that it lived.
     fn retire(&self, on: &ElectionName, who: &Candidate) {
         let _ = (on, who);

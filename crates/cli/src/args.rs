@@ -329,6 +329,25 @@ pub(crate) struct Standing {
     #[arg(long, value_name = "DURATION", value_parser = duration_or_seconds)]
     pub(crate) reconnect_grace: Option<Duration>,
 
+    /// While leading, bear a lost connection for so long; then let go, even if the lease would last longer. At least two
+    /// renewals. It never prolongs a leadership: the deadline ends it all the same.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) disconnect_grace: Option<Duration>,
+
+    /// Let go after so many renewals in a row that failed or got no answer in time, instead of at the deadline.
+    #[arg(long, value_name = "N")]
+    pub(crate) failed_renewals: Option<u32>,
+
+    /// While leading, read the record back this often, and let go if it is not ours. At least one renewal interval; renewals
+    /// prove as much, so this is for those who want to know between two of them.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) validate_every: Option<Duration>,
+
+    /// On stopping, leave the record to run out instead of releasing it: nobody takes over while this is restarted quickly,
+    /// and nobody leads until the ttl has passed if it is not.
+    #[arg(long)]
+    pub(crate) no_release_on_stop: bool,
+
     /// After stepping down, stay away for so long, also over a restart.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) cooldown: Option<Duration>,
@@ -374,6 +393,10 @@ impl Standing {
     pub(crate) fn apply(&self, options: &mut Options) {
         options.reconnect_grace = self.reconnect_grace.or(options.reconnect_grace);
         options.cooldown = self.cooldown.or(options.cooldown);
+        options.disconnect_grace = self.disconnect_grace.or(options.disconnect_grace);
+        options.failed_renewals = self.failed_renewals.or(options.failed_renewals);
+        options.validation = self.validate_every.or(options.validation);
+        options.release_on_stop &= !self.no_release_on_stop;
         options.priority = self.priority;
         options.preempt = self.preempt;
         options.danger_reclaim = self.danger_reclaim;

@@ -91,6 +91,10 @@ impl<R: Register> Register for FaultyRegister<R> {
         self.inner.life(on, record)
     }
 
+    fn takes_away(&self, on: &ElectionName) -> bool {
+        self.inner.takes_away(on)
+    }
+
     fn retire(&self, on: &ElectionName, who: &Candidate) {
         self.inner.retire(on, who);
     }
