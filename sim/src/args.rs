@@ -1,12 +1,14 @@
 //! The command line.
 
 use bellwether_core::Bug;
+use bellwether_sim::options::StoreKind;
 
 pub(crate) const HELP: &str = "\
 bellwether-sim: the real election and the real lease, in worlds where everything goes wrong
 
   --seeds N       run N seeds
   --from S        starting at seed S (default 1)
+  --store KIND    only seeds whose world has a `register` or a `session` store
   --threads N     on N threads (default 2)
   --seed S        run one seed: print its options and figures
   -v, --verbose   and everything that happened
@@ -21,6 +23,7 @@ pub(crate) struct Args {
     pub(crate) threads: usize,
     pub(crate) verbose: bool,
     pub(crate) planted: Option<Bug>,
+    pub(crate) store: Option<StoreKind>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -35,7 +38,7 @@ impl Args {
     pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Args, String> {
         let mut args = args;
         let (mut seeds, mut from, mut seed, mut hunt) = (None, 1, None, false);
-        let mut parsed = Args { job: Job::Help, threads: 2, verbose: false, planted: None };
+        let mut parsed = Args { job: Job::Help, threads: 2, verbose: false, planted: None, store: None };
         while let Some(arg) = args.next() {
             let mut number = |name: &str| {
                 let value = args.next().ok_or(format!("{name} needs a number"))?;
@@ -48,6 +51,7 @@ impl Args {
                 "--seed" => seed = Some(number("--seed")?),
                 "--bugs" => hunt = true,
                 "--bug" => parsed.planted = Some(bug(&args.next().ok_or("--bug needs a name")?)?),
+                "--store" => parsed.store = Some(store(&args.next().ok_or("--store needs a kind")?)?),
                 "-v" | "--verbose" => parsed.verbose = true,
                 "-h" | "--help" => return Ok(parsed),
                 other => return Err(format!("`{other}` is not an option; --help lists them")),
@@ -60,6 +64,14 @@ impl Args {
             _ => return Err("say one of --seeds N, --seed S, --bugs; --help has the rest".to_owned()),
         };
         Ok(parsed)
+    }
+}
+
+fn store(name: &str) -> Result<StoreKind, String> {
+    match name {
+        "register" => Ok(StoreKind::Register),
+        "session" => Ok(StoreKind::Session),
+        other => Err(format!("a store is `register` or `session`, not `{other}`")),
     }
 }
 
@@ -82,6 +94,7 @@ mod tests {
         let one = parse("--seed 7 -v --bug NoMargin").unwrap();
         assert_eq!((one.job, one.verbose, one.planted), (Job::One(7), true, Some(Bug::NoMargin)));
         assert_eq!(parse("--bugs --threads 4").unwrap().threads, 4);
+        assert_eq!(parse("--seeds 5 --store session").unwrap().store, Some(StoreKind::Session));
         assert_eq!(parse("-h").unwrap().job, Job::Help);
     }
 
@@ -93,6 +106,7 @@ mod tests {
             ("--seed x", "not `x`"),
             ("--seed 1 --bugs", "one of"),
             ("--sed 1", "--help"),
+            ("--seeds 1 --store disk", "`session`"),
             ("--seed 1 --bug Gremlin", "NoMargin"),
         ] {
             assert!(parse(line).unwrap_err().contains(part), "{line}");

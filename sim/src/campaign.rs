@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use bellwether_core::Planted;
 
 use crate::invariants::Violation;
+use crate::options::StoreKind;
 use crate::port::lock;
 use crate::tally::Tally;
 
@@ -23,8 +24,15 @@ pub struct Summary {
     pub violations: Vec<(u64, Violation)>,
 }
 
-/// Runs `count` seeds from `from` on; `progress` hears how many are done, from any thread.
-pub fn run(from: u64, count: u64, threads: usize, progress: impl Fn(u64) + Sync) -> Summary {
+/// Runs `count` seeds from `from` on, or those of them whose world has this kind of store; `progress` hears how many are
+/// done, from any thread.
+pub fn run(
+    from: u64,
+    count: u64,
+    store: Option<StoreKind>,
+    threads: usize,
+    progress: impl Fn(u64) + Sync,
+) -> Summary {
     let next = AtomicU64::new(0);
     let stop = AtomicBool::new(false);
     let summary = Mutex::new(Summary::default());
@@ -37,6 +45,9 @@ pub fn run(from: u64, count: u64, threads: usize, progress: impl Fn(u64) + Sync)
                         return;
                     }
                     let seed = from + index;
+                    if store.is_some_and(|store| store != StoreKind::of(seed)) {
+                        continue;
+                    }
                     let outcome = crate::run(seed, Planted::default(), false);
                     let mut summary = lock(&summary);
                     summary.seeds += 1;

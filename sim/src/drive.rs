@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use bellwether_backend::Backend;
 use bellwether_core::{
     Boot, Candidate, Core, Epoch, Event as Told, Input, Outcome, Output, Signal, StateName, What,
 };
@@ -104,6 +103,7 @@ impl World {
         let led = process.core.leadership().map(|(epoch, _)| epoch);
         let over = match (&input, led) {
             (Input::Signal(Signal::Changed(seen)), Some(led)) => conflict::news_says_over(seen, led),
+            (Input::Signal(Signal::Gone), Some(_)) => true,
             _ => false,
         };
         process.core.handle(boot, input);
@@ -243,9 +243,9 @@ impl World {
             return;
         }
         if process.core.is_quiet() && lock(&self.nodes[node].port).followed {
-            let lease = Arc::clone(&process.lease);
-            lease.follow(&self.election, false);
-            lease.retire(&self.election, &self.nodes[node].who);
+            let backend = Arc::clone(&process.backend);
+            backend.follow(&self.election, false);
+            backend.retire(&self.election, &self.nodes[node].who);
         }
         if !self.nodes[node].start_planned {
             self.nodes[node].start_planned = true;

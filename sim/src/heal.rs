@@ -42,6 +42,8 @@ impl World {
         self.spike = None;
         self.outage = false;
         self.hasten();
+        self.server_up();
+        self.read_backlog();
         for node in self.alive() {
             self.mend(node);
         }
@@ -66,6 +68,9 @@ impl World {
             | Event::Answer(..)
             | Event::GiveUp(..)
             | Event::News(..)
+            | Event::Arrive(..)
+            | Event::Down(..)
+            | Event::ServerUp
             | Event::Resume(_)
             | Event::Reconnect(..)
             | Event::Restart(_)

@@ -1,7 +1,7 @@
 //! A deterministic simulator: the real election and the real lease, in worlds where everything goes wrong.
 //!
 //! What runs here is [`Core`](bellwether_core::Core) and [`Lease`](bellwether_backend::Lease), unchanged, for several
-//! candidates in one election. What is simulated is everything around them: clocks ([`clock`]), the network and the
+//! candidates in one election; in one world of three the store is one of sessions instead ([`session`]). What is simulated is everything around them: clocks ([`clock`]), the network and the
 //! store ([`port`], [`store`]), pauses, crashes and people ([`faults`]). One thread, one queue of events
 //! ([`queue`]), virtual time, and one number, the seed, from which everything follows ([`options`]).
 //!
@@ -25,6 +25,7 @@ pub mod parcel;
 pub mod port;
 pub mod profile;
 pub mod queue;
+pub mod session;
 pub mod store;
 pub mod tally;
 pub mod time;

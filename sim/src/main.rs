@@ -30,7 +30,7 @@ fn run(args: &Args) -> ExitCode {
     let clean = match args.job {
         Job::Help => true,
         Job::One(seed) => one(seed, args.planted, args.verbose),
-        Job::Many { from, count } => many(from, count, args.threads),
+        Job::Many { from, count } => many(from, count, args),
         Job::Bugs => all_bugs(args.threads),
     };
     if clean { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -51,10 +51,11 @@ fn one(seed: u64, planted: Option<Bug>, verbose: bool) -> bool {
     false
 }
 
-fn many(from: u64, count: u64, threads: usize) -> bool {
+fn many(from: u64, count: u64, args: &Args) -> bool {
+    let threads = args.threads;
     let started = boot_now();
     let on_terminal = std::io::stderr().is_terminal();
-    let summary = campaign::run(from, count, threads, |done| {
+    let summary = campaign::run(from, count, args.store, threads, |done| {
         if on_terminal && (done.is_multiple_of(10) || done == count) {
             eprint!("\r{done} of {count} seeds");
         }

@@ -17,6 +17,7 @@ use crate::world::{World, say};
 impl World {
     /// Takes everything out of a process's outbox and sends it on its way.
     pub(crate) fn flush(&mut self, node: usize) {
+        self.flush_sessions(node);
         let parcels = std::mem::take(&mut lock(&self.nodes[node].port).outbox);
         for parcel in parcels {
             self.send(node, parcel);
@@ -94,7 +95,7 @@ impl World {
                     self.losses.claims(who, epoch, &lock(&self.nodes[from].port).known);
                 }
             }
-            Purpose::Renew(..) | Purpose::Request(_) | Purpose::Look => {}
+            Purpose::Renew(..) | Purpose::Request(_) | Purpose::Look | Purpose::Tend => {}
         }
     }
 
@@ -229,6 +230,10 @@ impl World {
     /// A cut is over, or a broken connection is back. What broke is announced before any call can succeed.
     pub(crate) fn reconnect(&mut self, node: usize, connection: u32) {
         if self.nodes[node].connection != connection || self.nodes[node].process.is_none() {
+            return;
+        }
+        if self.sessions.is_some() {
+            self.flow_again(node);
             return;
         }
         let silent = self.nodes[node].connected && self.rng.one_in(2);

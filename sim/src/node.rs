@@ -1,10 +1,10 @@
-//! One process: the real core and the real lease, its clock, its calls under way, its work.
+//! One process: the real core and the real lease or sessions, its clock, its calls under way, its work.
 
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use bellwether_backend::{Backend, Lease, Notices};
+use bellwether_backend::{Backend, Notices};
 use bellwether_core::{Boot, Candidate, Core, ElectionName, Epoch, Grant, Input, Output, Signal};
 
 use crate::clock::Machine;
@@ -13,13 +13,15 @@ use crate::invariants::exclusion::Reign;
 use crate::invariants::grants::Grants;
 use crate::invariants::quiet::Quiet;
 use crate::parcel::{Purpose, Slot};
-use crate::port::{SharedPort, SimRegister, lock};
+use crate::port::{SharedPort, lock};
+use crate::session::network::Stalled;
+use crate::session::wire::SharedDesk;
 use crate::time::Nanos;
 
 /// What a call comes to; the outsider's come to nothing.
 type Answered = Option<Input>;
 
-/// A call of the lease under way.
+/// A call of the backend under way.
 pub struct Task {
     future: Pin<Box<dyn Future<Output = Answered> + Send>>,
     purpose: Purpose,
@@ -49,8 +51,8 @@ pub struct Work {
 pub struct Process {
     /// The state machine under test.
     pub core: Core,
-    /// The lease under test.
-    pub lease: Arc<Lease<SimRegister>>,
+    /// The lease under test, or the sessions.
+    pub backend: Arc<dyn Backend>,
     /// Its calls under way, oldest first.
     pub tasks: Vec<Task>,
     signals: Notices,
@@ -66,6 +68,10 @@ pub struct Node {
     pub machine: Machine,
     /// Its connection.
     pub port: SharedPort,
+    /// What passes between it and a server of sessions.
+    pub desk: SharedDesk,
+    /// What waits for a cut to end.
+    pub stalled: Vec<Stalled>,
     /// What runs, until it crashes.
     pub process: Option<Process>,
     /// Stands still.
@@ -102,17 +108,20 @@ impl Node {
         slot: Option<usize>,
         machine: Machine,
         port: SharedPort,
+        desk: SharedDesk,
         core: Core,
-        lease: Lease<SimRegister>,
+        backend: Arc<dyn Backend>,
     ) -> Node {
         let who = core.who().clone();
-        let signals = lease.signals();
-        let process = Process { core, lease: Arc::new(lease), tasks: Vec::new(), signals };
+        let signals = backend.signals();
+        let process = Process { core, backend, tasks: Vec::new(), signals };
         Node {
             slot,
             who,
             machine,
             port,
+            desk,
+            stalled: Vec::new(),
             process: Some(process),
             frozen: false,
             cut: None,
@@ -183,36 +192,37 @@ impl Node {
         None
     }
 
-    /// Starts a call of the lease that the core wants. False if it is not a call.
+    /// Starts a call of the backend that the core wants. False if it is not a call.
     pub fn begin(&mut self, on: &ElectionName, output: Output) -> Option<Output> {
         let process = self.process.as_mut()?;
-        let (lease, on) = (Arc::clone(&process.lease), on.clone());
+        let (backend, on) = (Arc::clone(&process.backend), on.clone());
         let me = self.who.incarnation;
         let (purpose, future): (_, Pin<Box<dyn Future<Output = Answered> + Send>>) = match output {
             Output::Claim(call, bid) => (
                 Purpose::Claim(me),
-                Box::pin(async move { Some(Input::Claimed(call, lease.claim(&on, &bid).await)) }),
+                Box::pin(async move { Some(Input::Claimed(call, backend.claim(&on, &bid).await)) }),
             ),
             Output::Renew { call, grant, sent } => (
                 Purpose::Renew(me, grant.epoch),
                 Box::pin(async move {
                     let held: [(ElectionName, Grant); 1] = [(on, grant)];
-                    let mut answers = lease.renew(sent, &held).await;
+                    let mut answers = backend.renew(sent, &held).await;
                     answers.pop().map(|outcome| Input::Renewed(call, outcome))
                 }),
             ),
             Output::Release(call, grant, parting) => (
                 Purpose::Release(me, grant.epoch),
                 Box::pin(
-                    async move { Some(Input::Released(call, lease.release(&on, &grant, &parting).await)) },
+                    async move { Some(Input::Released(call, backend.release(&on, &grant, &parting).await)) },
                 ),
             ),
-            Output::Look(call) => {
-                (Purpose::Look, Box::pin(async move { Some(Input::Looked(call, lease.observe(&on).await)) }))
-            }
+            Output::Look(call) => (
+                Purpose::Look,
+                Box::pin(async move { Some(Input::Looked(call, backend.observe(&on).await)) }),
+            ),
             Output::Request(call, request) => (
                 Purpose::Request(request.epoch),
-                Box::pin(async move { Some(Input::Requested(call, lease.request(&on, &request).await)) }),
+                Box::pin(async move { Some(Input::Requested(call, backend.request(&on, &request).await)) }),
             ),
             other => return Some(other),
         };

@@ -32,6 +32,22 @@ pub enum Watch {
     Off,
 }
 
+/// What kind of store the world has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreKind {
+    /// A compare-and-set register, with the real lease on it.
+    Register,
+    /// Locks that belong to sessions.
+    Session,
+}
+
+impl StoreKind {
+    /// Of this seed: one world of three has sessions.
+    pub fn of(seed: u64) -> StoreKind {
+        if seed.is_multiple_of(3) { StoreKind::Session } else { StoreKind::Register }
+    }
+}
+
 /// Chances of what can happen to one message, in 1/10,000.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Net {
@@ -60,6 +76,8 @@ pub struct Net {
 pub struct Options {
     /// Where all this comes from.
     pub seed: u64,
+    /// The store.
+    pub store: StoreKind,
     /// The bias.
     pub profile: Profile,
     /// Who takes part.
@@ -94,10 +112,11 @@ impl Options {
     /// What this seed means.
     pub fn of(seed: u64) -> Options {
         let mut rng = Rng::new(seed ^ 0x5eed_0f0b_e11e_7e11);
-        let profile = Profile::of(seed);
+        let (profile, store) = (Profile::of(seed), StoreKind::of(seed));
         let count = 2 + rng.below(4) as usize;
         let base = draw_ttl(&mut rng, profile);
-        let differing = profile == Profile::DifferingTtls || rng.one_in(4);
+        // A lock says nothing about its holder's ttl, so all have one.
+        let differing = (profile == Profile::DifferingTtls || rng.one_in(4)) && store == StoreKind::Register;
         let plans: Vec<Plan> = (0..count)
             .map(|_| {
                 let ttl = if differing { draw_ttl(&mut rng, profile) } else { base };
@@ -107,9 +126,10 @@ impl Options {
         let shortest = plans.iter().map(|plan| plan.settings.timing().ttl()).min().unwrap_or(base);
         let longest = plans.iter().map(|plan| plan.settings.timing().ttl()).max().unwrap_or(base);
         let slow = nanos(shortest) / (60 + rng.below(400));
-        let faults = profile.faults(&mut rng);
+        let faults = profile.faults(store, &mut rng);
         Options {
             seed,
+            store,
             profile,
             ppm: draw_ppm(&plans),
             latency: (slow / 20 + 10_000, slow + 20_000),
@@ -215,7 +235,7 @@ fn draw_ppm(plans: &[Plan]) -> (u64, u64) {
 
 impl fmt::Display for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "seed {}, profile {:?}", self.seed, self.profile)?;
+        writeln!(f, "seed {}, profile {:?}, store {:?}", self.seed, self.profile, self.store)?;
         for (index, plan) in self.plans.iter().enumerate() {
             let timing = plan.settings.timing();
             let o = plan.settings.options();

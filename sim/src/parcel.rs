@@ -61,6 +61,8 @@ pub enum Purpose {
     Request(Epoch),
     /// A look, or a watch: must write nothing.
     Look,
+    /// Looking after sessions, on behalf of nobody.
+    Tend,
 }
 
 /// Where an answer is waited for.

@@ -3,7 +3,7 @@
 use bellwether_core::Rng;
 
 use crate::faults::Fault;
-use crate::options::{Net, Watch};
+use crate::options::{Net, StoreKind, Watch};
 
 /// The theme of a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl Profile {
         self == Profile::CutOff
     }
 
-    pub(crate) fn faults(self, rng: &mut Rng) -> Vec<(Fault, u64)> {
+    pub(crate) fn faults(self, store: StoreKind, rng: &mut Rng) -> Vec<(Fault, u64)> {
         use Fault::*;
         let mut all: Vec<(Fault, u64)> =
             [Pause, Suspend, Crash, Twin, Cut, Spike, Outage, Rollback, Delete, WallJump]
@@ -102,8 +102,20 @@ impl Profile {
                 *weight = 0;
             }
         }
+        if store == StoreKind::Session {
+            self.faults_of_sessions(&mut all, rng);
+        }
         all.retain(|(_, weight)| *weight > 0);
         all
+    }
+
+    /// A server of sessions does not forget a record: it ends sessions.
+    fn faults_of_sessions(self, all: &mut Vec<(Fault, u64)>, rng: &mut Rng) {
+        let heavy = |theme: Profile| if self == theme { 8 } else { 0 };
+        all.retain(|(fault, _)| !matches!(fault, Fault::Rollback | Fault::Delete));
+        all.push((Fault::Restart, 1 + rng.below(3) + heavy(Profile::Rollback)));
+        all.push((Fault::Promotion, rng.below(3) + heavy(Profile::Rollback) / 2));
+        all.push((Fault::Terminate, 2 + rng.below(4) + heavy(Profile::Deletion)));
     }
 
     pub(crate) fn whims(self, rng: &mut Rng) -> Vec<(Fault, u64)> {

@@ -7,6 +7,8 @@ use bellwether_backend::Change;
 use bellwether_core::Epoch;
 
 use crate::parcel::{Answer, Parcel, Slot};
+use crate::session::network::Down;
+use crate::session::wire::{Sent, SessionId};
 use crate::time::Nanos;
 
 /// Something that is going to happen.
@@ -20,6 +22,16 @@ pub enum Event {
     GiveUp(usize, Slot),
     /// News reaches a process over the connection of that number.
     News(usize, u32, Box<Change<u64>>),
+    /// A statement reaches the server of sessions.
+    Arrive(usize, Box<Sent>),
+    /// Something reaches a process on one of its sessions.
+    Down(usize, SessionId, Box<Down>),
+    /// A session may have been silent for too long.
+    Idle(SessionId),
+    /// A process wanted to be woken.
+    Alarm(usize),
+    /// The server of sessions runs again.
+    ServerUp,
     /// The machine's next time-out.
     Timer(usize),
     /// A paused or sleeping process runs again.

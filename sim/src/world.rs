@@ -19,6 +19,10 @@ use crate::node::Node;
 use crate::options::Options;
 use crate::port::{SimRegister, new_port};
 use crate::queue::{Event, Queue};
+use crate::session::backend::SimSessions;
+use crate::session::network::Sessions;
+use crate::session::server::Server;
+use crate::session::wire::{SharedDesk, Wire};
 use crate::store::Store;
 use crate::tally::Tally;
 use crate::time::{MILLI, Nanos, SECOND};
@@ -36,6 +40,10 @@ pub(crate) struct World {
     pub(crate) rng: Rng,
     pub(crate) queue: Queue,
     pub(crate) store: Store,
+    /// The server, where the store is one of sessions.
+    pub(crate) sessions: Option<Sessions>,
+    /// The lock was let go of and not taken since.
+    pub(crate) let_go: bool,
     pub(crate) nodes: Vec<Node>,
     /// The longest extra delay while a slow spell lasts.
     pub(crate) spike: Option<Nanos>,
@@ -91,6 +99,8 @@ impl World {
             rng,
             queue: Queue::default(),
             store: Store::default(),
+            sessions: None,
+            let_go: false,
             nodes: Vec::new(),
             spike: None,
             outage: false,
@@ -105,6 +115,10 @@ impl World {
             done: false,
             options,
         };
+        if world.options.store == crate::options::StoreKind::Session {
+            let machine = world.draw_machine();
+            world.sessions = Some(Sessions::new(Server::new(machine)));
+        }
         world.add(None);
         for slot in 0..world.options.plans.len() {
             let at = world.now + world.rng.below(2 * SECOND);
@@ -149,6 +163,11 @@ impl World {
                 self.step(node);
             }
             Event::News(node, connection, change) => self.news(node, connection, *change),
+            Event::Arrive(node, sent) => self.arrive(node, *sent),
+            Event::Down(node, session, down) => self.come_down(node, session, *down),
+            Event::Idle(session) => self.idle(session),
+            Event::Alarm(node) => self.step(node),
+            Event::ServerUp => self.server_up(),
             Event::Timer(node) => self.timer(node),
             Event::Resume(node) => self.resume(node),
             Event::WorkOver(node, epoch) => self.work_over(node, epoch),
@@ -160,7 +179,10 @@ impl World {
             Event::Whim => self.next_whim(),
             Event::Outsider => self.outsider_asks_again(),
             Event::Calm => self.spike = None,
-            Event::StoreBack => self.outage = false,
+            Event::StoreBack => {
+                self.outage = false;
+                self.read_backlog();
+            }
             Event::Heal => self.begin_healing(),
             Event::Progress => self.healing_progress(),
         }
@@ -220,9 +242,9 @@ impl World {
         if process.core.state() != StateName::Stopped {
             return;
         }
-        let lease = Arc::clone(&process.lease);
+        let backend = Arc::clone(&process.backend);
         if !crate::port::lock(&self.nodes[node].port).followed {
-            lease.follow(&self.election, true);
+            backend.follow(&self.election, true);
         }
         self.tell(node, Input::Start);
         self.tell(node, Input::Health(!self.nodes[node].sick));
@@ -239,10 +261,17 @@ impl World {
         let who = Candidate { id: CandidateId::new(name).expect("a good name"), incarnation };
         let machine = self.draw_machine();
         let port = new_port();
-        let register = SimRegister::new(Arc::clone(&port), self.store.facts(), self.options.crash_proof);
-        let lease = Lease::with(register, machine.face(), self.planted);
+        let desk = SharedDesk::default();
+        let backend: Arc<dyn Backend> = if self.sessions.is_some() {
+            let (clock, node) = (machine.face(), self.nodes.len());
+            let wire = Wire { node, clock, desk: Arc::clone(&desk), port: Arc::clone(&port) };
+            Arc::new(SimSessions::new(wire, settings.timing().ttl(), self.planted))
+        } else {
+            let register = SimRegister::new(Arc::clone(&port), self.store.facts(), self.options.crash_proof);
+            Arc::new(Lease::with(register, machine.face(), self.planted))
+        };
         let core = Core::new(settings, who, self.rng.next_u64()).with(self.planted);
-        self.nodes.push(Node::new(slot, machine, port, core, lease));
+        self.nodes.push(Node::new(slot, machine, port, desk, core, backend));
         self.nodes.len() - 1
     }
 

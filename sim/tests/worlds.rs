@@ -1,11 +1,12 @@
 //! A small campaign on every change; the large one is `cargo xtask sim`.
 
 use bellwether_core::{Bug, Planted};
+use bellwether_sim::options::StoreKind;
 use bellwether_sim::{bugs, campaign, run};
 
 #[test]
 fn sixty_worlds_break_no_rule() {
-    let summary = campaign::run(1, 60, 2, |_| {});
+    let summary = campaign::run(1, 60, None, 2, |_| {});
     assert_eq!(summary.seeds, 60);
     assert!(summary.violations.is_empty(), "{:#?}", summary.violations);
     assert!(
@@ -15,6 +16,15 @@ fn sixty_worlds_break_no_rule() {
     for (fault, count) in summary.tally.faults() {
         assert!(count > 0, "no {fault} in sixty worlds");
     }
+}
+
+#[test]
+fn worlds_with_sessions_break_no_rule_and_excuse_nothing() {
+    let summary = campaign::run(61, 60, Some(StoreKind::Session), 2, |_| {});
+    assert_eq!(summary.seeds, 20);
+    assert!(summary.violations.is_empty(), "{:#?}", summary.violations);
+    assert!(summary.tally.elections > 300 && summary.tally.handovers > 30, "worlds in which nothing happens");
+    assert_eq!(summary.tally.excused, 0);
 }
 
 #[test]
@@ -55,6 +65,11 @@ fn bugs_of_every_kind_are_caught() {
         (Bug::LateClaimIgnored, "grants"),
         (Bug::ConflictIsTransient, "conflict is the end"),
         (Bug::RequestCountsAsRenewal, "recovery"),
+        (Bug::GoneIgnored, "conflict is the end"),
+        (Bug::PresenceIgnored, "exclusion"),
+        (Bug::RestartIgnored, "exclusion"),
+        (Bug::LockBeforePresence, "work before release"),
+        (Bug::EpochBeforeLock, "epochs up"),
     ];
     for (bug, invariant) in known {
         let caught = bugs::hunt(bug, 60).unwrap_or_else(|| panic!("{bug:?} was not caught"));

@@ -5,19 +5,20 @@
 //! deleted stays deleted, and every call fails at once.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bellwether_backend::Write;
-use bellwether_core::{Epoch, Error};
+use bellwether_backend::{Found, Record, Write};
+use bellwether_core::{ElectionName, Epoch, Error};
 
 use crate::connection::Connection;
 use crate::epoch;
 use crate::errors::{
     Failure, STREAM_NAME_IN_USE, STREAM_NOT_FOUND, WRONG_LAST_SEQUENCE, misconfigured, unavailable,
 };
-use crate::wire::{Entry, Info, Settings, Wire, subject};
+use crate::shape::Shape;
+use crate::wire::{Content, Entry, Info, Settings, Wire, subject};
 
 pub(crate) struct Bucket {
     pub(crate) name: String,
@@ -25,6 +26,13 @@ pub(crate) struct Bucket {
     settings: Mutex<Option<Arc<Settings>>>,
     /// It was there.
     seen: AtomicBool,
+    /// When it was created, by the server's word.
+    created: Mutex<Option<String>>,
+    /// It was deleted and made anew under our eyes: what is missing from it was not taken away by age.
+    anew: AtomicBool,
+    made_here: AtomicBool,
+    /// How long it keeps records if it is made here, in nanoseconds; 0 is for good.
+    age: AtomicU64,
     /// Keys of which only the mark of a deletion is left, with its revision: creating anew is a write over that.
     marks: Mutex<HashMap<String, u64>>,
 }
@@ -36,6 +44,10 @@ impl Bucket {
             connection,
             settings: Mutex::default(),
             seen: AtomicBool::new(false),
+            created: Mutex::default(),
+            anew: AtomicBool::new(false),
+            made_here: AtomicBool::new(false),
+            age: AtomicU64::new(0),
             marks: Mutex::default(),
         }
     }
@@ -62,37 +74,83 @@ impl Bucket {
 
     fn learnt(&self, info: Result<Info, Failure>) -> Result<Info, Error> {
         let info = info.map_err(|failure| self.failed(failure, "look at the bucket"))?;
+        let before = {
+            let mut created = self.created.lock().unwrap_or_else(PoisonError::into_inner);
+            created.replace(info.created.clone())
+        };
+        if before.is_some_and(|before| before != info.created) {
+            self.anew.store(true, Ordering::Relaxed);
+        }
         self.learn(&info.config)?;
         Ok(info)
     }
 
-    /// The newest of a key. `None` also where the bucket is yet to be made.
+    /// The newest value of a key. `None` also where the bucket is yet to be made.
     pub(crate) async fn load(&self, key: &str, limit: Duration) -> Result<Option<(Vec<u8>, u64)>, Error> {
+        let found = self.last(key, limit).await?;
+        Ok(found.and_then(|entry| match entry.content {
+            Content::Value(value) => Some((value, entry.revision)),
+            _ => None,
+        }))
+    }
+
+    /// The newest of a key, the mark of a deletion included.
+    pub(crate) async fn last(&self, key: &str, limit: Duration) -> Result<Option<Entry>, Error> {
         if self.known().is_none() && self.info_if_made(limit).await?.is_none() {
             return Ok(None);
         }
         let found =
             self.wire(limit).last(key).await.map_err(|failure| self.failed(failure, "read the record"))?;
-        Ok(self.noted(key, found))
+        self.note(key, found.as_ref());
+        if found.is_none() && self.max_age().is_some() {
+            // Taken away by age, or is this another bucket of the same name?
+            self.info(limit).await?;
+        }
+        Ok(found)
     }
 
     /// Remembers marks of deletions.
-    pub(crate) fn noted(&self, key: &str, found: Option<Entry>) -> Option<(Vec<u8>, u64)> {
+    pub(crate) fn note(&self, key: &str, found: Option<&Entry>) {
+        let mark = found.filter(|entry| !matches!(entry.content, Content::Value(_)));
         let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
-        match found {
-            Some(Entry { revision, value: Some(value) }) => {
-                marks.remove(key);
-                Some((value, revision))
-            }
-            Some(Entry { revision, value: None }) => {
-                marks.insert(key.to_owned(), revision);
-                None
-            }
-            None => {
-                marks.remove(key);
-                None
-            }
+        match mark {
+            Some(mark) => marks.insert(key.to_owned(), mark.revision),
+            None => marks.remove(key),
+        };
+    }
+
+    /// What lies under the key of a lease, as a record.
+    pub(crate) fn found(
+        &self,
+        shape: &dyn Shape,
+        on: &ElectionName,
+        entry: Entry,
+    ) -> Result<Found<u64>, Error> {
+        let mut record = match entry.content {
+            Content::Value(value) => shape.read(on, &value)?,
+            Content::Released(said) => match shape.read_released(on, &said)? {
+                Some(record) => record,
+                None => return Ok(None),
+            },
+            // The max age is at least the ttl, or nobody here would have written: what it took away had run out.
+            Content::Expired => Record::default(),
+            Content::Deleted => return Ok(None),
+        };
+        if record.holder.is_some() && record.ttl.is_none() && shape.others_go_by_age() {
+            record.ttl = self.max_age();
         }
+        Ok(Some((record, entry.revision)))
+    }
+
+    /// Whether a key under which nothing was found can be one whose record the server has taken away by its age: without a
+    /// mark, on a bucket that has a max age.
+    pub(crate) fn takes_away(&self, key: &str) -> bool {
+        let marked = self.marks.lock().unwrap_or_else(PoisonError::into_inner).contains_key(key);
+        !marked && !self.anew.load(Ordering::Relaxed) && self.max_age().is_some()
+    }
+
+    fn max_age(&self) -> Option<Duration> {
+        self.known().map(|settings| Duration::from_nanos(settings.max_age)).filter(|age| !age.is_zero())
     }
 
     /// Writes at that revision; `None` creates, also where a key was deleted.
@@ -100,20 +158,20 @@ impl Bucket {
         &self,
         key: &str,
         at: Option<u64>,
-        value: Vec<u8>,
+        content: Content,
         limit: Duration,
     ) -> Write<u64> {
         let mark =
             || self.marks.lock().unwrap_or_else(PoisonError::into_inner).get(key).copied().unwrap_or(0);
         let expected = at.unwrap_or_else(mark);
-        match self.wire(limit).put(key, expected, value.clone()).await {
+        match self.wire(limit).put(key, expected, content.clone()).await {
             Err(failure) if at.is_none() && failure.is(WRONG_LAST_SEQUENCE) => {}
             written => return self.judged(written, limit).await,
         }
         // Something is there. If it is only the mark of a deletion that we had not heard of, it is still ours to create.
         match self.load(key, limit).await {
             Ok(None) if mark() != expected => {
-                let written = self.wire(limit).put(key, mark(), value).await;
+                let written = self.wire(limit).put(key, mark(), content).await;
                 self.judged(written, limit).await
             }
             Ok(_) => Write::Conflict,
@@ -122,7 +180,13 @@ impl Bucket {
     }
 
     /// Above everything that this life of the bucket, or an earlier one, has issued, as far as the stream can tell.
-    pub(crate) async fn epoch(&self, least: Epoch, limit: Duration) -> Result<Epoch, Error> {
+    /// `before` is the epoch that is replaced.
+    pub(crate) async fn epoch(
+        &self,
+        before: Option<Epoch>,
+        least: Epoch,
+        limit: Duration,
+    ) -> Result<Epoch, Error> {
         let info = match self.info_if_made(limit).await? {
             Some(info) => info,
             None => self.make(limit).await?,
@@ -130,26 +194,42 @@ impl Bucket {
         let created = info.created_micros();
         let created =
             created.ok_or_else(|| unavailable("the server does not tell when the bucket was created"))?;
-        epoch::after(least, created, info.state.last_seq)
+        epoch::after(before, least, created, info.state.last_seq)
     }
 
-    /// Whether a lease of this length fits the bucket.
-    pub(crate) fn refuse_ttl(&self, ttl: Duration) -> Result<(), Error> {
-        let max_age = self.known().map_or(0, |settings| settings.max_age);
-        if max_age > 0 && Duration::from_nanos(max_age) < ttl {
+    pub(crate) fn was_made_here(&self) -> bool {
+        self.made_here.load(Ordering::Relaxed)
+    }
+
+    /// If it has to be made, it is made to keep records for so long; zero is for good.
+    pub(crate) fn make_with(&self, age: Duration) {
+        self.age.store(u64::try_from(age.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Refuses a lease of this length if the bucket forgets records earlier than that.
+    pub(crate) fn refuse_ttl(&self, ttl: Duration, least_age: Duration) -> Result<(), Error> {
+        if let Some(max_age) = self.max_age().filter(|max_age| *max_age < least_age) {
+            let print = bellwether_core::duration::print;
             return Err(misconfigured(format!(
-                "the bucket {} forgets records after {}, before a ttl of {} is over: set its max age to 0 or to at least the ttl",
+                "the bucket {} forgets records after {}, too early for a ttl of {}: set its max age to 0 or to at least {}, or \
+                 shorten the ttl",
                 self.name,
-                bellwether_core::duration::print(Duration::from_nanos(max_age)),
-                bellwether_core::duration::print(ttl),
+                print(max_age),
+                print(ttl),
+                print(least_age),
             )));
         }
         Ok(())
     }
 
     async fn make(&self, limit: Duration) -> Result<Info, Error> {
-        match self.wire(limit).create(self.connection.config().replicas).await {
+        match self
+            .wire(limit)
+            .create(self.connection.config().replicas, self.age.load(Ordering::Relaxed))
+            .await
+        {
             Ok(_) => {
+                self.made_here.store(true, Ordering::Relaxed);
                 tracing::info!(bucket = self.name, "the bucket was created");
             }
             // Somebody was first, with other settings, which are looked at now.

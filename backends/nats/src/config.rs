@@ -6,9 +6,10 @@
 //!
 //! | option | default | meaning |
 //! |---|---|---|
-//! | `bucket` | `bellwether` | the bucket that holds the elections |
-//! | `profile` | `native` | names of keys and the shape of records |
-//! | `create`, `replicas` | no, 1 | make the bucket when there is none, with so many replicas |
+//! | `bucket` | `bellwether` | the bucket that holds the elections; with `profile=cluster`, the one for past leaderships, and none by default |
+//! | `profile` | `native` | names of keys and the shape of records: `native`, `cluster` as go-cluster has them, or `leader` on a bucket of one's own |
+//! | `group` | the election's name | with `profile=leader`, the key |
+//! | `create`, `replicas` | no, 1 | make the bucket of an election when there is none, with so many replicas |
 //! | `creds`, `nkey` | – | a credentials file; a file with a seed |
 //! | `ca`, `cert` and `key` | the system's, none | whom to trust, and our own certificate |
 //! | `domain`, `inbox` | – | JetStream's domain; the prefix of subjects that answers come to |
@@ -20,9 +21,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bellwether_core::{Error, duration};
+use bellwether_core::{Error, Options, duration};
 
 use crate::errors::invalid;
+use crate::names;
 
 /// The bucket where the URL names none.
 const BUCKET: &str = "bellwether";
@@ -31,7 +33,7 @@ const PORT: u16 = 4222;
 const PING_INTERVAL: Duration = Duration::from_secs(1);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const OPTIONS: &str =
-    "bucket, profile, create, replicas, creds, nkey, ca, cert, key, domain, inbox, ping, timeout";
+    "bucket, profile, group, create, replicas, creds, nkey, ca, cert, key, domain, inbox, ping, timeout";
 
 /// The shape of records and the names of keys, so that an election can be shared with what others run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,6 +42,10 @@ pub enum Profile {
     /// One bucket for all elections, with records that have everything.
     #[default]
     Native,
+    /// The user's own bucket, in which the key of an election has `{"id", "token", "priority", "meta"}` and is deleted on release.
+    Leader,
+    /// A bucket `cluster-<election>` for each, with the keys `lease` and `cooldown-<id>`, as go-cluster has them.
+    Cluster,
 }
 
 /// Who we are to the server.
@@ -58,7 +64,7 @@ pub(crate) enum Identity {
 /// Where the servers are, who we are to them, and which bucket holds the elections:
 /// `nats://[USER:PASSWORD@ | TOKEN@]HOST[:PORT][,HOST[:PORT]]…[?OPTION=VALUE&…]`, with `tls://` to insist on TLS.
 ///
-/// The options are `bucket` (`bellwether`), `profile` (`native`), `create` (no) and `replicas` (1) for a bucket that is missing,
+/// The options are `bucket` (`bellwether`; in the profile `cluster` for past leaderships only), `profile` (`native` or `cluster`), `create` (no) and `replicas` (1) for a bucket that is missing,
 /// `creds` and `nkey` for files with credentials or a seed, `ca`, `cert` and `key` for TLS, `domain`, `inbox`, `ping` (1s) and
 /// `timeout` (2s, for connecting).
 #[derive(Clone)]
@@ -68,8 +74,11 @@ pub struct Config {
     pub(crate) tls: bool,
     pub(crate) authority: Option<PathBuf>,
     pub(crate) certificate: Option<(PathBuf, PathBuf)>,
-    pub(crate) bucket: String,
+    /// `None` where the URL names none.
+    pub(crate) bucket: Option<String>,
     pub(crate) profile: Profile,
+    /// The key, where it is not the election's name.
+    pub(crate) group: Option<String>,
     pub(crate) create: bool,
     pub(crate) replicas: u8,
     pub(crate) domain: Option<String>,
@@ -78,12 +87,24 @@ pub struct Config {
     pub(crate) connect_timeout: Duration,
 }
 
+impl Profile {
+    /// What those who use the profile set: lease, renewal, retry, cooldown.
+    pub fn options(self) -> Options {
+        match self {
+            Profile::Native => Options::default(),
+            Profile::Cluster => Options::cluster(),
+            Profile::Leader => Options::leader(),
+        }
+    }
+}
+
 impl std::fmt::Debug for Config {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // Who we are stays out: it may be a password.
         f.debug_struct("Config")
             .field("servers", &self.servers)
-            .field("bucket", &self.bucket)
+            .field("profile", &self.profile)
+            .field("bucket", &self.bucket())
             .finish_non_exhaustive()
     }
 }
@@ -116,8 +137,9 @@ impl Config {
             tls,
             authority: None,
             certificate: None,
-            bucket: BUCKET.to_owned(),
+            bucket: None,
             profile: Profile::Native,
+            group: None,
             create: false,
             replicas: 1,
             domain: None,
@@ -138,14 +160,28 @@ impl Config {
         config.certificate = match (certificate, key) {
             (Some(certificate), Some(key)) => Some((certificate, key)),
             (None, None) => None,
+            (None, Some(_)) if config.profile == Profile::Leader => {
+                return Err(invalid(
+                    "key is the file of the client's key and belongs to cert; a key of the bucket is named with group=KEY",
+                ));
+            }
             _ => return Err(invalid("cert and key belong together; give both, or neither")),
         };
+        if config.profile == Profile::Leader && config.bucket.is_none() {
+            return Err(invalid("the profile leader is held on a bucket of yours: name it with bucket=NAME"));
+        }
+        if config.group.is_some() && config.profile != Profile::Leader {
+            return Err(invalid(
+                "group names the key in the profile leader; the others have keys of their own",
+            ));
+        }
         Ok(config)
     }
 
     fn set(&mut self, name: &str, value: String) -> Result<(), Error> {
         match name {
-            "bucket" => self.bucket = bucket(value)?,
+            "bucket" => self.bucket = Some(bucket(value)?),
+            "group" => self.group = Some(group(value)?),
             "profile" => self.profile = profile(&value)?,
             "create" => self.create = yes_or_no(name, &value)?,
             "replicas" => {
@@ -170,7 +206,12 @@ impl Config {
 
     /// The bucket, for every election where the profile has one for all.
     pub fn bucket(&self) -> &str {
-        &self.bucket
+        self.bucket.as_deref().unwrap_or(BUCKET)
+    }
+
+    /// The profile.
+    pub fn profile(&self) -> Profile {
+        self.profile
     }
 }
 
@@ -199,13 +240,23 @@ fn identity(text: &str) -> Result<Identity, Error> {
 fn profile(name: &str) -> Result<Profile, Error> {
     match name {
         "native" => Ok(Profile::Native),
-        _ => Err(invalid(format!("there is no profile {name:?}: there is native"))),
+        "cluster" => Ok(Profile::Cluster),
+        "leader" => Ok(Profile::Leader),
+        _ => Err(invalid(format!("there is no profile {name:?}: there are native, cluster and leader"))),
     }
 }
 
 fn bucket(name: String) -> Result<String, Error> {
     let fits = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
     if fits { Ok(name) } else { Err(invalid("a bucket's name is made of letters, digits, - and _")) }
+}
+
+fn group(name: String) -> Result<String, Error> {
+    if names::is_key(&name) {
+        Ok(name)
+    } else {
+        Err(invalid("group is a key of the bucket: letters, digits, - _ = / and single dots inside"))
+    }
 }
 
 /// What becomes part of a subject.
@@ -278,7 +329,12 @@ mod tests {
             ("nats://u:s3cret@", "HOST:PORT"),
             ("nats://u:s3cret%@a", "%25"),
             ("nats://a?bucket=a.b", "letters, digits"),
-            ("nats://a?profile=raft", "there is native"),
+            ("nats://a?profile=raft", "there are native"),
+            ("nats://a?profile=leader", "bucket=NAME"),
+            ("nats://a?profile=leader&bucket=", "letters, digits"),
+            ("nats://a?profile=leader&bucket=b&key=k", "group=KEY"),
+            ("nats://a?profile=leader&bucket=b&group=a..b", "single dots"),
+            ("nats://a?group=b", "profile leader"),
             ("nats://a?cert=x", "belong together"),
             ("nats://a?replicas=9", "from 1 to 5"),
             ("nats://a?colour=blue", "there is no option \"colour\""),

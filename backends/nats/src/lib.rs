@@ -5,7 +5,7 @@
 //!  Lease ─ register ─┤                                                   ├─ wire: the calls ─ servers, 2.9 and later
 //!                    ├─ bucket: settings, read, write at a revision ─────┤
 //!                    └─ news ─ watch: one consumer for all elections ────┘
-//!        shape: what a profile decides (native), names of keys and the record
+//!        shape: what a profile decides (native, cluster, leader), names of keys and the record
 //! ```
 //!
 //! What holds, and why:
@@ -23,11 +23,14 @@
 
 mod bucket;
 mod checkup;
+mod cluster;
 mod config;
 mod connection;
 mod epoch;
 mod errors;
 mod following;
+mod health;
+mod leader;
 mod names;
 mod native;
 mod news;
@@ -37,4 +40,5 @@ mod watch;
 mod wire;
 
 pub use config::{Config, Profile};
+pub use health::{HealthChecker, Response};
 pub use register::{Nats, NatsRegister, from_url};

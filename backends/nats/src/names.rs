@@ -45,6 +45,22 @@ pub(crate) fn election(key: &str, in_record: Option<&str>) -> Option<ElectionNam
     told.or(plain).and_then(|name| ElectionName::new(name).ok())
 }
 
+/// Whether every client takes this as a key.
+pub(crate) fn is_key(key: &str) -> bool {
+    let wrong = key.is_empty() || key.starts_with('.') || key.ends_with('.') || key.contains("..");
+    !wrong && key.chars().all(|c| in_alphabet(c) || matches!(c, '.' | '/' | '='))
+}
+
+/// The name of an election as a key, where no prefix sets elections apart from what else is in the bucket.
+pub(crate) fn bare(on: &ElectionName) -> String {
+    let name = on.as_str();
+    if is_key(name) {
+        name.to_owned()
+    } else {
+        shortened(name, '=', |c| if in_alphabet(c) { c } else { '-' })
+    }
+}
+
 fn name(name: &str) -> String {
     let plain = name.len() <= PLAIN_MAX_BYTES
         && !name.is_empty()

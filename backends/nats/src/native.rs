@@ -44,8 +44,8 @@ impl Shape for Native {
         Ok(names::lease(on))
     }
 
-    fn note(&self, on: &ElectionName, note: &Note) -> Option<String> {
-        Some(names::note(on, note))
+    fn note(&self, on: &ElectionName, note: &Note) -> Option<(String, String)> {
+        Some((self.bucket.clone(), names::note(on, note)))
     }
 
     fn leases(&self) -> &'static str {

@@ -12,16 +12,20 @@ use bellwether_backend::{
     Capabilities, Changes, Discarded, Finding, Found, FoundNote, Fut, Lease, Note, Notes, Probing, Record,
     Register, Write,
 };
-use bellwether_core::{Clock, ElectionName, Epoch, Error};
+use bellwether_core::{Bid, Clock, ElectionName, Epoch, Error};
 use futures_util::{StreamExt, stream};
 
 use crate::bucket::Bucket;
+use crate::cluster::Cluster;
 use crate::config::{Config, Profile};
 use crate::connection::Connection;
 use crate::errors::{BACKEND, STREAM_NOT_FOUND, misconfigured};
 use crate::following::Following;
+use crate::health::HealthChecker;
+use crate::leader::Leader;
 use crate::native::Native;
 use crate::shape::Shape;
+use crate::wire::Content;
 use crate::{checkup, news};
 
 /// Elections on NATS servers.
@@ -61,8 +65,12 @@ pub(crate) struct Store {
 impl NatsRegister {
     /// The register alone, to build something else on; [`from_url`] makes elections of it.
     pub fn new(config: Config) -> NatsRegister {
-        let shape = match config.profile {
-            Profile::Native => Arc::new(Native { bucket: config.bucket.clone() }),
+        let shape: Arc<dyn Shape> = match config.profile {
+            Profile::Native => Arc::new(Native { bucket: config.bucket().to_owned() }),
+            Profile::Cluster => Arc::new(Cluster { history: config.bucket.clone() }),
+            Profile::Leader => {
+                Arc::new(Leader { bucket: config.bucket().to_owned(), group: config.group.clone() })
+            }
         };
         let store = Store {
             connection: Arc::new(Connection::new(config)),
@@ -72,6 +80,14 @@ impl NatsRegister {
             shortest_ttl: AtomicU64::new(0),
         };
         NatsRegister { store: Arc::new(store) }
+    }
+
+    /// Questions about health, and answers to them, on the connection of the elections.
+    ///
+    /// # Errors
+    /// When cluster or node cannot be part of a subject.
+    pub fn health(&self, cluster: &str, node: &str, clock: Arc<dyn Clock>) -> Result<HealthChecker, Error> {
+        HealthChecker::on(Arc::clone(&self.store.connection), cluster, node, clock)
     }
 }
 
@@ -95,8 +111,8 @@ impl Store {
 
     async fn load(&self, on: &ElectionName) -> Result<Found<u64>, Error> {
         let (bucket, key) = self.place(on)?;
-        let Some((value, revision)) = bucket.load(&key, self.limit()).await? else { return Ok(None) };
-        Ok(Some((self.shape.read(on, &value)?, revision)))
+        let Some(entry) = bucket.last(&key, self.limit()).await? else { return Ok(None) };
+        bucket.found(&*self.shape, on, entry)
     }
 
     async fn write(&self, on: &ElectionName, at: Option<u64>, new: &Record) -> Result<Write<u64>, Error> {
@@ -105,10 +121,14 @@ impl Store {
             let millis = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX).max(1);
             let shorter = |before: u64| (before == 0 || millis < before).then_some(millis);
             let _ = self.shortest_ttl.fetch_update(Ordering::Relaxed, Ordering::Relaxed, shorter);
-            bucket.refuse_ttl(ttl)?;
+            bucket.refuse_ttl(ttl, self.shape.least_age(ttl))?;
         }
-        let value = self.shape.print(on, new)?;
-        Ok(bucket.write(&key, at, value, self.limit()).await)
+        let released = if new.is_held() { None } else { self.shape.print_released(on, new)? };
+        let content = match released {
+            Some(said) => Content::Released(said),
+            None => Content::Value(self.shape.print(on, new)?),
+        };
+        Ok(bucket.write(&key, at, content, self.limit()).await)
     }
 
     async fn epoch(
@@ -117,12 +137,13 @@ impl Store {
         replaced: Option<&Record>,
         least: Epoch,
     ) -> Result<Epoch, Error> {
-        // A record with an epoch is followed by the next, which the caller knows.
-        if replaced.is_some_and(|record| record.epoch.is_some()) {
+        // One of ours is followed by the next, which the caller knows. Others write no beat, and may have begun to count anew.
+        let before = replaced.and_then(|record| record.epoch);
+        if before.is_some() && replaced.is_some_and(|record| record.beat > 0) {
             return Ok(least);
         }
         let (bucket, _) = self.place(on)?;
-        bucket.epoch(least, self.limit()).await
+        bucket.epoch(before, least, self.limit()).await
     }
 
     async fn elections(&self) -> Result<Vec<ElectionName>, Error> {
@@ -158,29 +179,35 @@ impl Store {
     }
 
     fn note(&self, on: &ElectionName, note: &Note) -> Result<(Arc<Bucket>, String), Error> {
-        let key =
+        let (bucket, key) =
             self.shape.note(on, note).ok_or_else(|| misconfigured("this profile keeps no such note"))?;
-        Ok((self.bucket(&self.shape.bucket(on)?), key))
+        Ok((self.bucket(&bucket), key))
     }
 
     async fn discard(&self, on: &ElectionName) -> Result<Discarded, Error> {
         let (bucket, key) = self.place(on)?;
         let limit = self.limit();
-        let Some((value, revision)) = bucket.load(&key, limit).await? else { return Ok(Discarded::Gone) };
-        if self.shape.read(on, &value)?.is_held() {
+        let Some(entry) = bucket.last(&key, limit).await? else { return Ok(Discarded::Gone) };
+        let revision = entry.revision;
+        if bucket.found(&*self.shape, on, entry)?.is_some_and(|(record, _)| record.is_held()) {
             return Ok(Discarded::Remains(format!("the key {key}, which is held")));
         }
-        let history = self.shape.note(on, &Note::History);
-        let history = match &history {
-            Some(history) => {
-                bucket.load(history, limit).await?.map(|(_, revision)| (history.as_str(), revision))
-            }
-            None => None,
-        };
-        for (key, revision) in [(key.as_str(), revision)].into_iter().chain(history) {
+        if self.shape.owns_bucket() {
+            // Somebody else's bucket is theirs to remove.
+            let gone = bucket.was_made_here() && bucket.wire(limit).remove().await.is_ok();
+            let remains = || Discarded::Remains(format!("the bucket {}", bucket.name));
+            return Ok(if gone { Discarded::Gone } else { remains() });
+        }
+        let mut all = vec![(bucket, key, revision)];
+        if let Ok((bucket, key)) = self.note(on, &Note::History)
+            && let Some((_, revision)) = bucket.load(&key, limit).await?
+        {
+            all.push((bucket, key, revision));
+        }
+        for (bucket, key, revision) in all {
             let failed = |failure: crate::errors::Failure| failure.error("remove the record");
-            let mark = bucket.wire(limit).purge(key, revision).await.map_err(failed)?;
-            if bucket.wire(limit).forget(key, mark).await.is_err() {
+            let mark = bucket.wire(limit).put(&key, revision, Content::Deleted).await.map_err(failed)?;
+            if bucket.wire(limit).forget(&key, mark).await.is_err() {
                 return Ok(Discarded::Remains(format!("the mark of a deletion under the key {key}")));
             }
         }
@@ -227,6 +254,13 @@ impl Register for NatsRegister {
         }
     }
 
+    fn admit(&self, on: &ElectionName, bid: &Bid) -> Result<(), Error> {
+        let shape = &self.store.shape;
+        shape.admit(&bid.who.id)?;
+        self.store.bucket(&shape.bucket(on)?).make_with(shape.made_age(bid.ttl));
+        Ok(())
+    }
+
     fn changes(&self) -> Changes<u64> {
         news::changes(&self.store)
     }
@@ -244,8 +278,13 @@ impl Register for NatsRegister {
         Box::pin(self.store.elections())
     }
 
+    fn takes_away(&self, on: &ElectionName) -> bool {
+        self.store.place(on).is_ok_and(|(bucket, key)| bucket.takes_away(&key))
+    }
+
     fn notes(&self) -> Option<&dyn Notes> {
-        Some(self)
+        let Capabilities { history, cooldown, .. } = self.capabilities();
+        (history || cooldown).then_some(self)
     }
 
     fn checkup(&self, probing: Probing, clock: Arc<dyn Clock>) -> Fut<'_, Vec<Finding>> {
@@ -277,7 +316,7 @@ impl Notes for NatsRegister {
                 Ok(place) => place,
                 Err(error) => return Write::Refused(error),
             };
-            bucket.write(&key, at, bytes.to_vec(), self.store.limit()).await
+            bucket.write(&key, at, Content::Value(bytes.to_vec()), self.store.limit()).await
         })
     }
 }

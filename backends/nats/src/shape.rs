@@ -3,8 +3,10 @@
 //! Everything else (the connection, reading and writing at a revision, the watch, epochs) is the same for all of them and
 //! knows no profile.
 
+use std::time::Duration;
+
 use bellwether_backend::{Capabilities, Note, Record};
-use bellwether_core::{ElectionName, Error};
+use bellwether_core::{CandidateId, ElectionName, Error};
 
 /// Names and records of a profile.
 pub(crate) trait Shape: Send + Sync {
@@ -19,8 +21,35 @@ pub(crate) trait Shape: Send + Sync {
     /// The key of the lease.
     fn key(&self, on: &ElectionName) -> Result<String, Error>;
 
-    /// The key of a note, where the profile keeps it.
-    fn note(&self, on: &ElectionName, note: &Note) -> Option<String>;
+    /// Bucket and key of a note, where the profile keeps it.
+    fn note(&self, on: &ElectionName, note: &Note) -> Option<(String, String)>;
+
+    /// Whether an id can be written as the profile writes it; if not, why.
+    fn admit(&self, id: &CandidateId) -> Result<(), Error> {
+        let _ = id;
+        Ok(())
+    }
+
+    /// How long a bucket must at least keep a record for a lease of this length, unless it keeps it for good.
+    fn least_age(&self, ttl: Duration) -> Duration {
+        ttl
+    }
+
+    /// How long a bucket that is made for leases of this length keeps them; zero is for good.
+    fn made_age(&self, ttl: Duration) -> Duration {
+        let _ = ttl;
+        Duration::ZERO
+    }
+
+    /// Whether records without a ttl are of others who go by the bucket's max age.
+    fn others_go_by_age(&self) -> bool {
+        false
+    }
+
+    /// Whether a bucket is of one election and of nothing else.
+    fn owns_bucket(&self) -> bool {
+        false
+    }
 
     /// A filter that matches the keys of all leases in a bucket.
     fn leases(&self) -> &'static str;
@@ -33,4 +62,17 @@ pub(crate) trait Shape: Send + Sync {
 
     /// What these bytes say. An error only where they are another election's; what makes no sense is a record that makes none.
     fn read(&self, on: &ElectionName, value: &[u8]) -> Result<Record, Error>;
+
+    /// What is said in the mark of the deletion, where the profile deletes what is let go; one line. `None`: a record that nobody
+    /// holds is a record.
+    fn print_released(&self, on: &ElectionName, record: &Record) -> Result<Option<String>, Error> {
+        let _ = (on, record);
+        Ok(None)
+    }
+
+    /// What such a mark says. `None`: it counts for nothing, as the mark of any other deletion.
+    fn read_released(&self, on: &ElectionName, said: &str) -> Result<Option<Record>, Error> {
+        let _ = (on, said);
+        Ok(None)
+    }
 }

@@ -143,13 +143,11 @@ impl Watch {
     }
 
     fn change(&self, on: ElectionName, key: &str, entry: Entry) -> Change<u64> {
-        match self.bucket.noted(key, Some(entry)) {
-            None => Change::Now(on, None),
-            Some((value, revision)) => match self.shape.read(&on, &value) {
-                Ok(record) => Change::Now(on, Some((record, revision))),
-                // Another election's: whoever looks gets the sentence.
-                Err(_) => Change::Look(on),
-            },
+        self.bucket.note(key, Some(&entry));
+        match self.bucket.found(&*self.shape, &on, entry) {
+            Ok(found) => Change::Now(on, found),
+            // Another election's: whoever looks gets the sentence.
+            Err(_) => Change::Look(on),
         }
     }
 }
@@ -169,8 +167,8 @@ impl Open {
         self.delivered = place.delivered;
         let prefix = wire::subject(bucket, "");
         let Some(key) = message.subject.as_str().strip_prefix(&prefix) else { return Heard::Nothing };
-        let value = (!wire::is_deletion(message.headers.as_ref())).then(|| message.payload.to_vec());
-        let entry = Entry { revision: place.revision, value };
+        let content = wire::content(message.headers.as_ref(), &message.payload);
+        let entry = Entry { revision: place.revision, content };
         Heard::Record { key: key.to_owned(), entry, last: place.pending == 0 }
     }
 }

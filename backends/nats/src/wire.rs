@@ -6,6 +6,7 @@
 //! $JS.API.STREAM.MSG.GET.KV_<bucket>       the careful read, from the stream's leader
 //! $JS.API.CONSUMER.CREATE.KV_<bucket>      the watch
 //! $JS.API.STREAM.PURGE.KV_<bucket>         what is left of an election that was made to measure
+//! $JS.API.STREAM.DELETE.KV_<bucket>        the same, where the bucket was made for it
 //! $KV.<bucket>.<key>                       the write, at an expected revision
 //! ```
 //!
@@ -29,13 +30,28 @@ const EXPECTED: &str = "Nats-Expected-Last-Subject-Sequence";
 const OPERATION: &str = "KV-Operation";
 /// What the server itself writes in the place of what expired or was removed.
 const MARKER: &str = "Nats-Marker-Reason";
+/// What a leader that let go leaves in the mark of its record's deletion.
+const RELEASED: &str = "Bellwether-Released";
+/// How far back the server looks for repeated messages, in nanoseconds; what it does by default.
+const REPEATS: u64 = 120_000_000_000;
 
 /// A key's newest message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) revision: u64,
-    /// `None` where the key was deleted and only the mark of that is left.
-    pub(crate) value: Option<Vec<u8>>,
+    pub(crate) content: Content,
+}
+
+/// What lies, or is to lie, under a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    Value(Vec<u8>),
+    /// The mark of a deletion by a leader that let go, with what it left to say.
+    Released(String),
+    /// The mark of a deletion by the server, because the record had not been renewed for the bucket's max age.
+    Expired,
+    /// The mark of any other deletion.
+    Deleted,
 }
 
 /// A stream's settings, as far as elections mind them.
@@ -100,7 +116,10 @@ impl Wire<'_> {
         self.api("STREAM.INFO", &body).await
     }
 
-    pub(crate) async fn create(&self, replicas: u8) -> Result<Info, Failure> {
+    /// Records are kept for `max_age` nanoseconds, with 0 for good.
+    pub(crate) async fn create(&self, replicas: u8, max_age: u64) -> Result<Info, Failure> {
+        // The server refuses to look for repeated messages further back than it keeps them.
+        let window = if max_age == 0 { REPEATS } else { REPEATS.min(max_age) };
         // As every tool makes a bucket, so that every tool can read it.
         let body = json!({
             "name": stream(self.bucket),
@@ -111,12 +130,12 @@ impl Wire<'_> {
             "storage": "file",
             "retention": "limits",
             "discard": "new",
-            "max_age": 0,
+            "max_age": max_age,
             "max_msgs": -1,
             "max_bytes": -1,
             "max_msg_size": -1,
             "max_consumers": -1,
-            "duplicate_window": 120_000_000_000_u64,
+            "duplicate_window": window,
             "allow_rollup_hdrs": true,
             "deny_delete": true,
             "allow_direct": true,
@@ -147,31 +166,46 @@ impl Wire<'_> {
         };
         let unread = |_| Failure::NoAnswer(unavailable("the server's answer cannot be read"));
         let headers = String::from_utf8_lossy(&STANDARD.decode(stored.hdrs).map_err(unread)?).into_owned();
-        let value = if headers.lines().any(says_deleted) {
-            None
-        } else {
-            Some(STANDARD.decode(stored.data).map_err(unread)?)
+        let said = |name: &str| {
+            let line = headers.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+            line.map(|value| value.trim().to_owned())
         };
-        Ok(Some(Entry { revision: stored.seq, value }))
+        let content = match mark(said) {
+            Some(mark) => mark,
+            None => Content::Value(STANDARD.decode(stored.data).map_err(unread)?),
+        };
+        Ok(Some(Entry { revision: stored.seq, content }))
     }
 
     /// Writes if the key's newest message has this revision, 0 if there is none. The answer is the new revision.
-    pub(crate) async fn put(&self, key: &str, expected: u64, value: Vec<u8>) -> Result<u64, Failure> {
-        self.publish(key, expected, HeaderMap::new(), value).await
-    }
-
-    /// Leaves the mark of a deletion, at this revision.
-    pub(crate) async fn purge(&self, key: &str, expected: u64) -> Result<u64, Failure> {
+    pub(crate) async fn put(&self, key: &str, expected: u64, content: Content) -> Result<u64, Failure> {
         let mut headers = HeaderMap::new();
-        headers.insert(OPERATION, "PURGE");
-        headers.insert("Nats-Rollup", "sub");
-        self.publish(key, expected, headers, Vec::new()).await
+        let value = match content {
+            Content::Value(value) => value,
+            Content::Released(said) => {
+                headers.insert(OPERATION, "DEL");
+                headers.insert(RELEASED, said);
+                Vec::new()
+            }
+            Content::Expired | Content::Deleted => {
+                headers.insert(OPERATION, "PURGE");
+                headers.insert("Nats-Rollup", "sub");
+                Vec::new()
+            }
+        };
+        self.publish(key, expected, headers, value).await
     }
 
     /// Takes every message of this key up to that revision away, marks included; later ones stay.
     pub(crate) async fn forget(&self, key: &str, revision: u64) -> Result<(), Failure> {
         let body = json!({ "filter": subject(self.bucket, key), "seq": revision + 1 });
         let _: serde_json::Value = self.api("STREAM.PURGE", &body).await?;
+        Ok(())
+    }
+
+    /// Removes the bucket with everything in it.
+    pub(crate) async fn remove(&self) -> Result<(), Failure> {
+        let _: serde_json::Value = self.api("STREAM.DELETE", &json!({})).await?;
         Ok(())
     }
 
@@ -262,17 +296,21 @@ impl Wire<'_> {
     }
 }
 
-/// Whether a message that came over a watch marks a deletion.
-pub(crate) fn is_deletion(headers: Option<&HeaderMap>) -> bool {
-    headers.is_some_and(|headers| {
-        let operation = headers.get(OPERATION).map(|value| value.as_str());
-        matches!(operation, Some("DEL" | "PURGE")) || headers.get(MARKER).is_some()
-    })
+/// What a message that came over a watch says.
+pub(crate) fn content(headers: Option<&HeaderMap>, payload: &[u8]) -> Content {
+    let said = |name: &str| Some(headers?.get(name)?.as_str().to_owned());
+    mark(said).unwrap_or_else(|| Content::Value(payload.to_vec()))
 }
 
-fn says_deleted(line: &str) -> bool {
-    let Some((name, value)) = line.split_once(':') else { return false };
-    name == MARKER || name == OPERATION && matches!(value.trim(), "DEL" | "PURGE")
+/// The mark that a message with these headers is; `None`: it is none.
+fn mark(said: impl Fn(&str) -> Option<String>) -> Option<Content> {
+    if let Some(reason) = said(MARKER) {
+        return Some(if reason == "MaxAge" { Content::Expired } else { Content::Deleted });
+    }
+    match said(OPERATION)?.as_str() {
+        "DEL" | "PURGE" => Some(said(RELEASED).map_or(Content::Deleted, Content::Released)),
+        _ => None,
+    }
 }
 
 pub(crate) fn stream(bucket: &str) -> String {
@@ -289,14 +327,18 @@ mod tests {
 
     #[test]
     fn marks_of_deletions_are_told_from_values() {
-        for (line, deleted) in [
-            ("KV-Operation: DEL", true),
-            ("KV-Operation: PURGE", true),
-            ("KV-Operation: PUT", false),
-            ("Nats-Marker-Reason: MaxAge", true),
-            ("NATS/1.0", false),
+        for (headers, expected) in [
+            (vec![(OPERATION, "DEL")], Some(Content::Deleted)),
+            (vec![(OPERATION, "PURGE")], Some(Content::Deleted)),
+            (vec![(OPERATION, "PUT")], None),
+            (vec![(OPERATION, "DEL"), (RELEASED, "{}")], Some(Content::Released("{}".to_owned()))),
+            (vec![(RELEASED, "{}")], None),
+            (vec![(MARKER, "MaxAge")], Some(Content::Expired)),
+            (vec![(MARKER, "Remove")], Some(Content::Deleted)),
+            (vec![], None),
         ] {
-            assert_eq!(says_deleted(line), deleted, "{line}");
+            let said = |name: &str| headers.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned());
+            assert_eq!(mark(said), expected, "{headers:?}");
         }
     }
 

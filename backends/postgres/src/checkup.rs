@@ -58,10 +58,10 @@ impl Inner {
     async fn examine(&self, link: &Link) -> Result<Vec<Finding>, Error> {
         let b = link.b();
         let before = self.clock.wall().as_unix_nanos() / 1_000_000;
-        let rows = b.session.ask(LIMIT, SERVER).await.map_err(Failure::error)?;
+        let rows = b.session.ask(b.patience(LIMIT), SERVER).await.map_err(Failure::error)?;
         let after = self.clock.wall().as_unix_nanos() / 1_000_000;
-        let room = b.session.ask(LIMIT, crate::sql::LOCK_ROOM).await.map_err(Failure::error)?;
-        let rights = b.session.ask(LIMIT, &rights_query()).await.map_err(Failure::error)?;
+        let room = b.session.ask(b.patience(LIMIT), crate::sql::LOCK_ROOM).await.map_err(Failure::error)?;
+        let rights = b.session.ask(b.patience(LIMIT), &rights_query()).await.map_err(Failure::error)?;
         let (Some(row), Some(room), Some(rights)) = (rows.first(), room.first(), rights.first()) else {
             return Ok(Vec::new());
         };

@@ -9,6 +9,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bellwether_backend::{Condition, Taken};
 use bellwether_core::{Bid, Boot, ElectionName, Epoch, Error, ErrorKind, Grant, Outcome, Proof, Seen};
 use tokio_postgres::Row;
 
@@ -19,7 +20,7 @@ use crate::look::{held_by, waiting};
 use crate::many::{Appearance, Try};
 use crate::names::{self, millis};
 use crate::notices::claimed;
-use crate::postgres::{Inner, Witness};
+use crate::postgres::Inner;
 use crate::session::Values;
 use crate::slots::Slot;
 use crate::tables::Written;
@@ -117,7 +118,8 @@ impl Claim<'_> {
                 }
                 // Only now: the answer on B came after every release that was told before the lock was free.
                 let witness = self.inner.take_witness(self.keys);
-                self.lead(epoch, witness.map(|witness| self.crashed(witness))).await
+                let now = self.inner.clock.boot();
+                self.lead(epoch, witness.map(|last| last.crashed(now, self.bid.ttl))).await
             }
             Err(error) => Outcome::Unknown(error),
         }
@@ -125,9 +127,9 @@ impl Claim<'_> {
 
     /// The lock is ours and its last leader may have believed: is that over?
     async fn go_on(&self, until: Boot) -> Outcome<Grant> {
-        let over = self.inner.clock.boot() >= until;
-        match self.present(over).await {
-            Ok(true) => self.again(false, Some(!over)).await,
+        let condition = self.condition(until);
+        match self.present(condition).await {
+            Ok(true) => self.again(false, Some(!condition.by_force)).await,
             Ok(false) => Outcome::Denied(waiting(until)),
             Err(failure) => Outcome::Unknown(failure.error()),
         }
@@ -154,7 +156,7 @@ impl Claim<'_> {
                         .await
                         .b
                         .is_ok_and(|all| all.contains(&self.keys.presence()));
-                    if !present && !self.present(true).await.unwrap_or(false) {
+                    if !present && !self.present(Condition::BY_FORCE).await.unwrap_or(false) {
                         return Outcome::Unknown(unavailable("the second session is not there yet"));
                     }
                 }
@@ -232,7 +234,7 @@ impl Claim<'_> {
         let longest = JUST_GOING.min(self.bid.ttl / 10);
         let (mut waited, mut pause) = (Duration::ZERO, Duration::from_millis(1));
         loop {
-            if self.present(self.inner.clock.boot() >= until).await.map_err(Failure::error)? {
+            if self.present(self.condition(until)).await.map_err(Failure::error)? {
                 return Ok(Some(()));
             }
             if waited >= longest {
@@ -244,10 +246,16 @@ impl Claim<'_> {
         }
     }
 
-    /// Takes presence, by force or if nobody else's is left and the server was quiet for a ttl.
-    async fn present(&self, force: bool) -> Result<bool, Failure> {
+    /// What B has to find, with the lock in hand, before this candidate may lead.
+    fn condition(&self, until: Boot) -> Condition {
+        let now = self.inner.clock.boot();
+        Taken::waiting_until(until, self.bid.ttl).condition(now, self.link.stood_since(now))
+    }
+
+    /// Takes presence, if B finds what it has to find.
+    async fn present(&self, condition: Condition) -> Result<bool, Failure> {
         let (presence, ttl) = (self.keys.presence(), self.bid.ttl);
-        let (need, lease) = (self.quiet_needed(), self.lease());
+        let (need, force, lease) = (millis(condition.quiet), condition.by_force, self.lease());
         let b = self.link.b();
         let values: Values<'_> = &[&presence.0, &presence.1, &need, &force, &lease];
         let alone = b.row(ttl, &b.presence, values);
@@ -257,21 +265,6 @@ impl Claim<'_> {
         // The next look knows whether the timeline was still the same.
         self.link.unchanged_since(self.inner.clock.boot(), row.get("timeline"));
         Ok(row.get("present"))
-    }
-
-    /// A session that has lived for a ttl on one timeline proves by itself that nothing freed locks early. Only for
-    /// a younger one the server's own dates count.
-    fn quiet_needed(&self) -> i64 {
-        let now = self.inner.clock.boot();
-        let lived = now.since(self.link.a.session.opened.max(self.link.b().session.opened));
-        if lived >= self.bid.ttl && self.link.is_steady(now, self.bid.ttl) { 0 } else { millis(self.bid.ttl) }
-    }
-
-    /// Whether a holder that was seen and never let go crashed, as opposed to having been silent for its ttl.
-    fn crashed(&self, Witness { at, silent }: Witness) -> bool {
-        let ttl = self.bid.ttl;
-        let since = self.inner.clock.boot().since(at);
-        silent + since + ttl / 20 < ttl || since > ttl
     }
 
     /// Tries the lock. Who knows that somebody has it is in no hurry: it would have heard.
@@ -354,7 +347,7 @@ impl Claim<'_> {
             )));
         }
         let b = self.link.b();
-        b.session.execute(limit(self.bid.ttl), &sql::advance(missing)).await.map_err(Failure::error)?;
+        b.session.execute(b.patience(self.bid.ttl), &sql::advance(missing)).await.map_err(Failure::error)?;
         let row = self.on_a(&self.link.a.again).await.map_err(Failure::error)?;
         let again = self.granted(&row)?;
         self.marked(self.mark(&row));

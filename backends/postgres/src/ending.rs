@@ -55,7 +55,7 @@ impl Inner {
     pub(crate) async fn end_earlier(&self, link: &Link, pid: i32, name: &str) -> Result<(), Error> {
         let b = link.b();
         let statement = b.session.prepare(sql::END_EARLIER).await?;
-        let ended = b.session.rows(ENDING, &statement, &[&pid, &name]).await;
+        let ended = b.session.rows(b.patience(ENDING), &statement, &[&pid, &name]).await;
         let rows = ended.map_err(Failure::error).map_err(|error| match error.kind() {
             ErrorKind::PermissionDenied => Error::new(
                 ErrorKind::PermissionDenied,
@@ -71,7 +71,8 @@ impl Inner {
 
 async fn end(through: &Beta, session: &Identity) -> Result<(), Error> {
     let statement = through.session.prepare(sql::END_OWN).await?;
-    let ended = through.session.rows(ENDING, &statement, &[&session.pid, &session.started]).await;
+    let ended =
+        through.session.rows(through.patience(ENDING), &statement, &[&session.pid, &session.started]).await;
     if ended.map_err(Failure::error)?.is_empty() {
         return Ok(());
     }
@@ -83,7 +84,11 @@ async fn gone(through: &Beta, pids: Vec<i32>) -> Result<(), Error> {
     let left = through.session.prepare(sql::LEFT).await?;
     let waited = tokio::time::timeout(ENDING, async {
         loop {
-            let row = through.session.row(ENDING, &left, &[&pids]).await.map_err(Failure::error)?;
+            let row = through
+                .session
+                .row(through.patience(ENDING), &left, &[&pids])
+                .await
+                .map_err(Failure::error)?;
             if row.get::<_, i64>(0) == 0 {
                 return Ok(());
             }

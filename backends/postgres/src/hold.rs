@@ -4,8 +4,9 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use bellwether_backend::{Beaten, Heartbeat};
 use bellwether_core::{
-    Boot, Candidate, CandidateId, ElectionName, Error, Grant, Outcome, Parting, Seen, Signal, Timing,
+    Boot, Candidate, CandidateId, ElectionName, Error, Grant, Outcome, Parting, Planted, Seen, Signal, Timing,
 };
 use tokio::sync::oneshot;
 
@@ -15,6 +16,7 @@ use crate::link::{Link, locks_of};
 use crate::names::millis;
 use crate::notices::Note;
 use crate::postgres::{Inner, lock};
+use crate::session::Values;
 use crate::slots::Slot;
 
 /// What one heartbeat showed: the locks of either session.
@@ -22,6 +24,16 @@ use crate::slots::Slot;
 pub(crate) struct Beat {
     pub(crate) a: Result<Arc<HashSet<Keys>>, Error>,
     pub(crate) b: Result<Arc<HashSet<Keys>>, Error>,
+}
+
+impl Beat {
+    /// What either session said of one election.
+    fn of(&self, keys: Keys) -> Heartbeat {
+        let has = |locks: &Result<Arc<HashSet<Keys>>, Error>, keys: Keys| {
+            locks.as_ref().ok().map(|locks| locks.contains(&keys))
+        };
+        Heartbeat { lock: has(&self.a, keys), presence: has(&self.b, keys.presence()) }
+    }
 }
 
 /// Those who wait for a heartbeat. One that is under way serves nobody who came after it left: their renewals would count
@@ -127,15 +139,17 @@ impl Inner {
         held: &[(ElectionName, Grant)],
         ours: &[Option<Keys>],
     ) -> bool {
-        let (Ok(locks), Ok(present)) = (&beat.a, &beat.b) else { return false };
         let mut missing = false;
         for ((_, grant), keys) in held.iter().zip(ours) {
-            let Some(keys) = keys.filter(|keys| locks.contains(keys) && !present.contains(&keys.presence()))
-            else {
-                continue;
-            };
-            missing = true;
-            self.appear(link, keys, grant.ttl).await;
+            let absent = |keys: &Keys| beat.of(*keys).says(Planted::default()) == Beaten::Absent;
+            let Some(keys) = keys.filter(absent) else { continue };
+            // Not behind the back of a release that is under way: it would let go of the lock and leave the presence behind,
+            // and everybody after it would wait for nobody.
+            let Some(_turn) = link.slots.try_turn(keys) else { continue };
+            if link.slots.of(keys).is_some_and(|slot| slot.is(grant)) {
+                missing = true;
+                self.appear(link, keys, grant.ttl).await;
+            }
         }
         missing
     }
@@ -197,7 +211,16 @@ impl Inner {
         }
         let (lease, notice) = (millis(lease).to_string(), Note::Released(keys).write());
         let mark = link.slots.of(keys).map_or(0, |slot| slot.mark());
-        let released = link.a.row(ttl, &link.a.release, &[&keys.0, &keys.1, &lease, &notice, &mark]).await;
+        let values: Values<'_> = &[&keys.0, &keys.1, &lease, &notice, &mark];
+        let mut released = link.a.row(ttl, &link.a.release, values).await;
+        if let Err(Failure::Said(_)) = released {
+            // Nobody knows whether it took effect; and a lock that is not let go of here would keep out even this process's
+            // own next candidate, for as long as other elections keep the session alive.
+            released = link.a.row(ttl, &link.a.release, values).await;
+            if let Err(Failure::Said(_)) = released {
+                link.a.session.throw_away();
+            }
+        }
         match released {
             Ok(row) => {
                 link.slots.remove(keys);
@@ -227,15 +250,18 @@ impl Inner {
 
 /// What a heartbeat says of one grant. Both sessions have to answer for it.
 fn renewed(link: &Link, beat: &Beat, keys: Keys, sent: Boot, grant: &Grant) -> Outcome<Grant> {
-    match (&beat.a, &beat.b) {
-        (Ok(locks), _) if !locks.contains(&keys) => {
+    match beat.of(keys).says(Planted::default()) {
+        Beaten::Lost => {
             link.slots.remove(keys);
             Outcome::Denied(Seen::nothing())
         }
-        (Err(error), _) | (_, Err(error)) => Outcome::Unknown(error.clone()),
-        (Ok(_), Ok(present)) if !present.contains(&keys.presence()) => {
+        Beaten::Absent => {
             Outcome::Unknown(unavailable("the second session was replaced, and is not present yet"))
         }
-        (Ok(_), Ok(_)) => Outcome::Held(Grant { counted_from: sent, ..grant.clone() }),
+        Beaten::Unknown => {
+            let error = beat.a.as_ref().err().or(beat.b.as_ref().err()).cloned();
+            Outcome::Unknown(error.unwrap_or_else(|| unavailable("not both sessions answered")))
+        }
+        Beaten::Held => Outcome::Held(Grant { counted_from: sent, ..grant.clone() }),
     }
 }

@@ -91,10 +91,13 @@ impl Link {
     async fn open_at(config: &Config, host: usize, clock: &dyn Clock, notes: Hear) -> Result<Link, Error> {
         let limit = config.connect_timeout();
         let opened = clock.boot();
-        let (session, b) = tokio::try_join!(
+        let (mut session, mut b) = tokio::try_join!(
             Session::open(config, host, opened, limit, None),
             Beta::open(config, host, opened, notes),
         )?;
+        // Only now: while they were being opened the server may have restarted, and they would not prove that it did not.
+        let opened = clock.boot();
+        (session.opened, b.session.opened) = (opened, opened);
         session.same_server(&b.session)?;
         pinned(&session, &b.session, &place(config, host)).await?;
         let (claim, claim_all, again, beat, release) = tokio::try_join!(
@@ -150,10 +153,11 @@ impl Link {
 }
 
 impl Link {
-    /// Whether no promotion was seen within this time.
-    pub(crate) fn is_steady(&self, now: Boot, span: Duration) -> bool {
-        let known = self.timeline.lock().unwrap_or_else(PoisonError::into_inner);
-        known.0 != 0 && now.since(known.1) >= span
+    /// Since when both sessions have stood, on a server that was not promoted meanwhile as far as was seen.
+    pub(crate) fn stood_since(&self, now: Boot) -> Boot {
+        let (timeline, since) = *self.timeline.lock().unwrap_or_else(PoisonError::into_inner);
+        let opened = self.a.session.opened.max(self.b().session.opened);
+        if timeline == 0 { now } else { opened.max(since) }
     }
 }
 
@@ -249,7 +253,13 @@ impl Beta {
         values: Values<'_>,
     ) -> Result<Row, Failure> {
         tune(&self.session, &self.tuned, ttl).await?;
-        self.session.row(limit(ttl), statement, values).await
+        self.session.row(self.patience(ttl), statement, values).await
+    }
+
+    /// How long an answer is waited for before the session is given up, and every presence on it with it: as long as any
+    /// leadership counts on them. Answers come in order, so while one is out, no renewal that left later has counted.
+    pub(crate) fn patience(&self, ttl: Duration) -> Duration {
+        limit(ttl.max(*self.tuned.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
     /// As [`Beta::row`], for any number of rows.

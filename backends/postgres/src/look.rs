@@ -33,7 +33,7 @@ impl Inner {
         let b = link.b();
         let (mark, presence) = (keys.mark(), keys.presence());
         let values: Values<'_> = &[&keys.0, &keys.1, &mark, &presence.0, &presence.1];
-        let rows = b.session.rows(LOOK_LIMIT, &b.look, values).await;
+        let rows = b.session.rows(b.patience(LOOK_LIMIT), &b.look, values).await;
         let rows = rows.map_err(Failure::error)?;
         let Some(row) = rows.first() else {
             let seen = self.with_record(&link, on, None, Seen::nothing()).await?;

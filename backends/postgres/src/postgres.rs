@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bellwether_backend::{
-    Backend, Capabilities, Discarded, Finding, Fut, Notice, Notices, Past, Probing, Renewal,
+    Backend, Capabilities, Discarded, Finding, Fut, Notice, Notices, Past, Probing, Renewal, Witness,
 };
 use bellwether_core::{
     Bid, Boot, Candidate, CandidateId, Clock, ElectionName, Error, ErrorKind, Grant, Incarnation, Outcome,
@@ -15,7 +15,7 @@ use bellwether_core::{
 use tokio::sync::watch as broadcast;
 
 use crate::errors::{BACKEND, unavailable};
-use crate::link::{Beta, Link};
+use crate::link::{Beta, Link, limit};
 use crate::news::News;
 use crate::notices::Note;
 use crate::session::{Hear, Identity};
@@ -100,13 +100,6 @@ pub(crate) struct Inner {
 struct Lingering {
     b: Arc<Beta>,
     held: Vec<(Keys, Slot)>,
-}
-
-/// When a holder was last seen, and for how long its session had been silent then.
-#[derive(Clone, Copy)]
-pub(crate) struct Witness {
-    pub(crate) at: Boot,
-    pub(crate) silent: Duration,
 }
 
 impl Inner {
@@ -217,9 +210,15 @@ impl Inner {
         lock(&self.lingering).retain(|old| !old.held.is_empty());
         for (b, ttl) in over {
             // Where others' work needs it too, giving it up early would say that theirs is over as well.
-            let patience = if self.lingers(&b) { ttl } else { ttl / 5 };
-            b.leave(keys, patience, ttl).await;
-            let _ = b.tell(patience, &Note::Released(keys)).await;
+            let leaving = async {
+                b.leave(keys, ttl, ttl).await;
+                let _ = b.tell(ttl, &Note::Released(keys)).await;
+            };
+            if self.lingers(&b) {
+                leaving.await;
+            } else if tokio::time::timeout(limit(ttl / 5), leaving).await.is_err() {
+                b.session.throw_away();
+            }
             self.end_if_over(&b).await;
         }
     }

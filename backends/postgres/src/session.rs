@@ -38,7 +38,8 @@ pub(crate) struct Session {
     server: String,
     /// When the server's process began, by its own clock: with its number it is unmistakable.
     started: String,
-    /// When it was opened, on our clock: a server that restarts ends it, so it proves that there was no restart since.
+    /// When it was there, on our clock, read after it was opened: a server that restarts ends it, so it proves that there was
+    /// no restart since.
     pub(crate) opened: Boot,
     ended: watch::Sender<bool>,
     /// A duplicate of the socket, for a guard that is to close it last.

@@ -86,6 +86,12 @@ impl Slots {
         turn.lock_owned().await
     }
 
+    /// The turn, unless somebody has it.
+    pub(crate) fn try_turn(&self, keys: Keys) -> Option<OwnedMutexGuard<()>> {
+        let turn = Arc::clone(lock(&self.turns).entry(keys).or_default());
+        turn.try_lock_owned().ok()
+    }
+
     /// Remembers that this id and ttl use the session, and says which do where there is only one.
     pub(crate) fn used_by(&self, id: &CandidateId, ttl: Duration) -> (Option<CandidateId>, Option<Duration>) {
         (only(&self.ids, id), only(&self.ttls, &ttl))

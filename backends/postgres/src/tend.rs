@@ -84,7 +84,8 @@ impl Inner {
     /// have ended because nobody renewed.
     async fn replace_b(self: &Arc<Self>, link: &Arc<Link>) -> bool {
         let opened = self.clock.boot();
-        let Ok(new) = Beta::open(&self.config, link.host, opened, self.ear()).await else { return false };
+        let Ok(mut new) = Beta::open(&self.config, link.host, opened, self.ear()).await else { return false };
+        new.session.opened = self.clock.boot();
         if link.a.session.same_server(&new.session).is_err() {
             return false;
         }

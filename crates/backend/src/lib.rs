@@ -5,7 +5,8 @@
 //! - **register** stores offer only compare-and-set and news of changes ([`Register`]); [`Lease`] turns that into
 //!   claim, renew, release, expiry, epochs, priority, requests and cooldown, with its judgement in the pure
 //!   [`Observations`];
-//! - **session** stores, where holding is a property of a live session, implement [`Backend`] themselves.
+//! - **session** stores, where holding is a property of a live session, implement [`Backend`] themselves, with
+//!   their judgement in the pure [`Taken`] and [`Heartbeat`].
 //!
 //! With the feature `conformance` there is a suite that any backend passes against its real server, as far as its
 //! declared [`Capabilities`] go, and there are wrappers that make a store misbehave.
@@ -26,6 +27,7 @@ pub mod names;
 mod observations;
 mod record;
 mod register;
+mod sessions;
 
 pub use backend::{Backend, Fut, Notice, Notices};
 pub use capabilities::{Capabilities, Renewal};
@@ -37,3 +39,4 @@ pub use memory::{Memory, MemoryStore};
 pub use observations::{Observations, Source, Verdict};
 pub use record::{Record, Reservation};
 pub use register::{Change, Changes, Found, FoundNote, Life, Note, Notes, Register, Write};
+pub use sessions::{Beaten, Condition, Heartbeat, Taken, Takeover, Witness};

@@ -28,6 +28,9 @@ pub enum Source {
     Watch,
     /// Read, but something was learnt since the read began, so that it may be older than that: as good as told.
     Overtaken,
+    /// Read from a store that takes away by itself what has run out, and nothing was found: no reason to think that somebody
+    /// removed it. The wait for what was seen goes on, and does not begin anew.
+    TakenAway,
 }
 
 /// What was seen of each election, and since when.
@@ -70,15 +73,15 @@ const GHOSTS_MAX: usize = 8;
 impl Ghost {
     /// Each is minded by itself: one that is the bidder's own keeps only others away, and must not stand for one
     /// that keeps the bidder away.
-    fn rises(ghosts: &mut Vec<Ghost>, record: Record, now: Boot, certain: bool, planted: Planted) {
+    fn rises(ghosts: &mut Vec<Ghost>, record: Record, since: Boot, certain: bool, planted: Planted) {
         if !record.is_held() || planted.has(Bug::VanishedIsFree) {
             return;
         }
-        ghosts.retain(|ghost| ghost.record.ttl.is_none_or(|ttl| now < ghost.since + ttl));
+        ghosts.retain(|ghost| ghost.record.ttl.is_none_or(|ttl| since < ghost.since + ttl));
         if ghosts.len() == GHOSTS_MAX {
             ghosts.remove(0);
         }
-        ghosts.push(Ghost { record, since: now, certain });
+        ghosts.push(Ghost { record, since, certain });
     }
 
     /// Whether this is the same leadership come back, or let go: then it speaks for itself again.
@@ -125,10 +128,12 @@ impl<V: Clone + Ord> Observations<V> {
             let vanished = sight.found.take();
             let news = vanished.is_some();
             sight.learnt += u64::from(news);
+            let read = matches!(source, Source::Load | Source::TakenAway);
             if let Some((record, _)) = vanished {
-                Ghost::rises(&mut sight.ghosts, record, now, source == Source::Load, self.planted);
+                let since = if source == Source::TakenAway { sight.since } else { now };
+                Ghost::rises(&mut sight.ghosts, record, since, read, self.planted);
             }
-            for ghost in sight.ghosts.iter_mut().filter(|ghost| !ghost.certain && source == Source::Load) {
+            for ghost in sight.ghosts.iter_mut().filter(|ghost| !ghost.certain && read) {
                 (ghost.since, ghost.certain) = (now, true);
             }
             sight.alive = false;

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use bellwether_core::{Candidate, Clock, ElectionName, Epoch, Error};
+use bellwether_core::{Bid, Candidate, Clock, ElectionName, Epoch, Error};
 use futures_util::Stream;
 
 use crate::{Capabilities, Discarded, Finding, Fut, Probing, Record};
@@ -50,10 +50,27 @@ pub trait Register: Send + Sync + 'static {
         least: Epoch,
     ) -> Fut<'a, Result<Epoch, Error>>;
 
+    /// A candidate is about to claim: the place to refuse what this store cannot do for it, before anything is written, and to learn
+    /// what it will ask for. Quick; does not wait.
+    ///
+    /// # Errors
+    /// When this candidate can never lead this election here.
+    fn admit(&self, on: &ElectionName, bid: &Bid) -> Result<(), Error> {
+        let _ = (on, bid);
+        Ok(())
+    }
+
     /// What can be told about the holder's life beyond the record itself. Quick; does not wait.
     fn life(&self, on: &ElectionName, record: &Record) -> Life {
         let _ = (on, record);
         Life::Unknown
+    }
+
+    /// Whether a record that [`load`](Register::load) has just not found can be one that the store itself took away because
+    /// it had run out, rather than one that somebody removed. Quick; does not wait.
+    fn takes_away(&self, on: &ElectionName) -> bool {
+        let _ = on;
+        false
     }
 
     /// This candidate takes part no more: let go of what proved that it lived.

@@ -73,6 +73,52 @@ pub fn postgres(url: &str) -> Result<Store, Error> {
     Ok(Store::from(bellwether_postgres::from_url(url, Arc::new(SystemClock))?))
 }
 
+/// What those who use the profile of this URL set: 10 s, renewed every 3 s, in the profile `cluster`, and so on. To be changed and
+/// handed to [`ElectionBuilder::options`].
+///
+/// # Errors
+/// When the URL cannot be read.
+#[cfg(feature = "nats")]
+pub fn nats_options(url: &str) -> Result<Options, Error> {
+    Ok(bellwether_nats::Config::from_url(url)?.profile().options())
+}
+
+/// Answers questions about health with the role and the leader of this election, whatever they are when somebody asks.
+///
+/// The checker holds the election from now on: stop the election, or drop both.
+///
+/// ```no_run
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), bellwether::Error> {
+/// use std::{sync::Arc, time::Duration};
+/// use bellwether::{Election, SystemClock, nats};
+///
+/// let url = "nats://127.0.0.1?profile=cluster&create=yes";
+/// let backend = nats::from_url(url, Arc::new(SystemClock))?;
+/// let health = backend.register().health("my-cluster", "node-1", Arc::new(SystemClock))?;
+/// let election = Election::builder("my-cluster")
+///     .backend(backend)
+///     .id("node-1")
+///     .options(bellwether::nats_options(url)?)
+///     .start()
+///     .await?;
+/// bellwether::answer_for(&election, &health);
+/// health.start().await?;
+///
+/// let other = health.query_node("node-2", Duration::from_secs(1)).await?;
+/// println!("{} is {}, and {} leads", other.node_id, other.role, other.leader);
+/// # Ok(())
+/// # }
+/// ```
+#[cfg(feature = "nats")]
+pub fn answer_for(election: &Election, health: &bellwether_nats::HealthChecker) {
+    let election = election.clone();
+    health.report(move || {
+        let leader = election.leader().map(|id| id.to_string()).unwrap_or_default();
+        (election.role().to_string(), leader)
+    });
+}
+
 /// Elections on the NATS servers that this URL names. Nothing is connected yet.
 ///
 /// # Errors

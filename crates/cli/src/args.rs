@@ -9,7 +9,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bellwether::{CandidateId, ElectionName, Exponential, Options};
+use bellwether::{CandidateId, ElectionName, Exponential, Options, TimingOptions};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 pub(crate) use looking::{Doctor, Top};
@@ -303,9 +303,10 @@ pub(crate) struct Explain {
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Timing")]
 pub(crate) struct Timing {
-    /// How long a lease lasts without renewal: as long as a silent leader keeps others waiting.
-    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "15s")]
-    pub(crate) ttl: Duration,
+    /// How long a lease lasts without renewal: as long as a silent leader keeps others waiting. Default: 15s, or what the
+    /// profile in the backend's URL goes by.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) ttl: Option<Duration>,
 
     /// From one renewal to the next. Default: a third of the ttl.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
@@ -327,6 +328,25 @@ pub(crate) struct Standing {
     /// After a loss in doubt, try for so long to get back before calling it lost.
     #[arg(long, value_name = "DURATION", value_parser = duration_or_seconds)]
     pub(crate) reconnect_grace: Option<Duration>,
+
+    /// While leading, bear a lost connection for so long; then let go, even if the lease would last longer. At least two
+    /// renewals. It never prolongs a leadership: the deadline ends it all the same.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) disconnect_grace: Option<Duration>,
+
+    /// Let go after so many renewals in a row that failed or got no answer in time, instead of at the deadline.
+    #[arg(long, value_name = "N")]
+    pub(crate) failed_renewals: Option<u32>,
+
+    /// While leading, read the record back this often, and let go if it is not ours. At least one renewal interval; renewals
+    /// prove as much, so this is for those who want to know between two of them.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) validate_every: Option<Duration>,
+
+    /// On stopping, leave the record to run out instead of releasing it: nobody takes over while this is restarted quickly,
+    /// and nobody leads until the ttl has passed if it is not.
+    #[arg(long)]
+    pub(crate) no_release_on_stop: bool,
 
     /// After stepping down, stay away for so long, also over a restart.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
@@ -357,17 +377,26 @@ pub(crate) struct Standing {
 impl Timing {
     /// Into the library's options.
     pub(crate) fn apply(&self, options: &mut Options) {
-        options.timing.ttl = self.ttl;
-        options.timing.renew = self.renew.or(self.health_interval);
-        options.timing.retry = self.retry;
+        if let Some(ttl) = self.ttl {
+            // A cooldown of one lease stays one, and intervals of a profile are those of its own lease.
+            options.cooldown =
+                options.cooldown.map(|span| if span == options.timing.ttl { ttl } else { span });
+            options.timing = TimingOptions { ttl, renew: None, retry: None, ..options.timing };
+        }
+        options.timing.renew = self.renew.or(self.health_interval).or(options.timing.renew);
+        options.timing.retry = self.retry.or(options.timing.retry);
     }
 }
 
 impl Standing {
     /// Into the library's options.
     pub(crate) fn apply(&self, options: &mut Options) {
-        options.reconnect_grace = self.reconnect_grace;
-        options.cooldown = self.cooldown;
+        options.reconnect_grace = self.reconnect_grace.or(options.reconnect_grace);
+        options.cooldown = self.cooldown.or(options.cooldown);
+        options.disconnect_grace = self.disconnect_grace.or(options.disconnect_grace);
+        options.failed_renewals = self.failed_renewals.or(options.failed_renewals);
+        options.validation = self.validate_every.or(options.validation);
+        options.release_on_stop &= !self.no_release_on_stop;
         options.priority = self.priority;
         options.preempt = self.preempt;
         options.danger_reclaim = self.danger_reclaim;

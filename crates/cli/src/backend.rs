@@ -2,26 +2,16 @@
 
 use std::path::PathBuf;
 
-use bellwether::Store;
+use bellwether::{Options, Store};
 
 use crate::args::Global;
 use crate::exit::{Exit, Failure};
 
 /// The URL of the backend that flags, environment and defaults name.
 pub(crate) fn url(global: &Global) -> Result<String, Failure> {
-    if let Some(dsn) = dsn(global)? {
-        warn_of_password(&dsn);
-        return Ok(dsn);
-    }
-    let url = match (&global.backend, &global.backend_file) {
-        (Some(url), _) => url.clone(),
-        (None, Some(file)) => std::fs::read_to_string(file)
-            .map_err(|error| {
-                usage(format!("cannot read the backend's URL from {}: {error}", file.display()))
-            })?
-            .trim()
-            .to_owned(),
-        (None, None) => format!("file:{}", default_directory()?.display()),
+    let url = match named(global)? {
+        Some(url) => url,
+        None => format!("file:{}", default_directory()?.display()),
     };
     warn_of_password(&url);
     Ok(url)
@@ -52,6 +42,34 @@ pub(crate) fn connect(global: &Global) -> Result<Store, Failure> {
         #[cfg(feature = "nats")]
         "nats" | "tls" => Ok(bellwether::nats(&url)?),
         _ => Err(usage(format!("no backend {scheme:?} in this build: there are {}", known().join(", ")))),
+    }
+}
+
+/// What candidates on this backend set by default.
+pub(crate) fn options(global: &Global) -> Result<Options, Failure> {
+    match named(global)? {
+        #[cfg(feature = "nats")]
+        Some(url) if url.starts_with("nats:") || url.starts_with("tls:") => {
+            Ok(bellwether::nats_options(&url)?)
+        }
+        _ => Ok(Options::default()),
+    }
+}
+
+/// The URL that was given, if one was.
+fn named(global: &Global) -> Result<Option<String>, Failure> {
+    if let Some(dsn) = dsn(global)? {
+        return Ok(Some(dsn));
+    }
+    match (&global.backend, &global.backend_file) {
+        (Some(url), _) => Ok(Some(url.clone())),
+        (None, Some(file)) => {
+            let read = std::fs::read_to_string(file).map_err(|error| {
+                usage(format!("cannot read the backend's URL from {}: {error}", file.display()))
+            })?;
+            Ok(Some(read.trim().to_owned()))
+        }
+        (None, None) => Ok(None),
     }
 }
 

@@ -119,7 +119,9 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
         let exit = match &error {
             Error::Settings(_) | Error::Name(_) | Error::NoBackend => Exit::Usage,
-            Error::NotLeader | Error::InCooldown | Error::NotStarted | Error::TimedOut => Exit::NotLed,
+            Error::NotLeader | Error::InCooldown | Error::NotStarted | Error::CasFailed | Error::TimedOut => {
+                Exit::NotLed
+            }
             Error::LeaseExpired | Error::EpochMismatch { .. } => Exit::Lost,
             Error::Backend(error) => of_kind(error.kind()),
             _ => Exit::Bug,

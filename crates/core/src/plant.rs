@@ -47,11 +47,33 @@ pub enum Bug {
     EpochResetOnDelete,
     /// The margin is not subtracted.
     NoMargin,
+    /// Sessions: the end of the session does not end the leadership.
+    GoneIgnored,
+    /// Sessions: whoever gets the lock leads, though somebody else is present.
+    PresenceIgnored,
+    /// Sessions: whoever gets the lock leads, though the server has just ended all sessions.
+    RestartIgnored,
+    /// Sessions: the age of a session counts from when it was asked for, not from when it was there.
+    SessionAgeFromAsking,
+    /// Sessions: a renewal counts from its answer.
+    RenewalFromAnswer,
+    /// Sessions: a renewal counts though only the session of the lock answered for it.
+    RenewalByOneSession,
+    /// Sessions: the lock is let go of before the presence.
+    LockBeforePresence,
+    /// Sessions: a renewal that is under way makes a leader present again that is just letting go.
+    PresentAfterLeaving,
+    /// Sessions: the session of presence is given up for a slow answer while a leadership still counts on it.
+    PresenceGivenUpEarly,
+    /// Sessions: the epoch is assigned before the lock was granted.
+    EpochBeforeLock,
+    /// Sessions: a lock that was granted after its caller had given up is neither led on nor undone.
+    LateLockKept,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 20] = [
+    pub const ALL: [Bug; 31] = [
         Bug::DeadlineFromAnswer,
         Bug::FailureCountInsteadOfDeadline,
         Bug::ResumeAfterStop,
@@ -72,6 +94,17 @@ impl Bug {
         Bug::SameIdIsMe,
         Bug::EpochResetOnDelete,
         Bug::NoMargin,
+        Bug::GoneIgnored,
+        Bug::PresenceIgnored,
+        Bug::RestartIgnored,
+        Bug::SessionAgeFromAsking,
+        Bug::RenewalFromAnswer,
+        Bug::RenewalByOneSession,
+        Bug::LockBeforePresence,
+        Bug::PresentAfterLeaving,
+        Bug::PresenceGivenUpEarly,
+        Bug::EpochBeforeLock,
+        Bug::LateLockKept,
     ];
 }
 

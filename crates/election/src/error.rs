@@ -33,6 +33,8 @@ pub enum Error {
         /// Who holds it now, where the store can tell.
         holder: Option<CandidateId>,
     },
+    /// The record was changed by somebody else in between; look, and try again.
+    CasFailed,
     /// It did not happen in time.
     TimedOut,
     /// The task that drives the elections is gone: its runtime was shut down.
@@ -57,6 +59,9 @@ impl fmt::Display for Error {
                 write!(f, "epoch {ours} is over: {holder} leads now")
             }
             Error::EpochMismatch { ours, holder: None } => write!(f, "epoch {ours} is over"),
+            Error::CasFailed => {
+                f.write_str("somebody else changed the record in between: look, and try again")
+            }
             Error::TimedOut => f.write_str("it did not happen in time"),
             Error::DriverGone => f.write_str("the runtime that drove this election was shut down"),
             Error::Backend(error) => error.fmt(f),

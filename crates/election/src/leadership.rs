@@ -12,6 +12,7 @@ use bellwether_core::{Boot, Candidate, CandidateId, ElectionName, Epoch, Reason}
 use bellwether_deadman::{BootTimer, boot_now};
 use tokio::sync::{mpsc, watch};
 
+use crate::Error;
 use crate::driver::{Command, Key};
 
 /// The right to act, held for one epoch, and answering for that epoch only.
@@ -119,6 +120,25 @@ impl Leadership {
     #[inline]
     pub fn is_valid(&self) -> bool {
         boot_now() < self.deadline()
+    }
+
+    /// The fencing token, if it still holds; otherwise why not. For code that hands errors on.
+    ///
+    /// # Errors
+    /// [`Error::NotLeader`] when it was let go, [`Error::EpochMismatch`] when the record is of another leadership, and
+    /// [`Error::LeaseExpired`] when it ended in any other way.
+    pub fn check(&self) -> Result<Epoch, Error> {
+        if self.is_valid() {
+            return Ok(self.epoch());
+        }
+        let over = self.work().over;
+        Err(match over {
+            Some(Over::Released) => Error::NotLeader,
+            Some(Over::Lost(Reason::Conflict | Reason::Validation)) => {
+                Error::EpochMismatch { ours: self.epoch(), holder: None }
+            }
+            Some(Over::Lost(_) | Over::Expired) | None => Error::LeaseExpired,
+        })
     }
 
     /// How long it holds for certain, unless renewed; zero once over.

@@ -22,9 +22,11 @@ async fn a_lone_candidate_leads_at_once_and_knows_it() {
     assert_eq!(election.leader().unwrap().as_str(), "a");
     assert_eq!(election.epoch(), Some(leadership.epoch()));
     assert!(leadership.remaining() > Duration::from_secs(1));
+    assert_eq!(leadership.check().unwrap(), leadership.epoch());
     election.stop().await.unwrap();
     assert!(!election.is_leader() && !leadership.is_valid());
     assert_eq!(leadership.lost().await, Over::Released);
+    assert!(matches!(leadership.check(), Err(Error::NotLeader)));
     assert_eq!(election.role(), Role::Unknown);
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bellwether_backend::MemoryStore;
 use bellwether_deadman::boot_now;
-use bellwether_election::{Over, Reason};
+use bellwether_election::{Error, Over, Reason};
 use common::*;
 
 #[tokio::test]
@@ -40,6 +40,7 @@ async fn a_thread_that_slept_past_the_deadline_does_not_lead() {
     let asleep_until = leadership.deadline() + ms(20);
     std::thread::sleep(asleep_until.since(boot_now()));
     assert!(!election.is_leader() && !leadership.is_valid() && election.leadership().is_none());
+    assert!(matches!(leadership.check(), Err(Error::LeaseExpired)));
     assert!(matches!(soon(work).await.unwrap(), Err(Over::Expired | Over::Lost(Reason::Deadline))));
     assert_eq!(polled_late.load(Ordering::Relaxed), 0, "work was polled past its deadline");
 }

@@ -1,6 +1,7 @@
 //! What goes wrong, and how often it did.
 
 mod nodes;
+mod server;
 mod store;
 mod users;
 
@@ -28,6 +29,14 @@ pub enum Fault {
     Rollback,
     /// The record is deleted.
     Delete,
+    /// A server of sessions crashes, as a whole or in one of its processes, and every session ends.
+    Restart,
+    /// A standby takes the place of a server of sessions, and every session ends.
+    Promotion,
+    /// One session is ended by hand.
+    Terminate,
+    /// A connection goes dead without anybody being told.
+    HalfOpen,
     /// A wall clock jumps.
     WallJump,
     /// A call never arrives.
@@ -62,7 +71,7 @@ pub enum Fault {
 
 impl Fault {
     /// All of them, in the order in which they are counted.
-    pub const ALL: [Fault; 24] = [
+    pub const ALL: [Fault; 28] = [
         Fault::Pause,
         Fault::Suspend,
         Fault::Crash,
@@ -72,6 +81,10 @@ impl Fault {
         Fault::Outage,
         Fault::Rollback,
         Fault::Delete,
+        Fault::Restart,
+        Fault::Promotion,
+        Fault::Terminate,
+        Fault::HalfOpen,
         Fault::WallJump,
         Fault::CallLost,
         Fault::AnswerLost,
@@ -101,6 +114,10 @@ impl Fault {
             Fault::Outage => "outages",
             Fault::Rollback => "rollbacks",
             Fault::Delete => "deletions",
+            Fault::Restart => "server restarts",
+            Fault::Promotion => "promotions",
+            Fault::Terminate => "sessions ended by hand",
+            Fault::HalfOpen => "connections dead",
             Fault::WallJump => "wall clock jumps",
             Fault::CallLost => "calls lost",
             Fault::AnswerLost => "answers lost",

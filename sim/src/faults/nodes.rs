@@ -42,6 +42,7 @@ impl World {
             Fault::Outage => self.store_outage(),
             Fault::Rollback => self.roll_back(),
             Fault::Delete => self.delete(),
+            Fault::Restart | Fault::Promotion => self.restart_server(fault),
             _ => {
                 let Some(victim) = self.victim() else { return };
                 match fault {
@@ -49,6 +50,7 @@ impl World {
                     Fault::Crash => self.crash(victim, true),
                     Fault::Twin => self.twin(victim),
                     Fault::Cut => self.cut(victim),
+                    Fault::Terminate => self.terminate(victim),
                     Fault::WallJump => self.jump_wall(victim),
                     _ => {}
                 }
@@ -119,6 +121,7 @@ impl World {
         say!(self, "{node} crashes");
         self.forget_work(node);
         self.nodes[node].process = None;
+        self.close_all(node);
         self.nodes[node].pending.clear();
         crate::port::lock(&self.store.facts().dead).insert(self.nodes[node].who.incarnation);
         if comes_back {
@@ -144,7 +147,7 @@ impl World {
         let span = self.a_while();
         say!(self, "{node} is cut off ({how:?}) for {span}ns");
         self.nodes[node].cut = Some(how);
-        if self.rng.one_in(2) {
+        if self.sessions.is_none() && self.rng.one_in(2) {
             crate::port::lock(&self.nodes[node].port).inbox.push_back(bellwether_backend::Change::Doubt);
             self.step(node);
         }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use bellwether_backend::Backend;
 use bellwether_core::{Ask, CandidateId, Input, Request};
 
 use super::Fault;
@@ -98,7 +97,7 @@ impl World {
         let to = self.somebody();
         let outsider = &mut self.nodes[OUTSIDER];
         let Some(process) = &outsider.process else { return };
-        let (looks, asks) = (Arc::clone(&process.lease), Arc::clone(&process.lease));
+        let (looks, asks) = (Arc::clone(&process.backend), Arc::clone(&process.backend));
         let on = self.election.clone();
         say!(self, "the outsider asks to step down for {to:?}");
         let record = self.store.record().as_ref().and_then(|found| found.0.epoch);

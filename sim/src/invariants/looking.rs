@@ -2,6 +2,7 @@
 
 use super::{Finding, Verdict};
 use crate::parcel::{Ask, Purpose};
+use crate::session::wire::Statement;
 
 const NAME: &str = "looking";
 
@@ -15,6 +16,15 @@ pub fn check(purpose: Purpose, ask: &Ask) -> Verdict {
     }
 }
 
+/// Judges a statement that leaves a process.
+pub fn check_asked(purpose: Purpose, statement: &Statement) -> Verdict {
+    match (purpose, statement) {
+        (Purpose::Look, Statement::Open(_) | Statement::Close | Statement::Look) => Ok(()),
+        (Purpose::Look, other) => Err(Finding::new(NAME, format!("a look asked for {other:?}"))),
+        _ => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -22,6 +32,8 @@ mod tests {
 
     #[test]
     fn a_look_that_writes_is_found() {
+        assert_eq!(check_asked(Purpose::Look, &Statement::Look), Ok(()));
+        assert!(check_asked(Purpose::Look, &Statement::Unlock(true)).is_err());
         assert_eq!(check(Purpose::Look, &Ask::Load), Ok(()));
         assert!(check(Purpose::Look, &Ask::Write { at: None, record: Box::new(Record::default()) }).is_err());
     }

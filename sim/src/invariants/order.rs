@@ -14,6 +14,15 @@ pub fn check(released: Epoch, working: Option<Epoch>) -> Verdict {
     Ok(())
 }
 
+/// Judges a lock that is let go of, given whether its process is still present: whoever finds the lock free must find
+/// nobody in its way.
+pub fn presence_first(present: bool) -> Verdict {
+    if present {
+        return Err(Finding::new(NAME, "the lock is let go of before the presence"));
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -24,5 +33,6 @@ mod tests {
         assert!(check(one, Some(one)).is_err());
         assert_eq!(check(one, two), Ok(()));
         assert_eq!(check(one, None), Ok(()));
+        assert!(presence_first(true).is_err() && presence_first(false).is_ok());
     }
 }

@@ -4,6 +4,7 @@
 //! request changes nothing but the request. A claim's epoch is above the one that it replaces.
 
 use bellwether_backend::Record;
+use bellwether_core::Epoch;
 
 use super::{Finding, Verdict};
 use crate::parcel::Purpose;
@@ -27,7 +28,7 @@ pub fn check(purpose: Purpose, before: Option<&Record>, after: &Record) -> Verdi
         }),
         Purpose::Claim(_) => before.is_none_or(|before| before.epoch < after.epoch),
         // That a look writes at all is another invariant's business.
-        Purpose::Look => true,
+        Purpose::Look | Purpose::Tend => true,
     };
     if fine {
         return Ok(());
@@ -37,10 +38,18 @@ pub fn check(purpose: Purpose, before: Option<&Record>, after: &Record) -> Verdi
     Err(Finding::new(NAME, format!("{purpose:?} replaced {before} by {}", said(after))))
 }
 
+/// Judges a lock that its own session let go of, last held under `epoch`, given whether anybody leads under that.
+pub fn check_freed(purpose: Purpose, epoch: Epoch, led: bool) -> Verdict {
+    if led {
+        return Err(Finding::new(NAME, format!("{purpose:?} freed the lock of {epoch:?}, which is led")));
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bellwether_core::{CandidateId, Epoch, Holder, Incarnation};
+    use bellwether_core::{CandidateId, Holder, Incarnation};
 
     fn record(who: u128, epoch: u64) -> Record {
         let id = CandidateId::new("a").unwrap();
@@ -58,6 +67,13 @@ mod tests {
             assert!(check(Purpose::Renew(one, first), before, &record(1, 1)).is_err());
             assert!(check(Purpose::Release(one, first), before, &released).is_err());
         }
+    }
+
+    #[test]
+    fn a_lock_that_is_freed_under_a_leader_is_found() {
+        let (one, first) = (Incarnation::from_bits(1), Epoch::new(1).unwrap());
+        assert!(check_freed(Purpose::Release(one, first), first, true).is_err());
+        assert_eq!(check_freed(Purpose::Release(one, first), first, false), Ok(()));
     }
 
     #[test]

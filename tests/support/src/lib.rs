@@ -3,6 +3,7 @@
 //! - [`Actor`]: a candidate on a backend of its own, one call at a time.
 //! - [`Child`]: this test program once more in another process, to be stopped and killed.
 //! - [`netns`]: machines on a network of their own, which can be cut off in silence.
+//! - [`Proxy`]: a way to a server that can be cut, silenced or slowed down.
 //! - [`servers`]: real servers, each started by the test that needs it, on a free port of the loopback.
 //!
 //! Nothing here is a stand-in for a store: what invents behaviour proves nothing.
@@ -10,9 +11,11 @@
 mod actor;
 mod child;
 pub mod netns;
+mod proxy;
 mod scratch;
 pub mod servers;
 
 pub use actor::{Actor, News, clock, election};
 pub use child::{Child, crash, lead_until_killed, role};
+pub use proxy::Proxy;
 pub use scratch::Scratch;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bellwether_core::{Candidate, Clock, ElectionName, Epoch, Error};
+use bellwether_core::{Bid, Candidate, Clock, ElectionName, Epoch, Error};
 
 use super::{Faults, Op};
 use crate::{
@@ -83,8 +83,16 @@ impl<R: Register> Register for FaultyRegister<R> {
         self.inner.epoch(on, replaced, least)
     }
 
+    fn admit(&self, on: &ElectionName, bid: &Bid) -> Result<(), Error> {
+        self.inner.admit(on, bid)
+    }
+
     fn life(&self, on: &ElectionName, record: &Record) -> Life {
         self.inner.life(on, record)
+    }
+
+    fn takes_away(&self, on: &ElectionName) -> bool {
+        self.inner.takes_away(on)
     }
 
     fn retire(&self, on: &ElectionName, who: &Candidate) {

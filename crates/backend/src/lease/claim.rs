@@ -7,6 +7,9 @@ use crate::{Life, Note, Record, Register, Verdict, Write};
 
 impl<R: Register> Shared<R> {
     pub(super) async fn claim(&self, on: &ElectionName, bid: &Bid) -> Outcome<Grant> {
+        if let Err(error) = self.register.admit(on, bid) {
+            return failed(error);
+        }
         self.begin(on, bid);
         match self.cooldown(on, bid).await {
             Ok(None) => {}

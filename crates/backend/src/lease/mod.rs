@@ -136,9 +136,14 @@ impl<R: Register> Shared<R> {
         let found = self.register.load(on).await?;
         let after = self.clock.boot();
         let now = if self.planted.has(bellwether_core::Bug::SeenBeforeRead) { before } else { after };
+        let taken_away = found.is_none() && self.register.takes_away(on);
         let mut memory = self.memory();
-        let current = memory.observations.learnt(on) == learnt;
-        memory.observations.saw(now, on, found, if current { Source::Load } else { Source::Overtaken });
+        let source = match memory.observations.learnt(on) == learnt {
+            false => Source::Overtaken,
+            true if taken_away => Source::TakenAway,
+            true => Source::Load,
+        };
+        memory.observations.saw(now, on, found, source);
         Ok(())
     }
 

@@ -353,3 +353,33 @@ fn forgotten_is_never_seen() {
     assert_eq!(b.verdict(100), FREE);
     assert_eq!(b.seen(100), Seen::nothing());
 }
+
+#[test]
+fn what_the_store_took_away_when_it_had_run_out_is_not_waited_for_once_more() {
+    let away = |b: &mut Follower, seconds| b.0.saw(at(seconds), &on(), None, Source::TakenAway);
+    // Gone at about the time when it may be taken over: no second wait.
+    let mut b = Follower::seeing(100, record("a", 1, 1, 1), 1);
+    assert!(away(&mut b, 111));
+    assert_eq!(b.verdict(111), FREE);
+    assert_eq!(b.0.epoch(&on()), Epoch::new(1).unwrap());
+    // Gone earlier than that: seen late, or taken away by somebody; the wait goes on.
+    let mut b = Follower::seeing(100, record("a", 1, 1, 1), 1);
+    assert!(away(&mut b, 103));
+    assert_eq!(b.verdict(103), Verdict::Wait(at(110)));
+    assert_eq!(b.verdict(110), FREE);
+    // A renewal that was seen counts.
+    let mut b = Follower::seeing(100, record("a", 1, 1, 1), 1);
+    assert!(b.told(108, Some((record("a", 1, 1, 2), 2))));
+    assert!(away(&mut b, 111));
+    assert_eq!(b.verdict(111), Verdict::Wait(at(118)));
+    // A connection that was away makes no difference to that.
+    let mut b = Follower::seeing(100, record("a", 1, 1, 1), 1);
+    b.0.restart(at(105));
+    assert!(away(&mut b, 112));
+    assert_eq!(b.verdict(112), Verdict::Wait(at(115)));
+    // Told as deleted first, and the mark gone since: deleted it was.
+    let mut b = Follower::seeing(100, record("a", 1, 1, 1), 1);
+    assert!(b.told(104, None));
+    away(&mut b, 111);
+    assert_eq!(b.verdict(111), Verdict::Wait(at(121)));
+}

@@ -1,6 +1,6 @@
 //! `bellwether acquire`: one attempt, by the rule of `run -n`.
 
-use bellwether::{Election, Options};
+use bellwether::Election;
 use serde_json::json;
 
 use super::run::somebody_lives;
@@ -11,7 +11,7 @@ use crate::{backend, output};
 
 /// Takes the lead if nobody living has it, prints the epoch, lets go.
 pub(crate) async fn acquire(global: &Global, acquire: &Acquire) -> Result<Exit, Failure> {
-    let mut options = Options::default();
+    let mut options = backend::options(global)?;
     acquire.timing.apply(&mut options);
     let store = backend::connect(global)?;
     let mut leave = Signals::new()?;

@@ -1,15 +1,16 @@
 //! `bellwether explain`: what the settings mean in seconds.
 
-use bellwether::{Options, Settings, Timeline};
+use bellwether::{Settings, Timeline};
 use serde_json::json;
 
 use crate::args::{Explain, Format, Global};
+use crate::backend;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, span};
 
 /// Prints the timeline.
 pub(crate) fn explain(global: &Global, explain: &Explain) -> Result<Exit, Failure> {
-    let mut options = Options::default();
+    let mut options = backend::options(global)?;
     explain.timing.apply(&mut options);
     explain.standing.apply(&mut options);
     options.timing.work_grace = explain.grace.unwrap_or_default();

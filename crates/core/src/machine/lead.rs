@@ -341,6 +341,9 @@ impl Core {
     }
 
     pub(super) fn session_gone(&mut self) {
+        if self.has(Bug::GoneIgnored) {
+            return;
+        }
         match &mut self.state {
             State::Leader(_) => self.lose(Reason::Connection, Then::Stand),
             // The work is already stopping, but what protected it is gone: it must be over now.
@@ -355,6 +358,8 @@ impl Core {
             }
             State::Acquiring(_) | State::Reconnecting(_) => {
                 if self.attempt_mut().is_some_and(|attempt| matches!(attempt.step, Step::Settling { .. })) {
+                    // Mostly it is gone with the session. But the news may be of an earlier one than the grant's.
+                    self.give_back_settling();
                     let sentence = "the session ended before the lead began";
                     self.attempt_failed(Error::new(ErrorKind::Unavailable, "store", sentence));
                 }

@@ -9,7 +9,7 @@ mod measure;
 mod print;
 
 use bellwether::backend::{Finding, Mark, Probing};
-use bellwether::{ErrorKind, Options, Settings, Store};
+use bellwether::{ErrorKind, Settings, Store};
 
 use self::measure::{Latency, Leaving, Measured};
 use crate::args::{Doctor, Global};
@@ -26,7 +26,7 @@ struct Report {
 
 /// Checks everything, prints it, and ends by what was worst.
 pub(crate) async fn doctor(global: &Global, doctor: &Doctor) -> Result<Exit, Failure> {
-    let mut options = Options::default();
+    let mut options = backend::options(global)?;
     doctor.timing.apply(&mut options);
     let settings = Settings::new(options).map_err(bellwether::Error::from)?;
     let probing = if doctor.no_write { Probing::Look } else { Probing::Write };

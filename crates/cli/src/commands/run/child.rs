@@ -35,7 +35,7 @@ impl Work {
         let Some(name) = run.command.first() else { return Ok(None) };
         let program = find_command(name, std::env::var_os("PATH").as_deref())
             .map_err(|error| Failure::new(Exit::Command(error.code()), error.to_string()))?;
-        let grace = run.grace.unwrap_or((run.timing.ttl / 10).max(GRACE_MIN));
+        let grace = run.grace.unwrap_or((options.timing.ttl / 10).max(GRACE_MIN));
         options.timing.work_grace = grace;
         let mut spec = Spec::new(program, run.command.iter().cloned()).grace(grace);
         if run.no_pid_namespace {

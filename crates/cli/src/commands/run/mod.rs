@@ -22,7 +22,7 @@ const LAST_EVENTS: Duration = Duration::from_millis(500);
 
 /// Takes part.
 pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, Failure> {
-    let mut options = Options { auto_reacquire: !run.once, ..Options::default() };
+    let mut options = Options { auto_reacquire: !run.once, ..backend::options(global)? };
     run.timing.apply(&mut options);
     run.standing.apply(&mut options);
     // Before standing: a node that cannot run the command must not win.

@@ -1,0 +1,128 @@
+//! Whole candidates on a server, with everything that a program would have, and a judge that hears every event.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bellwether_core::{Boot, Epoch, Options, Reason, StateName, What};
+use bellwether_election::{Election, ElectionBuilder, Event, Leadership};
+use bellwether_nats::from_url;
+use bellwether_support::clock;
+
+use super::{KEY, PATIENCE};
+
+/// Ten renewals long, as the profile has it, and short enough for tests.
+pub const LEASE: Duration = Duration::from_secs(3);
+
+/// What users of the profile set, in shorter.
+pub fn options() -> Options {
+    let mut options = Options::leader();
+    options.timing.ttl = LEASE;
+    options.timing.renew = Some(LEASE / 10);
+    options
+}
+
+/// A candidate with a connection of its own.
+pub fn candidate(url: &str, id: &str) -> ElectionBuilder {
+    Election::builder(KEY).backend(from_url(url, clock()).unwrap()).id(id).options(options())
+}
+
+/// Hears what the candidates of a test have to say.
+#[derive(Clone, Default)]
+pub struct Judge(Arc<Mutex<Vec<Event>>>);
+
+impl Judge {
+    /// Starts a candidate, and listens to it from the beginning.
+    pub async fn start(&self, mut builder: ElectionBuilder) -> Election {
+        let mut events = builder.subscribe();
+        let all = Arc::clone(&self.0);
+        tokio::spawn(async move {
+            while let Some(event) = events.next().await {
+                all.lock().unwrap().push(event);
+            }
+        });
+        soon(builder.start()).await.expect("a candidate starts")
+    }
+
+    /// Waits until somebody says this.
+    pub async fn heard(&self, id: &str, wanted: impl Fn(&What) -> bool) -> Event {
+        let said = |event: &&Event| event.candidate.id.as_str() == id && wanted(&event.what);
+        let hearing = async {
+            loop {
+                if let Some(event) = self.0.lock().unwrap().iter().find(said) {
+                    return event.clone();
+                }
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        };
+        match tokio::time::timeout(PATIENCE, hearing).await {
+            Ok(event) => event,
+            Err(_) => panic!("{id} never said it, but:\n{:#?}", self.0.lock().unwrap()),
+        }
+    }
+
+    /// Waits until this candidate has lost a leadership, and says why.
+    pub async fn lost(&self, id: &str) -> (Event, Reason) {
+        let event = self.heard(id, |what| matches!(what, What::Lost { .. })).await;
+        let What::Lost { reason, .. } = event.what else { unreachable!("only losses were waited for") };
+        (event, reason)
+    }
+
+    /// How often something was said.
+    pub fn count(&self, wanted: impl Fn(&Event) -> bool) -> usize {
+        self.0.lock().unwrap().iter().filter(|event| wanted(event)).count()
+    }
+
+    /// No two led at once, and epochs rose. Returns how many leaderships there were.
+    pub fn verdict(&self) -> usize {
+        let mut events = self.0.lock().unwrap().clone();
+        // One candidate's events come in order; a stable sort leaves them so.
+        events.sort_by_key(|event| event.boot);
+        let mut led: Vec<(String, Epoch, Boot, Boot)> = Vec::new();
+        for event in &events {
+            let who = event.candidate.incarnation.to_string();
+            let open = led.iter_mut().rev().find(|led| led.0 == who);
+            match (&event.what, open) {
+                (What::Acquired { epoch, .. } | What::Resumed { epoch, .. }, _) => {
+                    led.push((who, *epoch, event.boot, Boot::FOREVER));
+                }
+                (What::StateChanged { from: StateName::Leader, .. }, Some(led)) => {
+                    led.3 = led.3.min(event.boot)
+                }
+                // Said late, but believed no longer than that.
+                (What::Lost { deadline, .. } | What::Suspended { deadline, .. }, Some(led)) => {
+                    led.3 = led.3.min(*deadline);
+                }
+                _ => {}
+            }
+        }
+        led.sort_by_key(|led| led.2);
+        for pair in led.windows(2) {
+            assert!(pair[0].3 <= pair[1].2, "two led at once: {pair:?}");
+            assert!(pair[0].1 < pair[1].1, "epochs did not rise: {pair:?}");
+        }
+        led.len()
+    }
+}
+
+/// Waits, but not for ever.
+pub async fn soon<F: Future>(what: F) -> F::Output {
+    tokio::time::timeout(PATIENCE, what).await.expect("this should have happened long ago")
+}
+
+/// Waits until this candidate leads.
+pub async fn leads(election: &Election) -> Leadership {
+    soon(election.wait_for_leadership()).await.expect("it takes part")
+}
+
+/// Waits until one of these leads.
+pub async fn one_leads(all: &[Election]) -> usize {
+    soon(async {
+        loop {
+            if let Some(at) = all.iter().position(Election::is_leader) {
+                return at;
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    })
+    .await
+}

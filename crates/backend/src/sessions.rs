@@ -1,0 +1,222 @@
+//! When may a lock that came free be led on, and when does a heartbeat count? Pure judgement for stores where holding is
+//! a property of a live session, as advisory locks of PostgreSQL are.
+//!
+//! Every process has two sessions: A has the lock, B the leader's *presence*, and the server ends either after a ttl of
+//! silence. The argument for exclusion:
+//!
+//! - a leader believes from before it asked either session, and only if both answered, for ttl − margin;
+//! - so while it believes, at least its B stands at the server, whatever became of A: a taker that finds nobody
+//!   present leads at once, and one that finds somebody waits until that one is gone too;
+//! - unless the server itself ended all sessions at once: it restarted, crashed, or another one was promoted. Then the
+//!   last renewal was before that, and the wait is a ttl from then;
+//! - the last renewal was before the lock was granted to the taker in any case, so a whole ttl from then is always
+//!   enough.
+//!
+//! It owns no state but that of one takeover. It assumes that instants are read where the fields say, and that nobody but
+//! the process itself, the server's time-out or the server's own end closes *both* sessions of a leader. Asking, and keeping
+//! the order of what is asked, is left to the backend.
+
+use std::time::Duration;
+
+use bellwether_core::{Boot, Bug, Planted};
+
+/// A lock that was granted and is not led on yet.
+#[derive(Clone, Copy, Debug)]
+pub struct Taken {
+    granted: Boot,
+    ttl: Duration,
+    planted: Planted,
+}
+
+/// What the session of presence has to find at the server before this process becomes present there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// Whatever it finds: a whole ttl has passed with the lock in hand.
+    pub by_force: bool,
+    /// Nobody else is present, and for so long, on its own clock, the server has not ended sessions of its own accord.
+    pub quiet: Duration,
+}
+
+/// What becomes of a lock in hand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Takeover {
+    /// Nobody else believes any more.
+    Lead {
+        /// On evidence of a crash rather than of silence or release: the last of the old work may still be dying.
+        after_crash: bool,
+    },
+    /// Somebody may believe until then; sooner, if their presence goes.
+    Wait(Boot),
+}
+
+/// A holder that was seen, and has not said since that it let go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Witness {
+    /// When, read after the answer.
+    pub at: Boot,
+    /// For how long its session had been silent then.
+    pub silent: Duration,
+}
+
+impl Taken {
+    /// `granted` was read after the answer that brought the lock.
+    pub fn new(granted: Boot, ttl: Duration) -> Taken {
+        Taken { granted, ttl, planted: Planted::default() }
+    }
+
+    /// As it was granted a ttl before that.
+    pub fn waiting_until(until: Boot, ttl: Duration) -> Taken {
+        Taken::new(until - ttl, ttl)
+    }
+
+    /// With a known bug put back in.
+    #[cfg(feature = "plant")]
+    #[must_use]
+    pub fn with(mut self, planted: Planted) -> Taken {
+        self.planted = planted;
+        self
+    }
+
+    /// By then nobody believes, whatever happened before the lock was granted.
+    pub fn until(&self) -> Boot {
+        self.granted + self.ttl
+    }
+
+    /// The ttl that all candidates of the election share.
+    pub fn ttl(&self) -> Duration {
+        self.ttl
+    }
+
+    /// What B has to find. `now` was read before B is asked; `stood_since` is when the younger of this process's own
+    /// two sessions was there, read *after* it was opened.
+    ///
+    /// A session that has stood for a ttl proves by itself that the server did not end sessions meanwhile. Only a
+    /// younger one has to take the server's word for it.
+    pub fn condition(&self, now: Boot, stood_since: Boot) -> Condition {
+        let stood = now.since(stood_since) >= self.ttl;
+        let quiet = if stood || self.planted.has(Bug::RestartIgnored) { Duration::ZERO } else { self.ttl };
+        let by_force = now >= self.until() || self.planted.has(Bug::PresenceIgnored);
+        Condition { by_force, quiet }
+    }
+
+    /// What to do, once B has said whether the condition was met and is present if it was. `now` was read after that.
+    pub fn takeover(&self, now: Boot, met: bool, last: Option<Witness>) -> Takeover {
+        if !met {
+            return Takeover::Wait(self.until());
+        }
+        Takeover::Lead { after_crash: last.is_some_and(|last| last.crashed(now, self.ttl)) }
+    }
+}
+
+impl Condition {
+    /// Whatever is found: for what is led already, and for a lock that was in hand for a ttl.
+    pub const BY_FORCE: Condition = Condition { by_force: true, quiet: Duration::ZERO };
+
+    /// Whether it is met by what is found. PostgreSQL asks the same in one statement with the taking of presence.
+    pub fn is_met(&self, others_present: bool, quiet: Duration) -> bool {
+        self.by_force || (!others_present && quiet >= self.quiet)
+    }
+}
+
+impl Witness {
+    /// Whether its session ended while it was still talking, as opposed to having been silent for its ttl.
+    pub fn crashed(self, now: Boot, ttl: Duration) -> bool {
+        let since = now.since(self.at);
+        self.silent + since + ttl / 20 < ttl || since > ttl
+    }
+}
+
+/// What both sessions said to one heartbeat that left after the renewal was asked for; `None` where no answer came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Heartbeat {
+    /// A has the lock.
+    pub lock: Option<bool>,
+    /// B is present.
+    pub presence: Option<bool>,
+}
+
+/// What a heartbeat says of a grant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beaten {
+    /// It counts, from before either session was asked.
+    Held,
+    /// The lock is gone: so is the leadership.
+    Lost,
+    /// The lock is there and presence is not: B was replaced. Become present, and beat again.
+    Absent,
+    /// Nobody knows.
+    Unknown,
+}
+
+impl Heartbeat {
+    /// What it says.
+    pub fn says(self, planted: Planted) -> Beaten {
+        match (self.lock, self.presence) {
+            (Some(false), _) => Beaten::Lost,
+            (Some(true), Some(true)) => Beaten::Held,
+            (Some(true), _) if planted.has(Bug::RenewalByOneSession) => Beaten::Held,
+            (Some(true), Some(false)) => Beaten::Absent,
+            (Some(true), None) | (None, _) => Beaten::Unknown,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TTL: Duration = Duration::from_secs(10);
+
+    fn at(seconds: u64) -> Boot {
+        Boot::from_nanos(seconds * 1_000_000_000)
+    }
+
+    #[test]
+    fn a_session_that_has_stood_for_a_ttl_needs_nobodys_word() {
+        let taken = Taken::new(at(100), TTL);
+        let condition = taken.condition(at(100), at(90));
+        assert_eq!(condition, Condition { by_force: false, quiet: Duration::ZERO });
+        assert!(condition.is_met(false, Duration::ZERO));
+        assert!(!condition.is_met(true, TTL * 9), "somebody is present");
+    }
+
+    #[test]
+    fn a_younger_one_waits_until_the_server_was_quiet_for_a_ttl() {
+        let condition = Taken::new(at(100), TTL).condition(at(101), at(92));
+        assert!(!condition.is_met(false, TTL - Duration::from_millis(1)));
+        assert!(condition.is_met(false, TTL));
+    }
+
+    #[test]
+    fn a_ttl_with_the_lock_in_hand_is_enough_whoever_is_present() {
+        let taken = Taken::new(at(100), TTL);
+        assert!(!taken.condition(at(109), at(109)).by_force);
+        assert!(taken.condition(at(110), at(109)).is_met(true, Duration::ZERO));
+        assert_eq!(taken.takeover(at(101), false, None), Takeover::Wait(at(110)));
+    }
+
+    #[test]
+    fn a_holder_that_went_while_it_talked_crashed_and_one_that_fell_silent_did_not() {
+        let taken = Taken::new(at(100), TTL);
+        let lead = |silent: u64, seen: u64| {
+            let last = Witness { at: at(seen), silent: Duration::from_secs(silent) };
+            taken.takeover(at(100), true, Some(last))
+        };
+        assert_eq!(lead(1, 98), Takeover::Lead { after_crash: true });
+        assert_eq!(lead(9, 99), Takeover::Lead { after_crash: false });
+        assert_eq!(lead(0, 80), Takeover::Lead { after_crash: true });
+        assert_eq!(taken.takeover(at(100), true, None), Takeover::Lead { after_crash: false });
+    }
+
+    #[test]
+    fn a_heartbeat_counts_only_if_both_sessions_answered_for_it() {
+        let says = |lock, presence| Heartbeat { lock, presence }.says(Planted::default());
+        assert_eq!(says(Some(true), Some(true)), Beaten::Held);
+        assert_eq!(says(Some(true), Some(false)), Beaten::Absent);
+        assert_eq!(says(Some(true), None), Beaten::Unknown);
+        assert_eq!(says(None, Some(true)), Beaten::Unknown);
+        for presence in [None, Some(false), Some(true)] {
+            assert_eq!(says(Some(false), presence), Beaten::Lost);
+        }
+    }
+}

@@ -1,0 +1,398 @@
+//! Between the processes and the server: connections that keep their order, stall, go dead and break.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bellwether_core::Epoch;
+
+use super::server::{Effect, Server};
+use super::wire::{Failure, Heard, Kind, Reply, Said, Sent, SessionId, Statement};
+use crate::faults::Fault;
+use crate::invariants::{looking, order, stale};
+use crate::node::Cut;
+use crate::parcel::Purpose;
+use crate::port::lock;
+use crate::queue::Event;
+use crate::time::Nanos;
+use crate::world::{World, say};
+
+/// Everything of a world with a session store.
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    pub(crate) server: Server,
+    pub(crate) lines: BTreeMap<SessionId, Line>,
+    /// What has reached a server that does not run on just now.
+    backlog: Vec<(usize, Sent)>,
+}
+
+impl Sessions {
+    pub(crate) fn new(server: Server) -> Sessions {
+        Sessions { server, lines: BTreeMap::new(), backlog: Vec::new() }
+    }
+}
+
+/// The way between a process and one of its sessions.
+#[derive(Debug)]
+pub(crate) struct Line {
+    pub(crate) node: usize,
+    pub(crate) kind: Kind,
+    /// When the last message arrives: a later one does not overtake it.
+    up: Nanos,
+    down: Nanos,
+    /// Nothing passes any more, and nobody is told.
+    pub(crate) dead: bool,
+    /// The process has closed its end, or knows that the other is closed.
+    closed: bool,
+    /// The process has asked for presence, and not to leave.
+    present: bool,
+    /// When it was ended by hand.
+    pub(crate) ended_by_hand: Option<Nanos>,
+}
+
+/// Something on its way to a process.
+#[derive(Debug)]
+pub enum Down {
+    /// An answer.
+    Answer(Reply, Result<Said, Failure>),
+    /// The session is over.
+    HangUp,
+    /// News.
+    News(Heard),
+}
+
+/// What waits for a cut to end.
+#[derive(Debug)]
+pub enum Stalled {
+    /// Towards the server.
+    Up(Sent),
+    /// Towards the process.
+    Down(SessionId, Down),
+}
+
+impl World {
+    /// Takes everything off a process's desk: statements go on their way, alarms are set.
+    pub(crate) fn flush_sessions(&mut self, node: usize) {
+        if self.sessions.is_none() {
+            return;
+        }
+        let (sent, alarms) = {
+            let mut desk = lock(&self.nodes[node].desk);
+            (std::mem::take(&mut desk.outbox), std::mem::take(&mut desk.alarms))
+        };
+        for boot in alarms {
+            let at = self.nodes[node].machine.when(boot).max(self.now).saturating_add(1_000);
+            self.queue.push(at, Event::Alarm(node));
+        }
+        for sent in sent {
+            self.send_up(node, sent);
+        }
+    }
+
+    fn send_up(&mut self, node: usize, sent: Sent) {
+        say!(self, "{node} asks {:x} {:?} for {:?}", sent.session, sent.statement, sent.purpose);
+        self.judge_asked(node, &sent);
+        let lost = self.chance(self.options.net.call_lost / 4);
+        let at = self.now + self.latency();
+        let Some(sessions) = &mut self.sessions else { return };
+        let kind = if let Statement::Open(kind) = sent.statement { kind } else { Kind::Lock };
+        let line = sessions.lines.entry(sent.session).or_insert(Line {
+            node,
+            kind,
+            up: 0,
+            down: 0,
+            dead: false,
+            closed: false,
+            present: false,
+            ended_by_hand: None,
+        });
+        match sent.statement {
+            Statement::Close => line.closed = true,
+            Statement::Appear(..) => line.present = true,
+            Statement::Leave(_) => line.present = false,
+            _ => {}
+        }
+        if line.dead {
+            return;
+        }
+        if lost {
+            self.tally.count(Fault::HalfOpen);
+            line.dead = true;
+            return;
+        }
+        if self.nodes[node].cut == Some(Cut::Calls) {
+            self.nodes[node].stalled.push(Stalled::Up(sent));
+            return;
+        }
+        line.up = at.max(line.up + 1);
+        self.queue.push(line.up, Event::Arrive(node, Box::new(sent)));
+    }
+
+    /// What leaves a process is judged when it leaves.
+    fn judge_asked(&mut self, node: usize, sent: &Sent) {
+        self.judge(looking::check_asked(sent.purpose, &sent.statement));
+        let lets_go = matches!(sent.statement, Statement::Unlock(true) | Statement::Leave(_));
+        if let (Purpose::Release(_, epoch), true) = (sent.purpose, lets_go) {
+            let working = self.nodes[node].work.map(|work| work.epoch);
+            self.judge(order::check(epoch, working));
+        }
+        if let (Statement::Unlock(true), Some(sessions)) = (&sent.statement, &self.sessions) {
+            let mut own = sessions.lines.values().rev().filter(|line| line.node == node);
+            let b = own.find(|line| line.kind == Kind::Presence);
+            let present = b.is_some_and(|line| line.present && !line.closed);
+            self.judge(order::presence_first(present));
+        }
+    }
+
+    /// Something reaches the server.
+    pub(crate) fn arrive(&mut self, node: usize, sent: Sent) {
+        let Some(sessions) = &mut self.sessions else { return };
+        if sessions.lines.get(&sent.session).is_none_or(|line| line.dead) {
+            return;
+        }
+        let waits = self.outage || (sessions.server.down && self.rng.one_in(2));
+        if waits && matches!(sent.statement, Statement::Open(_)) || self.outage {
+            sessions.backlog.push((node, sent));
+            return;
+        }
+        if sessions.server.down {
+            match sent.statement {
+                Statement::Open(_) => self.answer(node, sent, Err(Failure::Over)),
+                _ if self.rng.one_in(2) => self.hang_up(sent.session),
+                _ => {}
+            }
+            return;
+        }
+        match sent.statement {
+            Statement::Open(kind) => {
+                sessions.server.open(self.now, sent.session, kind);
+                self.answer(node, sent, Ok(Said::Yes(true)));
+            }
+            Statement::Close => self.end_session(sent.session, false),
+            _ if sessions.server.sessions.contains_key(&sent.session) => self.run_statement(node, sent),
+            _ => self.hang_up(sent.session),
+        }
+    }
+
+    fn run_statement(&mut self, node: usize, sent: Sent) {
+        let error = self.options.net.error / 2;
+        if self.chance(error) {
+            self.tally.count(Fault::Error);
+            self.answer(node, sent, Err(Failure::Error));
+            return;
+        }
+        let other_work = self.rng.below(3);
+        let Some(sessions) = &mut self.sessions else { return };
+        let (said, effect) = sessions.server.execute(self.now, sent.session, &sent.statement, other_work);
+        if let Some(at) = sessions.server.idle_at(sent.session) {
+            // One alarm for each session that can be ended: an earlier one finds that it is not yet time.
+            self.queue.push(at, Event::Idle(sent.session));
+        }
+        self.took_effect(&sent, &effect);
+        if self.chance(error) {
+            self.tally.count(Fault::Error);
+            self.answer(node, sent, Err(Failure::Error));
+        } else {
+            self.answer(node, sent, Ok(said));
+        }
+    }
+
+    fn took_effect(&mut self, sent: &Sent, effect: &Effect) {
+        if let Some(epoch) = effect.granted {
+            self.tally.commits += 1;
+            self.trace.mix(epoch.get());
+            say!(self, "server: {epoch:?} to {:x}", sent.session);
+            if let Purpose::Claim(who) = sent.purpose {
+                let verdict = self.owners.owns(who, epoch);
+                self.judge(verdict);
+            }
+            self.tally.handovers += u64::from(std::mem::take(&mut self.let_go));
+        }
+        if let Some(epoch) = effect.freed {
+            say!(self, "server: {:x} lets go of {epoch:?}", sent.session);
+            self.let_go = true;
+            let working = self.working_under(epoch);
+            self.judge(stale::check_freed(sent.purpose, epoch, working));
+        }
+        if effect.notify {
+            self.notify(Heard::Released);
+        }
+    }
+
+    fn working_under(&self, epoch: Epoch) -> bool {
+        let leads = |node: usize| self.nodes[node].reign(self.now).is_some_and(|reign| reign.epoch == epoch);
+        (0..self.nodes.len()).any(leads)
+    }
+
+    /// Everybody who listens is told, on the session that listens.
+    fn notify(&mut self, news: Heard) {
+        let Some(sessions) = &self.sessions else { return };
+        let listening = sessions.server.sessions.iter().filter(|(_, session)| session.kind == Kind::Presence);
+        let listening: Vec<SessionId> = listening.map(|(id, _)| *id).collect();
+        for id in listening {
+            self.send_down(id, Down::News(news));
+        }
+    }
+
+    /// A session is over at the server.
+    pub(crate) fn end_session(&mut self, id: SessionId, told: bool) {
+        let Some(sessions) = &mut self.sessions else { return };
+        if !sessions.server.sessions.contains_key(&id) {
+            return;
+        }
+        let had = sessions.server.end(id);
+        say!(self, "server: {id:x} is over{}", if had { ", and the lock is free" } else { "" });
+        if told {
+            self.hang_up(id);
+        }
+        if had {
+            self.let_go = false;
+            self.announce_end();
+        }
+    }
+
+    /// Followers park on the session that has the lock, and mostly hear when it ends.
+    pub(crate) fn announce_end(&mut self) {
+        for node in self.alive() {
+            if !lock(&self.nodes[node].port).followed || self.nodes[node].cut.is_some() {
+                continue;
+            }
+            let net = self.options.net;
+            if self.chance(net.news_lost) {
+                self.tally.count(Fault::NewsLost);
+                continue;
+            }
+            let mut at = self.now + self.latency();
+            if self.chance(net.news_late) {
+                self.tally.count(Fault::NewsLate);
+                at += self.rng.below(self.options.longest_ttl());
+            }
+            self.queue.push(at, Event::Down(node, 0, Box::new(Down::News(Heard::Ended))));
+        }
+    }
+
+    /// The session's silence has lasted for its lease, or not yet.
+    pub(crate) fn idle(&mut self, id: SessionId) {
+        let Some(sessions) = &self.sessions else { return };
+        let Some(due) = sessions.server.idle_at(id) else { return };
+        if self.outage {
+            // A server that stands still ends nothing.
+            self.queue.push(self.now + self.options.shortest_ttl() / 50, Event::Idle(id));
+        } else if due <= self.now {
+            say!(self, "server: {id:x} was silent for too long");
+            self.end_session(id, true);
+        }
+    }
+
+    pub(crate) fn hang_up(&mut self, id: SessionId) {
+        self.send_down(id, Down::HangUp);
+    }
+
+    fn answer(&mut self, node: usize, sent: Sent, result: Result<Said, Failure>) {
+        say!(self, "server: to {node} on {:x} {:?}: {result:?}", sent.session, sent.statement);
+        self.send_down(sent.session, Down::Answer(sent.reply, result));
+    }
+
+    fn send_down(&mut self, id: SessionId, down: Down) {
+        let net = self.options.net;
+        let lost = self.chance(net.answer_lost / 4);
+        let mut at = self.now + self.latency();
+        if self.chance(net.answer_late) {
+            self.tally.count(Fault::AnswerLate);
+            at += self.rng.below(2 * self.options.longest_ttl());
+        }
+        let Some(line) = self.sessions.as_mut().and_then(|sessions| sessions.lines.get_mut(&id)) else {
+            return;
+        };
+        if line.dead {
+            return;
+        }
+        if lost {
+            self.tally.count(Fault::HalfOpen);
+            line.dead = true;
+            return;
+        }
+        if self.nodes[line.node].cut.is_some() {
+            self.nodes[line.node].stalled.push(Stalled::Down(id, down));
+            return;
+        }
+        line.down = at.max(line.down + 1);
+        self.queue.push(line.down, Event::Down(line.node, id, Box::new(down)));
+    }
+
+    /// Something reaches a process.
+    pub(crate) fn come_down(&mut self, node: usize, id: SessionId, down: Down) {
+        if self.nodes[node].process.is_none() {
+            return;
+        }
+        match down {
+            Down::Answer(reply, result) => *lock(&reply) = Some(result),
+            Down::HangUp => {
+                let line = self.sessions.as_mut().and_then(|sessions| sessions.lines.get_mut(&id));
+                if let Some(line) = line {
+                    line.closed = true;
+                }
+                lock(&self.nodes[node].desk).hung_up.push(id);
+            }
+            Down::News(news) => lock(&self.nodes[node].desk).inbox.push_back(news),
+        }
+        self.step(node);
+    }
+
+    /// A cut is over: what stalled goes on, in its order.
+    pub(crate) fn flow_again(&mut self, node: usize) {
+        self.nodes[node].cut = None;
+        say!(self, "{node} is no longer cut off");
+        for stalled in std::mem::take(&mut self.nodes[node].stalled) {
+            let at = self.now + self.latency();
+            let id = match &stalled {
+                Stalled::Up(sent) => sent.session,
+                Stalled::Down(id, _) => *id,
+            };
+            let Some(line) = self.sessions.as_mut().and_then(|sessions| sessions.lines.get_mut(&id)) else {
+                continue;
+            };
+            match stalled {
+                Stalled::Up(sent) => {
+                    line.up = at.max(line.up + 1);
+                    self.queue.push(line.up, Event::Arrive(node, Box::new(sent)));
+                }
+                Stalled::Down(id, down) => {
+                    line.down = at.max(line.down + 1);
+                    self.queue.push(line.down, Event::Down(node, id, Box::new(down)));
+                }
+            }
+        }
+    }
+
+    /// The server runs on: it reads what has reached it meanwhile.
+    pub(crate) fn read_backlog(&mut self) {
+        let Some(sessions) = &mut self.sessions else { return };
+        for (node, sent) in std::mem::take(&mut sessions.backlog) {
+            self.queue.push(self.now + 1, Event::Arrive(node, Box::new(sent)));
+        }
+    }
+
+    /// A process is dead: its kernel closes its connections, one after the other, if that gets through.
+    pub(crate) fn close_all(&mut self, node: usize) {
+        self.nodes[node].stalled.clear();
+        let cut = self.nodes[node].cut.is_some();
+        let Some(sessions) = &self.sessions else { return };
+        let own = sessions.lines.iter().filter(|(_, line)| line.node == node && !line.dead);
+        let own: Vec<SessionId> = own.map(|(id, _)| *id).collect();
+        for session in own {
+            let at = self.now + self.latency();
+            let Some(line) = self.sessions.as_mut().and_then(|sessions| sessions.lines.get_mut(&session))
+            else {
+                continue;
+            };
+            if cut {
+                line.dead = true;
+                continue;
+            }
+            line.up = at.max(line.up + 1);
+            let close =
+                Sent { session, statement: Statement::Close, purpose: Purpose::Tend, reply: Arc::default() };
+            self.queue.push(line.up, Event::Arrive(node, Box::new(close)));
+        }
+    }
+}

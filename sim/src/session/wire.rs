@@ -1,0 +1,258 @@
+//! A process's connections to the server: what is asked, and where answers are waited for.
+//!
+//! A statement goes into the outbox and its answer is waited for on a [`Reply`]; the world decides what becomes of it.
+//! Waiting is bounded by the process's own clock, and an answer that does not come in time costs the session.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+use std::time::Duration;
+
+use bellwether_backend::Condition;
+use bellwether_core::{Boot, CandidateId, Clock, Epoch};
+
+use crate::clock::Face;
+use crate::parcel::Purpose;
+use crate::port::{SharedPort, lock};
+
+/// A session, of all sessions that there ever were.
+pub type SessionId = u64;
+
+/// What a session is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A: has the lock.
+    Lock,
+    /// B: has the presence, and hears news.
+    Presence,
+}
+
+/// What is asked of the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Statement {
+    /// Let me in.
+    Open(Kind),
+    /// The client's end was closed.
+    Close,
+    /// On A: try the lock; with it an epoch.
+    Try(CandidateId, Duration),
+    /// On A: an epoch under a lock that is already there.
+    Again,
+    /// On A: an epoch, lock or no lock, as nobody may ask.
+    Number,
+    /// On A: is the lock there? On B: the presence?
+    Beat,
+    /// On A: let go once, and tell everybody if so wanted.
+    Unlock(bool),
+    /// On B: become present if this is met.
+    Appear(Condition, Duration),
+    /// On B: is anybody else present, and how quiet was it?
+    Peek,
+    /// On B: be present no more, and tell everybody if so wanted.
+    Leave(bool),
+    /// On B: who has the lock?
+    Look,
+}
+
+/// What the server says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// Done, or as a yes or no.
+    Yes(bool),
+    /// To [`Statement::Try`], [`Statement::Again`], [`Statement::Number`].
+    Granted(Epoch),
+    /// To [`Statement::Try`] and [`Statement::Look`]: who has it, and for how long that session has been silent.
+    HeldBy(SessionId, Option<CandidateId>, Duration),
+    /// To [`Statement::Look`]: nobody has it.
+    Free,
+    /// To [`Statement::Peek`].
+    Peeked {
+        /// Others are present.
+        others: bool,
+        /// How long the server has not ended sessions.
+        quiet: Duration,
+    },
+}
+
+impl Said {
+    /// The epoch in it, if it brings one.
+    pub fn epoch(&self) -> Option<Epoch> {
+        match self {
+            Said::Granted(epoch) => Some(*epoch),
+            _ => None,
+        }
+    }
+}
+
+/// How a statement failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The server said so, and the session stands; the statement may have taken effect.
+    Error,
+    /// The session is over.
+    Over,
+}
+
+/// Where an answer arrives.
+pub type Reply = Arc<Mutex<Option<Result<Said, Failure>>>>;
+
+/// Something that leaves a process.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    /// On which session.
+    pub session: SessionId,
+    /// What.
+    pub statement: Statement,
+    /// On behalf of what.
+    pub purpose: Purpose,
+    /// Where the answer goes.
+    pub reply: Reply,
+}
+
+/// News from the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// Somebody let go.
+    Released,
+    /// The session that had the lock is over.
+    Ended,
+}
+
+/// What passes between a process and the world.
+#[derive(Debug, Default)]
+pub struct Desk {
+    /// What the world has not yet taken.
+    pub outbox: Vec<Sent>,
+    /// News that the process has not yet read.
+    pub inbox: VecDeque<Heard>,
+    /// When the process wants to be woken.
+    pub alarms: Vec<Boot>,
+    /// Sessions whose end has reached this process.
+    pub hung_up: Vec<SessionId>,
+    opened: u64,
+}
+
+/// A shared [`Desk`].
+pub type SharedDesk = Arc<Mutex<Desk>>;
+
+/// One connection, as its process sees it.
+#[derive(Debug)]
+pub struct Connection {
+    /// Which.
+    pub id: SessionId,
+    /// When it was there.
+    pub since: Boot,
+    over: AtomicBool,
+}
+
+impl Connection {
+    /// Whether the process knows that it is over.
+    pub fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn end(&self) -> bool {
+        !self.over.swap(true, Ordering::Relaxed)
+    }
+}
+
+/// The process's end of all its connections.
+#[derive(Debug)]
+pub struct Wire {
+    /// Which process.
+    pub node: usize,
+    /// Its clock.
+    pub clock: Arc<Face>,
+    /// What passes.
+    pub desk: SharedDesk,
+    /// For whose sake it runs just now, and whether news is wanted.
+    pub port: SharedPort,
+}
+
+impl Wire {
+    /// The present, by this process's clock.
+    pub fn now(&self) -> Boot {
+        self.clock.boot()
+    }
+
+    /// Opens a session; `None` when that failed or took too long.
+    pub async fn open(&self, kind: Kind, limit: Duration, age_from_asking: bool) -> Option<Arc<Connection>> {
+        let id = {
+            let mut desk = lock(&self.desk);
+            desk.opened += 1;
+            (self.node as u64) << 32 | desk.opened
+        };
+        let asked = self.now();
+        let reply = self.send(id, Statement::Open(kind));
+        let answer = self.wait(limit, || lock(&reply).clone()).await;
+        if let Some(Ok(_)) = answer {
+            let since = if age_from_asking { asked } else { self.now() };
+            return Some(Arc::new(Connection { id, since, over: AtomicBool::new(false) }));
+        }
+        self.send(id, Statement::Close);
+        None
+    }
+
+    /// Asks, and gives the session up when no answer comes within `limit`.
+    pub async fn ask(&self, on: &Connection, limit: Duration, statement: Statement) -> Result<Said, Failure> {
+        match self.ask_only(on, limit, statement).await {
+            Some(answer) => answer,
+            None => {
+                self.throw_away(on);
+                Err(Failure::Over)
+            }
+        }
+    }
+
+    /// Asks; `None` when no answer came within `limit`, and the session stays.
+    pub async fn ask_only(
+        &self,
+        on: &Connection,
+        limit: Duration,
+        statement: Statement,
+    ) -> Option<Result<Said, Failure>> {
+        if on.is_over() {
+            return Some(Err(Failure::Over));
+        }
+        let reply = self.send(on.id, statement);
+        let heard = || {
+            // An answer that came before the end of the session is still read.
+            let answer = lock(&reply).clone();
+            answer.or_else(|| on.is_over().then_some(Err(Failure::Over)))
+        };
+        self.wait(limit, heard).await
+    }
+
+    /// Closes the process's end, without waiting for anything.
+    pub fn throw_away(&self, connection: &Connection) {
+        if connection.end() {
+            self.send(connection.id, Statement::Close);
+        }
+    }
+
+    /// Lets time pass.
+    pub async fn pause(&self, span: Duration) {
+        self.wait(span, || None::<()>).await;
+    }
+
+    /// Waits for something to be there, or for so long.
+    pub async fn wait<T>(&self, limit: Duration, ready: impl Fn() -> Option<T>) -> Option<T> {
+        let until = self.now() + limit;
+        lock(&self.desk).alarms.push(until);
+        std::future::poll_fn(|_| match ready() {
+            Some(value) => Poll::Ready(Some(value)),
+            None if self.now() >= until => Poll::Ready(None),
+            None => Poll::Pending,
+        })
+        .await
+    }
+
+    fn send(&self, session: SessionId, statement: Statement) -> Reply {
+        let reply = Reply::default();
+        let purpose = lock(&self.port).purpose;
+        let sent = Sent { session, statement, purpose, reply: Arc::clone(&reply) };
+        lock(&self.desk).outbox.push(sent);
+        reply
+    }
+}

@@ -1,0 +1,113 @@
+//! The command in the NATS profile `cluster`: its timing, and looking, asking and remembering without a surprise in the bucket.
+
+use std::process::{Command, Output};
+
+use bellwether_support::servers::nats::{Server, Version};
+use bellwether_tests::{Candidate, bellwether, run_to_end};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+const BUCKET: &str = "cluster-job";
+
+fn command(url: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(bellwether());
+    command.env("BELLWETHER_BACKEND", url).args(arguments);
+    command
+}
+
+fn on(url: &str, arguments: &[&str]) -> Output {
+    run_to_end(command(url, arguments))
+}
+
+fn candidate(url: &str, id: &str, more: &[&str]) -> Candidate {
+    let mut command = command(url, &["--id", id, "run", "job", "--events"]);
+    command.args(more);
+    Candidate::start(command)
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+fn cluster(server: &Server) -> String {
+    format!("{}?profile=cluster&create=yes", server.url())
+}
+
+#[test]
+fn the_profile_s_own_timing_holds_where_no_flag_says_otherwise() {
+    let explain = |url: &str, more: &[&str]| {
+        let explained = json(&on(url, &[&["explain", "-o", "json"], more].concat()));
+        ["ttl_ms", "renew_ms"].map(|field| explained[field].as_f64().expect("a number"))
+    };
+    let url = "nats://127.0.0.1?profile=cluster";
+    assert_eq!(explain(url, &[]), [10_000.0, 3_000.0]);
+    assert_eq!(explain(url, &["--ttl", "30s"]), [30_000.0, 10_000.0]);
+    assert_eq!(explain(url, &["--renew", "1s"]), [10_000.0, 1_000.0]);
+    assert_eq!(explain("nats://127.0.0.1", &[]), [15_000.0, 5_000.0]);
+    assert_eq!(explain("memory:", &[]), [15_000.0, 5_000.0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn candidates_are_looked_at_and_asked_to_hand_over() {
+    let server = Server::start(Version::Current).await;
+    let url = cluster(&server);
+    let mut first = candidate(&url, "a", &[]);
+    first.expect("acquired");
+    let made = server.api(&format!("STREAM.INFO.KV_{BUCKET}"), json!({})).await;
+    assert_eq!(made["config"]["max_age"].as_u64(), Some(20_000_000_000), "two ttls: {made}");
+    let shown = json(&on(&url, &["status", "job", "-o", "json"]));
+    assert_eq!((shown["ttl_ms"].as_u64(), shown["holder"].as_str()), (Some(10_000), Some("a")), "{shown}");
+    let mut second = candidate(&url, "b", &[]);
+    second.joined();
+
+    let asked = on(&url, &["step-down", "job", "-o", "json"]);
+    assert_eq!(asked.status.code(), Some(0), "{asked:?}");
+    assert_eq!(json(&asked)["to"], "b");
+    second.expect("acquired");
+    first.kill();
+    // The cooldown is in the bucket, and the same id stays away after a restart.
+    let mut again = candidate(&url, "a", &[]);
+    again.joined();
+    let listed = on(&url, &["status"]);
+    assert_eq!(listed.status.code(), Some(64), "{listed:?}");
+    let past = on(&url, &["history", "job"]);
+    assert!(
+        !past.status.success() && String::from_utf8_lossy(&past.stderr).contains("no history"),
+        "{past:?}"
+    );
+    let keys = server.api(&format!("STREAM.INFO.KV_{BUCKET}"), json!({ "subjects_filter": ">" })).await;
+    let mut keys: Vec<String> =
+        keys["state"]["subjects"].as_object().expect("keys").keys().cloned().collect();
+    keys.sort();
+    assert_eq!(keys, [format!("$KV.{BUCKET}.cooldown-a"), format!("$KV.{BUCKET}.lease")]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn past_leaderships_are_kept_in_a_bucket_of_their_own_if_one_is_named() {
+    let server = Server::start(Version::Current).await;
+    server.bucket("past", json!({})).await;
+    let url = format!("{}&bucket=past", cluster(&server));
+    let mut first = candidate(&url, "a", &[]);
+    first.expect("acquired");
+    first.signal(Signal::TERM);
+    assert_eq!(first.ended().code, Some(0));
+    let past = json(&on(&url, &["history", "job", "-o", "json"]));
+    assert_eq!((past[0]["id"].as_str(), past[0]["ended"].as_str()), (Some("a"), Some("released")), "{past}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_foreign_leader_is_shown_and_cannot_be_asked() {
+    let server = Server::start(Version::Current).await;
+    server.bucket(BUCKET, json!({})).await;
+    let lease = br#"{"node_id":"go-1","epoch":7,"expires_at":"2024-01-15T10:30:00Z","acquired_at":"2024-01-15T10:29:50Z"}"#;
+    server.put(BUCKET, "lease", Some(lease)).await;
+    let before = server.last_sequence(BUCKET).await;
+    let url = cluster(&server);
+    let shown = json(&on(&url, &["status", "job", "-o", "json"]));
+    assert_eq!((shown["holder"].as_str(), shown["epoch"].as_u64()), (Some("go-1"), Some(7)), "{shown}");
+    let asked = on(&url, &["step-down", "job"]);
+    assert!(String::from_utf8_lossy(&asked.stderr).contains("cannot be asked"), "{asked:?}");
+    let bad = on(&url, &["--id", "host.example", "acquire", "job"]);
+    assert_eq!(bad.status.code(), Some(64), "{bad:?}");
+    assert_eq!(server.last_sequence(BUCKET).await, before, "nobody has written");
+}

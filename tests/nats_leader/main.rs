@@ -1,0 +1,147 @@
+//! The command in the NATS profile `leader`: its timing and its rules, on a bucket and a key that others use too.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Output, Stdio};
+
+use bellwether_support::servers::nats::{Server, Version};
+use bellwether_tests::{Candidate, bellwether, run_to_end};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+const BUCKET: &str = "leaders";
+const KEY: &str = "leaders/control";
+
+fn command(url: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(bellwether());
+    command.env("BELLWETHER_BACKEND", url).args(arguments);
+    command
+}
+
+fn on(url: &str, arguments: &[&str]) -> Output {
+    run_to_end(command(url, arguments))
+}
+
+fn candidate(url: &str, id: &str, more: &[&str]) -> Candidate {
+    let mut command = command(url, &["--id", id, "run", KEY, "--events"]);
+    command.args(more);
+    Candidate::start(command)
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+async fn server() -> (Server, String) {
+    // Built before the server's clock runs, on which records run out.
+    bellwether();
+    let server = Server::start(Version::Current).await;
+    let age = 10_000_000_000_u64;
+    server.bucket(BUCKET, json!({ "max_age": age, "duplicate_window": age })).await;
+    let url = format!("{}?profile=leader&bucket={BUCKET}", server.url());
+    (server, url)
+}
+
+#[test]
+fn the_profile_s_own_timing_and_its_rules_hold() {
+    let url = "nats://127.0.0.1?profile=leader&bucket=b";
+    let explained = json(&on(url, &["explain", "-o", "json"]));
+    let timing = ["ttl_ms", "renew_ms"].map(|field| explained[field].as_f64().expect("a number"));
+    assert_eq!(timing, [10_000.0, 1_000.0]);
+    for (arguments, sentence) in [
+        (&["--renew", "5s"][..], "a third of the ttl"),
+        (&["--validate-every", "500ms"], "at least the renew interval"),
+        (&["--disconnect-grace", "1s"], "at least two renew intervals"),
+        (&["--preempt"], "priority above 0"),
+        (&["--failed-renewals", "0"], "at least 1"),
+    ] {
+        let said = on(url, &[&["run", KEY], arguments].concat());
+        assert_eq!(said.status.code(), Some(64), "{said:?}");
+        assert!(stderr(&said).contains(sentence), "{said:?}");
+    }
+    for (url, sentence) in [
+        ("nats://127.0.0.1?profile=leader", "bucket=NAME"),
+        ("nats://127.0.0.1?profile=leader&bucket=", "letters"),
+    ] {
+        let said = on(url, &["run", KEY]);
+        assert_eq!(said.status.code(), Some(64), "{said:?}");
+        assert!(stderr(&said).contains(sentence), "{said:?}");
+    }
+    assert_eq!(on(url, &["--id", "", "run", KEY]).status.code(), Some(64));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn candidates_are_looked_at_and_asked_to_hand_over() {
+    let (server, url) = server().await;
+    assert_eq!(on(&url, &["status", KEY]).status.code(), Some(1), "nobody has ever led");
+    let mut watch =
+        command(&url, &["watch", KEY, "-o", "json"]).stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut changes = BufReader::new(watch.stdout.take().expect("piped")).lines();
+    let mut first = candidate(
+        &url,
+        "a",
+        &["--validate-every", "1s", "--disconnect-grace", "3s", "--failed-renewals", "5"],
+    );
+    first.expect("acquired");
+    let told = changes.find(|line| line.as_ref().is_ok_and(|line| line.contains(r#""a""#)));
+    assert!(told.is_some(), "the watch ended");
+    watch.kill().and_then(|()| watch.wait()).expect("our own child");
+    let shown = json(&on(&url, &["status", KEY, "-o", "json"]));
+    assert_eq!((shown["holder"].as_str(), shown["ttl_ms"].as_u64()), (Some("a"), Some(10_000)), "{shown}");
+    let listed = on(&url, &["status"]);
+    assert!(String::from_utf8_lossy(&listed.stdout).contains(KEY), "{listed:?}");
+    let mut second = candidate(&url, "b", &[]);
+    second.joined();
+    let asked = on(&url, &["step-down", KEY, "--to", "b", "-o", "json"]);
+    assert_eq!((asked.status.code(), json(&asked)["to"].as_str()), (Some(0), Some("b")), "{asked:?}");
+    second.expect("acquired");
+    first.kill();
+    second.signal(Signal::TERM);
+    assert_eq!(second.ended().code, Some(0));
+    let shown = on(&url, &["status", KEY, "-o", "json"]);
+    assert_eq!(shown.status.code(), Some(1), "the key is deleted: {shown:?}");
+    let past = on(&url, &["history", KEY]);
+    assert!(!past.status.success() && stderr(&past).contains("no history"), "{past:?}");
+    let keys = server.api(&format!("STREAM.INFO.KV_{BUCKET}"), json!({ "subjects_filter": ">" })).await;
+    let keys: Vec<&String> = keys["state"]["subjects"].as_object().expect("keys").keys().collect();
+    assert_eq!(keys, [&format!("$KV.{BUCKET}.{KEY}")], "no key is added to the user's bucket");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_released_is_held_until_it_runs_out_and_log_lines_say_whose_they_are() {
+    let (_server, url) = server().await;
+    let mut first = candidate(&url, "a", &["--no-release-on-stop", "--log", "json"]);
+    let acquired = first.expect("acquired");
+    first.signal(Signal::TERM);
+    let ended = first.ended();
+    assert_eq!(ended.code, Some(0));
+    assert_eq!(json(&on(&url, &["status", KEY, "-o", "json"]))["holder"], "a");
+    assert_eq!(on(&url, &["run", KEY, "--wait", "300ms"]).status.code(), Some(75));
+    let lines: Vec<Value> = ended.stderr.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let line = lines.iter().find(|line| line.to_string().contains("acquired")).expect("a line about it");
+    let line = line.to_string();
+    for part in [KEY, "incarnation", "attempt", &acquired.epoch().expect("an epoch").to_string()] {
+        assert!(line.contains(part), "{part} is missing: {line}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_foreign_leader_is_shown_and_cannot_be_asked_and_a_missing_bucket_is_refused() {
+    let (server, url) = server().await;
+    server.put(BUCKET, KEY, Some(br#"{"id":"go-1","token":"t","priority":3,"meta":{"hostname":"h"}}"#)).await;
+    let before = server.last_sequence(BUCKET).await;
+    let shown = json(&on(&url, &["status", KEY, "-o", "json"]));
+    assert_eq!((shown["holder"].as_str(), shown["epoch"].is_null()), (Some("go-1"), true), "{shown}");
+    let asked = on(&url, &["step-down", KEY]);
+    assert_eq!(asked.status.code(), Some(69), "{asked:?}");
+    assert!(stderr(&asked).contains("cannot be asked"), "{asked:?}");
+    assert_eq!(server.last_sequence(BUCKET).await, before, "nobody has written");
+    let missing = on(&format!("{}?profile=leader&bucket=none", server.url()), &["run", KEY]);
+    assert_eq!(missing.status.code(), Some(78), "{missing:?}");
+    let short = on(&url, &["run", KEY, "--ttl", "30s"]);
+    assert_eq!(short.status.code(), Some(78), "{short:?}");
+    assert!(stderr(&short).contains("max age"), "{short:?}");
+}

@@ -1,0 +1,126 @@
+//! A way to a server that can be made slow, silent or cut off, while the server and everybody else's way to it stay as they are.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bellwether_deadman::boot_now;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+
+/// A port of the loopback that leads to another.
+#[derive(Debug)]
+pub struct Proxy {
+    port: u16,
+    way: Arc<watch::Sender<Way>>,
+    listener: JoinHandle<()>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Way {
+    /// Nothing arrives, on either side, until it is open again; then everything does, as after a partition.
+    silent: bool,
+    /// Answers take so much longer.
+    slow: Duration,
+    /// Whoever comes is turned away.
+    closed: bool,
+    /// Connections of an earlier number have been cut.
+    cuts: u64,
+}
+
+impl Proxy {
+    /// To this port of the loopback.
+    pub async fn to(server: u16) -> Proxy {
+        let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a free port");
+        let port = socket.local_addr().expect("a bound socket has an address").port();
+        let way = Arc::new(watch::Sender::new(Way::default()));
+        let listener = tokio::spawn(listen(socket, server, Arc::clone(&way)));
+        Proxy { port, way, listener }
+    }
+
+    /// Its own port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// From now on nothing arrives, and nobody is told.
+    pub fn silence(&self) {
+        self.way.send_modify(|way| way.silent = true);
+    }
+
+    /// From now on answers take so much longer.
+    pub fn slow(&self, by: Duration) {
+        self.way.send_modify(|way| way.slow = by);
+    }
+
+    /// Resets all connections, and turns whoever comes away.
+    pub fn cut(&self) {
+        self.way.send_modify(|way| (way.closed, way.cuts) = (true, way.cuts + 1));
+    }
+
+    /// Everything passes again; what waited arrives now.
+    pub fn heal(&self) {
+        self.way.send_modify(|way| *way = Way { cuts: way.cuts, ..Way::default() });
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.listener.abort();
+        self.cut();
+    }
+}
+
+async fn listen(socket: TcpListener, server: u16, way: Arc<watch::Sender<Way>>) {
+    loop {
+        let Ok((near, _)) = socket.accept().await else { return };
+        if way.borrow().closed {
+            continue;
+        }
+        let Ok(far) = TcpStream::connect((Ipv4Addr::LOCALHOST, server)).await else { continue };
+        for stream in [&near, &far] {
+            // A cut is a reset, not a polite end.
+            let _ = stream.set_zero_linger();
+            let _ = stream.set_nodelay(true);
+        }
+        let (near, far) = (near.into_split(), far.into_split());
+        tokio::spawn(carry(near.0, far.1, way.subscribe(), false));
+        tokio::spawn(carry(far.0, near.1, way.subscribe(), true));
+    }
+}
+
+async fn carry(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    mut way: watch::Receiver<Way>,
+    answers: bool,
+) {
+    let began = way.borrow_and_update().cuts;
+    let (mut cut, now) = (way.clone(), way.clone());
+    // What is slow is late, and not less: the next may be sent before the last has arrived.
+    let (sent, mut arriving) = mpsc::unbounded_channel();
+    let sending = async move {
+        let mut bytes = vec![0; 64 * 1024];
+        while let Ok(count @ 1..) = from.read(&mut bytes).await {
+            let slow = if answers { now.borrow().slow } else { Duration::ZERO };
+            if sent.send((boot_now() + slow, bytes[..count].to_vec())).is_err() {
+                return;
+            }
+        }
+    };
+    let receiving = async move {
+        while let Some((due, bytes)) = arriving.recv().await {
+            tokio::time::sleep(due.since(boot_now())).await;
+            if way.wait_for(|way| !way.silent).await.is_err() || to.write_all(&bytes).await.is_err() {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        _ = async { tokio::join!(sending, receiving) } => {}
+        _ = cut.wait_for(|way| way.cuts > began) => {}
+    }
+}
