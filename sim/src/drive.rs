@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use bellwether_core::{
-    Boot, Candidate, Core, Epoch, Event as Told, Input, Outcome, Output, Signal, StateName, What,
+    Boot, Candidate, Epoch, Event as Told, Input, Outcome, Output, Signal, StateName, What,
 };
 
 use crate::invariants::conflict;
@@ -280,7 +280,7 @@ impl World {
         }
         let settings = process.core.settings().clone();
         let who = Candidate { id: me.who.id.clone(), incarnation: self.draw_incarnation() };
-        let core = Core::new(settings, who, self.rng.next_u64()).with(self.planted);
+        let core = self.candidate(settings, who);
         self.nodes[node].begin_anew(core);
         say!(self, "{node} is now {:?}", self.nodes[node].who);
         self.start(node);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bellwether_backend::{Backend, Lease};
 use bellwether_core::{
-    Bug, Candidate, CandidateId, Core, ElectionName, Incarnation, Input, Planted, Rng, StateName,
+    Bug, Candidate, CandidateId, Core, ElectionName, Incarnation, Input, Planted, Rng, Settings, StateName,
 };
 
 use crate::clock::Machine;
@@ -270,9 +270,19 @@ impl World {
             let register = SimRegister::new(Arc::clone(&port), self.store.facts(), self.options.crash_proof);
             Arc::new(Lease::with(register, machine.face(), self.planted))
         };
-        let core = Core::new(settings, who, self.rng.next_u64()).with(self.planted);
+        let core = self.candidate(settings, who);
         self.nodes.push(Node::new(slot, machine, port, desk, core, backend));
         self.nodes.len() - 1
+    }
+
+    /// Every second one on a register spreads its renewals, as one among very many elections would.
+    pub(crate) fn candidate(&mut self, settings: Settings, who: Candidate) -> Core {
+        let seed = self.rng.next_u64();
+        let mut core = Core::new(settings, who, seed).with(self.planted);
+        if self.options.store == crate::options::StoreKind::Register && seed.is_multiple_of(2) {
+            core.spread_renewals();
+        }
+        core
     }
 
     pub(crate) fn draw_incarnation(&mut self) -> Incarnation {

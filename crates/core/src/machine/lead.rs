@@ -8,7 +8,23 @@ use crate::{Ask, Boot, Bug, Error, ErrorKind, Grant, Outcome, Reason, Request, S
 /// for it is renewals that keep the lead.
 const VALIDATIONS_MAX: usize = super::CALLS_MAX / 2;
 
+/// The earliest that a first renewal is spread to, as a part of the renewal interval.
+const SPREAD_FROM_PART: u32 = 8;
+
 impl Core {
+    /// From now on, the first renewal after a claim, or after one that failed, comes earlier by a random part of the interval, so that
+    /// of many elections which began together, or met the same outage, not all renew at the same instants for good. Earlier is
+    /// always safe.
+    pub fn spread_renewals(&mut self) {
+        self.spread = true;
+    }
+
+    fn next_renewal(&mut self, from: Boot, bunched: bool) -> Boot {
+        let renew = self.settings.timing().renew();
+        let spread = self.spread && bunched;
+        from + if spread { self.rng.between(renew / SPREAD_FROM_PART, renew) } else { renew }
+    }
+
     /// The grant is in hand: lead, if there is time left to.
     pub(super) fn promote(&mut self, grant: Grant) {
         let timing = *self.settings.timing();
@@ -27,7 +43,7 @@ impl Core {
         }
         let resumed = matches!(self.state, State::Reconnecting(_));
         let epoch = grant.epoch;
-        let renew_at = from + timing.renew();
+        let renew_at = self.next_renewal(from, true);
         let leading = Leading {
             deadline,
             stop_at,
@@ -208,7 +224,8 @@ impl Core {
         let from = self.counted_from(&grant);
         let deadline = self.deadline(from, &grant);
         let timing = *self.settings.timing();
-        let next = from + timing.renew();
+        let bunched = matches!(&self.state, State::Leader(leading) if leading.failures > 0);
+        let next = self.next_renewal(from, bunched);
         let State::Leader(leading) = &mut self.state else { return };
         if deadline > leading.deadline {
             leading.deadline = deadline;

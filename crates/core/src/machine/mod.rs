@@ -53,6 +53,8 @@ pub struct Core {
     settings: Settings,
     who: Candidate,
     rng: Rng,
+    /// Renewals are spread in time; see [`Core::spread_renewals`].
+    spread: bool,
     planted: Planted,
     state: State,
     now: Boot,
@@ -93,6 +95,7 @@ impl Core {
             settings,
             who,
             rng: Rng::new(seed),
+            spread: false,
             planted: Planted::default(),
             state: State::Stopped,
             now: Boot::default(),

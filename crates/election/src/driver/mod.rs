@@ -14,7 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bellwether_backend::{Backend, Notice, Notices};
+use bellwether_backend::{Backend, Notice, Notices, Renewal};
 use bellwether_core::{Boot, CandidateId, Core, ElectionName, Epoch, Input};
 use bellwether_deadman::{BootTimer, boot_now};
 use calls::Calls;
@@ -25,6 +25,10 @@ use tokio::sync::{mpsc, oneshot};
 use crate::Error;
 use crate::hooks::Job;
 use crate::shared::Shared;
+
+/// From so many elections on, renewals are spread in time, where each is a call of its own: ten thousand at the same instant wait
+/// for one another for most of a second. A session renews all of its elections in one call, which is to stay one.
+const SPREAD_FROM: usize = 64;
 
 /// One start of one candidate, as the driver knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -170,7 +174,10 @@ impl Driver {
         }
     }
 
-    fn enter(&mut self, key: Key, entrant: Entrant) {
+    fn enter(&mut self, key: Key, mut entrant: Entrant) {
+        if self.entries.len() >= SPREAD_FROM && self.backend.capabilities().renewal == Renewal::PerElection {
+            entrant.core.spread_renewals();
+        }
         let on = entrant.shared.election.clone();
         self.guarded(|backend| backend.follow(&on, true));
         self.names.entry(on).or_default().push(key);

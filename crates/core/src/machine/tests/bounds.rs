@@ -168,3 +168,20 @@ fn a_leader_without_room_waits_for_an_answer_before_it_renews_again() {
     assert_eq!(script.calls(Kind::Renew), 1);
     assert_eq!(script.heard(), "error timed_out, danger e5, lost e5 deadline");
 }
+
+#[test]
+fn renewals_that_are_spread_come_earlier_after_a_claim_and_after_a_failure_and_never_later() {
+    let mut script = Script::acquiring(|_| {});
+    script.core.spread_renewals();
+    script.granted(5);
+    let first = script.waits().expect("a renewal is due");
+    assert!((625..5_000).contains(&first), "{first}");
+    script.at(first + 1).granted(5);
+    // Counted from the instant of the call, which lies within the millisecond before.
+    assert_eq!(script.waits(), Some(4_999), "from then on at the interval, each at its own place");
+    script.at(first + 1 + 5_000).unknown();
+    assert_eq!(script.waits(), Some(2_000), "a retry is not spread");
+    script.next().granted(5);
+    let after = script.waits().expect("a renewal is due");
+    assert!((625..5_000).contains(&after) && after != first, "{after}");
+}
