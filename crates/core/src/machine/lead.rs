@@ -1,5 +1,7 @@
 //! Leading: belief, renewal, validation, and every way it can be lost.
 
+use std::time::Duration;
+
 use super::state::{Leading, Letting, LettingStep, Renewal, State, Step, Suspended, Then, Validation, Why};
 use super::{Call, Core, Output};
 use crate::{Ask, Boot, Bug, Error, ErrorKind, Grant, Outcome, Reason, Request, Seen, What};
@@ -19,10 +21,17 @@ impl Core {
         self.spread = true;
     }
 
-    fn next_renewal(&mut self, from: Boot, bunched: bool) -> Boot {
+    /// When the next renewal is due, and whether it is still together with others': where the answer came so late that most of the
+    /// interval is over, there was no room to spread it.
+    fn next_renewal(&mut self, from: Boot, bunched: bool) -> (Boot, bool) {
         let renew = self.settings.timing().renew();
-        let spread = self.spread && bunched;
-        from + if spread { self.rng.between(renew / SPREAD_FROM_PART, renew) } else { renew }
+        let latest = from + renew;
+        if !(self.spread && bunched) {
+            return (latest, false);
+        }
+        let earliest = (from + renew / SPREAD_FROM_PART).max(self.now).min(latest);
+        let room = latest.since(earliest);
+        (earliest + self.rng.between(Duration::ZERO, room), room < renew / 2)
     }
 
     /// The grant is in hand: lead, if there is time left to.
@@ -43,12 +52,13 @@ impl Core {
         }
         let resumed = matches!(self.state, State::Reconnecting(_));
         let epoch = grant.epoch;
-        let renew_at = self.next_renewal(from, true);
+        let (renew_at, bunched) = self.next_renewal(from, true);
         let leading = Leading {
             deadline,
             stop_at,
             renewal: Renewal::Due(renew_at),
             failures: 0,
+            bunched,
             danger_at: Some(danger_at(renew_at, stop_at)),
             validation: self.next_validation(),
             doubt_since: None,
@@ -224,8 +234,9 @@ impl Core {
         let from = self.counted_from(&grant);
         let deadline = self.deadline(from, &grant);
         let timing = *self.settings.timing();
-        let bunched = matches!(&self.state, State::Leader(leading) if leading.failures > 0);
-        let next = self.next_renewal(from, bunched);
+        let bunched =
+            matches!(&self.state, State::Leader(leading) if leading.failures > 0 || leading.bunched);
+        let (next, bunched) = self.next_renewal(from, bunched);
         let State::Leader(leading) = &mut self.state else { return };
         if deadline > leading.deadline {
             leading.deadline = deadline;
@@ -238,6 +249,7 @@ impl Core {
         leading.doubt_since = None;
         if current {
             leading.renewal = Renewal::Due(next);
+            leading.bunched = bunched;
         }
     }
 

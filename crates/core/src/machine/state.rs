@@ -69,6 +69,9 @@ pub(super) struct Leading {
     pub(super) renewal: Renewal,
     /// Renewals that failed in a row.
     pub(super) failures: u32,
+    /// The next renewal comes together with those of others, as far as is known; where they are spread, one after it is to come
+    /// earlier.
+    pub(super) bunched: bool,
     /// When to warn; `None` once warned, until a renewal is confirmed.
     pub(super) danger_at: Option<Boot>,
     pub(super) validation: Validation,
