@@ -163,7 +163,7 @@ async fn failovers(url: &str) {
     }
     report(
         &format!("kill -9 to the next leadership, median of {FAILOVERS}"),
-        &format!("{:.0?}", median(took.clone())),
+        &format!("{:.2?}", median(took.clone())),
         "",
     );
     let longest = percentile(took, 1.0);
