@@ -3,18 +3,19 @@
 mod looking;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod run;
 
-use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bellwether::{CandidateId, ElectionName, Exponential, Options, TimingOptions};
+use bellwether::{CandidateId, ElectionName};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 pub(crate) use looking::{Doctor, Top};
 #[cfg(feature = "postgres")]
 pub(crate) use postgres::{Init, Postgres, PostgresCommand};
+pub(crate) use run::{HealthFlags, Run, Standing, Timing};
 
 /// One process does the work, the others stand by, and never two.
 ///
@@ -145,77 +146,6 @@ pub(crate) enum Command {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Run {
-    /// The election: any name; candidates with the same name and backend compete.
-    #[arg(value_name = "ELECTION")]
-    pub(crate) election: ElectionName,
-
-    #[command(flatten)]
-    pub(crate) timing: Timing,
-
-    #[command(flatten)]
-    pub(crate) standing: Standing,
-
-    /// Leave when the leadership ends, instead of standing again.
-    #[arg(long, visible_alias = "no-auto-reacquire")]
-    pub(crate) once: bool,
-
-    /// Give up when the first leadership has not come within this time.
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
-    pub(crate) wait: Option<Duration>,
-
-    /// Give up as soon as a living leader is seen. A record that may be a dead leader's is watched for its ttl first.
-    #[arg(short, long, conflicts_with = "wait")]
-    pub(crate) nonblock: bool,
-
-    /// The exit code for "did not get to lead".
-    #[arg(short = 'E', value_name = "CODE", default_value_t = 75)]
-    pub(crate) code: u8,
-
-    /// Print every event as one JSON object a line, on stdout or to FILE.
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
-    pub(crate) events: Option<PathBuf>,
-
-    /// Run on every event, by /bin/sh -c, with the event's JSON on standard input. Bounded in time; delays nothing.
-    #[arg(long, value_name = "CMD")]
-    pub(crate) hook: Option<String>,
-
-    #[command(flatten)]
-    pub(crate) health: HealthFlags,
-
-    /// Between TERM and KILL to the command; must fit before the deadline. Default: a tenth of the ttl, at least 100ms.
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
-    pub(crate) grace: Option<Duration>,
-
-    /// Make no PID namespace for the command even where it may be made: for a command that must know its own process id,
-    /// or others', as the rest of the system does, or whose mounts are for everybody.
-    #[arg(long)]
-    pub(crate) no_pid_namespace: bool,
-
-    /// Runs only while leading: executed directly, never through a shell, and ended with everything that it started
-    /// before the leadership ends. It gets BELLWETHER_ELECTION, BELLWETHER_ID and BELLWETHER_EPOCH.
-    #[arg(last = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<OsString>,
-}
-
-/// A health check by a command.
-#[derive(Debug, ClapArgs)]
-#[command(next_help_heading = "Health")]
-pub(crate) struct HealthFlags {
-    /// Only a candidate for which this ends with 0 stands, and a leader for which it does not steps down. By /bin/sh -c.
-    #[arg(long, value_name = "CMD")]
-    pub(crate) health_cmd: Option<String>,
-
-    /// How often, and for how long at the most, the health command runs.
-    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "5s")]
-    pub(crate) health_cmd_interval: Duration,
-
-    /// How many failures in a row make a candidate unfit.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) health_cmd_failures: u32,
-}
-
-#[derive(Debug, ClapArgs)]
 pub(crate) struct Acquire {
     /// The election.
     #[arg(value_name = "ELECTION")]
@@ -297,116 +227,6 @@ pub(crate) struct Explain {
 
     #[command(flatten)]
     pub(crate) standing: Standing,
-}
-
-/// Lease, renewal, retry.
-#[derive(Debug, ClapArgs)]
-#[command(next_help_heading = "Timing")]
-pub(crate) struct Timing {
-    /// How long a lease lasts without renewal: as long as a silent leader keeps others waiting. Default: 15s, or what the
-    /// profile in the backend's URL goes by.
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
-    pub(crate) ttl: Option<Duration>,
-
-    /// From one renewal to the next. Default: a third of the ttl.
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
-    pub(crate) renew: Option<Duration>,
-
-    /// The same as --renew; a plain number is in seconds.
-    #[arg(long, value_name = "DURATION", value_parser = duration_or_seconds, conflicts_with = "renew")]
-    pub(crate) health_interval: Option<Duration>,
-
-    /// How long to wait before trying again where the store announces no changes. Default: 2/15 of the ttl.
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
-    pub(crate) retry: Option<Duration>,
-}
-
-/// How to stand.
-#[derive(Debug, ClapArgs)]
-#[command(next_help_heading = "Standing")]
-pub(crate) struct Standing {
-    /// After a loss in doubt, try for so long to get back before calling it lost.
-    #[arg(long, value_name = "DURATION", value_parser = duration_or_seconds)]
-    pub(crate) reconnect_grace: Option<Duration>,
-
-    /// While leading, bear a lost connection for so long; then let go, even if the lease would last longer. At least two
-    /// renewals. It never prolongs a leadership: the deadline ends it all the same.
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
-    pub(crate) disconnect_grace: Option<Duration>,
-
-    /// Let go after so many renewals in a row that failed or got no answer in time, instead of at the deadline.
-    #[arg(long, value_name = "N")]
-    pub(crate) failed_renewals: Option<u32>,
-
-    /// While leading, read the record back this often, and let go if it is not ours. At least one renewal interval; renewals
-    /// prove as much, so this is for those who want to know between two of them.
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
-    pub(crate) validate_every: Option<Duration>,
-
-    /// On stopping, leave the record to run out instead of releasing it: nobody takes over while this is restarted quickly,
-    /// and nobody leads until the ttl has passed if it is not.
-    #[arg(long)]
-    pub(crate) no_release_on_stop: bool,
-
-    /// After stepping down, stay away for so long, also over a restart.
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
-    pub(crate) cooldown: Option<Duration>,
-
-    /// The greater priority may ask the smaller to hand over.
-    #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true)]
-    pub(crate) priority: i32,
-
-    /// Ask a leader of smaller priority to hand over.
-    #[arg(long)]
-    pub(crate) preempt: bool,
-
-    /// The first pause after an error.
-    #[arg(long, value_name = "DURATION", value_parser = duration_or_seconds)]
-    pub(crate) retry_base: Option<Duration>,
-
-    /// The longest pause after errors.
-    #[arg(long, value_name = "DURATION", value_parser = duration_or_seconds)]
-    pub(crate) retry_max: Option<Duration>,
-
-    /// Take the record of an earlier start of this id without proof of its death. Only where you know that it is
-    /// dead: two with one id would both lead.
-    #[arg(long)]
-    pub(crate) danger_reclaim: bool,
-}
-
-impl Timing {
-    /// Into the library's options.
-    pub(crate) fn apply(&self, options: &mut Options) {
-        if let Some(ttl) = self.ttl {
-            // A cooldown of one lease stays one, and intervals of a profile are those of its own lease.
-            options.cooldown =
-                options.cooldown.map(|span| if span == options.timing.ttl { ttl } else { span });
-            options.timing = TimingOptions { ttl, renew: None, retry: None, ..options.timing };
-        }
-        options.timing.renew = self.renew.or(self.health_interval).or(options.timing.renew);
-        options.timing.retry = self.retry.or(options.timing.retry);
-    }
-}
-
-impl Standing {
-    /// Into the library's options.
-    pub(crate) fn apply(&self, options: &mut Options) {
-        options.reconnect_grace = self.reconnect_grace.or(options.reconnect_grace);
-        options.cooldown = self.cooldown.or(options.cooldown);
-        options.disconnect_grace = self.disconnect_grace.or(options.disconnect_grace);
-        options.failed_renewals = self.failed_renewals.or(options.failed_renewals);
-        options.validation = self.validate_every.or(options.validation);
-        options.release_on_stop &= !self.no_release_on_stop;
-        options.priority = self.priority;
-        options.preempt = self.preempt;
-        options.danger_reclaim = self.danger_reclaim;
-        if self.retry_base.is_some() || self.retry_max.is_some() {
-            let usual = Exponential::default();
-            let base = self.retry_base.unwrap_or(usual.base);
-            let max = self.retry_max.unwrap_or(usual.max).max(base);
-            options.strategy = std::sync::Arc::new(Exponential { base, max, ..usual });
-        }
-    }
 }
 
 fn duration(text: &str) -> Result<Duration, String> {

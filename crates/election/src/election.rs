@@ -1,5 +1,7 @@
 //! The handle that people hold.
 
+mod letting_go;
+
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -327,56 +329,6 @@ impl Election {
         }
     }
 
-    /// Lets go and stays away for a while, so that somebody else can take over. Returns when the release is written
-    /// or the leadership has run out.
-    pub async fn step_down(&self) -> Result<(), Error> {
-        self.step_down_with(None).await
-    }
-
-    /// Like [`step_down`](Self::step_down), keeping the record for `to` for a moment.
-    pub async fn step_down_to(&self, to: CandidateId) -> Result<(), Error> {
-        self.step_down_with(Some(to)).await
-    }
-
-    /// Like [`step_down`](Self::step_down), for so long at the most; then the demotion hook is cut off.
-    pub async fn step_down_within(&self, limit: Duration) -> Result<(), Error> {
-        self.within(limit, self.step_down()).await
-    }
-
-    /// Lets go and takes part no more. Returns when everything has ended: the work, the hook, the release, and every
-    /// call to the store. Does nothing if it does not take part.
-    pub async fn stop(&self) -> Result<(), Error> {
-        if !self.0.shared.snapshot.borrow().running {
-            return Ok(());
-        }
-        self.ask(|reply| Command::Stop(self.key(), reply)).await
-    }
-
-    /// Like [`stop`](Self::stop), for so long at the most; then the demotion hook is cut off.
-    pub async fn stop_within(&self, limit: Duration) -> Result<(), Error> {
-        self.within(limit, self.stop()).await
-    }
-
-    async fn step_down_with(&self, to: Option<CandidateId>) -> Result<(), Error> {
-        self.ask(|reply| Command::StepDown(self.key(), to, reply)).await
-    }
-
-    /// On time-out, cuts the demotion hook off, which lets the release be written. Work that does not yield cannot
-    /// be cut off: then nothing is released, and the record runs out.
-    async fn within(
-        &self,
-        limit: Duration,
-        asked: impl Future<Output = Result<(), Error>>,
-    ) -> Result<(), Error> {
-        let mut asked = std::pin::pin!(asked);
-        if let Ok(done) = tokio::time::timeout(limit, &mut asked).await {
-            return done;
-        }
-        self.0.store.driver()?.send(Command::Hurry(self.key())).map_err(|_| Error::DriverGone)?;
-        let last = self.0.recipe.settings.timing().call_timeout();
-        tokio::time::timeout(last, asked).await.map_err(|_| Error::TimedOut)?
-    }
-
     async fn ask<T>(
         &self,
         command: impl FnOnce(oneshot::Sender<Result<T, Error>>) -> Command,
@@ -394,43 +346,6 @@ impl Election {
         let registered = Arc::clone(&self.0.shared.callbacks);
         if registered.should_run() {
             tokio::spawn(callbacks::run(registered, self.events()));
-        }
-    }
-
-    /// Starts, unless the signal comes first, and stops at the signal however often it was started again. The task
-    /// holds no handle, so that it keeps nobody alive.
-    pub(crate) async fn start_until(&self, mut signal: StopWhen) -> Result<(), Error> {
-        tokio::select! {
-            biased;
-            () = &mut signal => {
-                self.0.ask_to_stop();
-                return Ok(());
-            }
-            started = self.start() => started?,
-        }
-        let handle = Arc::downgrade(&self.0);
-        let mut snapshot = self.0.shared.snapshot.subscribe();
-        tokio::spawn(async move {
-            tokio::select! {
-                () = signal => {
-                    if let Some(handle) = handle.upgrade() {
-                        handle.ask_to_stop();
-                    }
-                }
-                // Never true, so this ends when there is no election left.
-                _ = snapshot.wait_for(|_| false) => {}
-            }
-        });
-        Ok(())
-    }
-}
-
-impl Handle {
-    /// Stops without waiting for it.
-    fn ask_to_stop(&self) {
-        if let Some(driver) = self.store.running_driver() {
-            let key = Key(self.key.load(Ordering::Acquire));
-            let _ = driver.send(Command::Stop(key, oneshot::channel().0));
         }
     }
 }

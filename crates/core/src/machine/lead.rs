@@ -1,39 +1,10 @@
-//! Leading: belief, renewal, validation, and every way it can be lost.
-
-use std::time::Duration;
+//! Leading: belief, renewal, and every way it can be lost.
 
 use super::state::{Leading, Letting, LettingStep, Renewal, State, Step, Suspended, Then, Validation, Why};
 use super::{Call, Core, Output};
 use crate::{Ask, Boot, Bug, Error, ErrorKind, Grant, Outcome, Reason, Request, Seen, What};
 
-/// With so many calls unanswered no validation is begun: those that hang must not take the place of renewals,
-/// for it is renewals that keep the lead.
-const VALIDATIONS_MAX: usize = super::CALLS_MAX / 2;
-
-/// The earliest that a first renewal is spread to, as a part of the renewal interval.
-const SPREAD_FROM_PART: u32 = 8;
-
 impl Core {
-    /// From now on, the first renewal after a claim, or after one that failed, comes earlier by a random part of the interval, so that
-    /// of many elections which began together, or met the same outage, not all renew at the same instants for good. Earlier is
-    /// always safe.
-    pub fn spread_renewals(&mut self) {
-        self.spread = true;
-    }
-
-    /// When the next renewal is due, and whether it is still together with others': where the answer came so late that most of the
-    /// interval is over, there was no room to spread it.
-    fn next_renewal(&mut self, from: Boot, bunched: bool) -> (Boot, bool) {
-        let renew = self.settings.timing().renew();
-        let latest = from + renew;
-        if !(self.spread && bunched) {
-            return (latest, false);
-        }
-        let earliest = (from + renew / SPREAD_FROM_PART).max(self.now).min(latest);
-        let room = latest.since(earliest);
-        (earliest + self.rng.between(Duration::ZERO, room), room < renew / 2)
-    }
-
     /// The grant is in hand: lead, if there is time left to.
     pub(super) fn promote(&mut self, grant: Grant) {
         let timing = *self.settings.timing();
@@ -87,13 +58,6 @@ impl Core {
         if self.has(Bug::NoMargin) { from + grant.ttl } else { timing.deadline(from, grant.ttl) }
     }
 
-    fn next_validation(&self) -> Validation {
-        match self.settings.options().validation {
-            Some(every) => Validation::Due(self.now + every),
-            None => Validation::Off,
-        }
-    }
-
     pub(super) fn lead_due(&self, leading: &Leading) -> Boot {
         let stop_at =
             if self.has(Bug::FailureCountInsteadOfDeadline) { Boot::FOREVER } else { leading.stop_at };
@@ -110,14 +74,7 @@ impl Core {
         }
     }
 
-    fn validation_due(&self, leading: &Leading) -> Boot {
-        match &leading.validation {
-            Validation::Due(_) if self.unanswered.len() >= VALIDATIONS_MAX => Boot::FOREVER,
-            validation => validation.due(),
-        }
-    }
-
-    fn doubt_ends(&self, leading: &Leading) -> Boot {
+    pub(super) fn doubt_ends(&self, leading: &Leading) -> Boot {
         match (leading.doubt_since, self.settings.options().disconnect_grace) {
             (Some(since), Some(grace)) => since + grace,
             _ => Boot::FOREVER,
@@ -274,56 +231,6 @@ impl Core {
         }
     }
 
-    pub(super) fn validate_now(&mut self) {
-        let free =
-            matches!(&self.state, State::Leader(l) if !matches!(l.validation, Validation::UnderWay { .. }));
-        // Looks that are never answered must not take the places of renewals.
-        if !free || self.unanswered.len() >= super::CALLS_MAX {
-            return;
-        }
-        // The program may ask as often as it likes; a store that answers nothing is not fed more calls.
-        if self.unanswered.len() >= VALIDATIONS_MAX {
-            return;
-        }
-        let call = self.call();
-        let expires = self.now + self.settings.timing().call_timeout();
-        self.outputs.push_back(Output::Look(call));
-        if let State::Leader(leading) = &mut self.state {
-            leading.validation = Validation::UnderWay { call, expires };
-        }
-    }
-
-    fn schedule_validation(&mut self) {
-        let next = self.next_validation();
-        if let State::Leader(leading) = &mut self.state {
-            leading.validation = next;
-        }
-    }
-
-    pub(super) fn looked(&mut self, call: Call, result: Result<Seen, Error>) {
-        if self
-            .attempt_mut()
-            .is_some_and(|a| matches!(a.step, Step::Looking { call: look, .. } if look == call))
-        {
-            self.attempt_looked(result);
-            return;
-        }
-        let State::Leader(leading) = &self.state else { return };
-        if !matches!(leading.validation, Validation::UnderWay { call: look, .. } if look == call) {
-            // Nobody waits for this look any more: what it shows counts only if it is news.
-            if result.is_ok_and(|seen| self.overtaken_by(&seen)) {
-                self.lose(Reason::Conflict, Then::Stand);
-            }
-            return;
-        }
-        self.schedule_validation();
-        match result {
-            Ok(seen) if self.shows_us(&seen) => {}
-            Ok(_) => self.lose(Reason::Validation, Then::Stand),
-            Err(error) => self.tell(What::Error(error)),
-        }
-    }
-
     /// The watch shows a record while we lead.
     pub(super) fn leader_saw(&mut self, seen: &Seen) {
         if self.shows_us(seen) {
@@ -338,7 +245,7 @@ impl Core {
     }
 
     /// Whether this shows the present leadership. A store that does not tell epochs can still tell incarnations.
-    fn shows_us(&self, seen: &Seen) -> bool {
+    pub(super) fn shows_us(&self, seen: &Seen) -> bool {
         let ours = self.leadership().map(|(epoch, _)| epoch);
         seen.is_held_by(&self.who) && (seen.epoch.is_none() || seen.epoch == ours)
     }
@@ -435,14 +342,6 @@ impl Core {
     fn end_work(&mut self, epoch: crate::Epoch, by: Boot, reason: Reason) {
         self.ending = Some(epoch);
         self.outputs.push_back(Output::EndWork { epoch, by, why: Some(reason) });
-    }
-
-    /// The grace is over without a new leadership.
-    pub(super) fn grace_over(&mut self) {
-        let State::Reconnecting(suspended) = &self.state else { return };
-        let lost = suspended.as_lost();
-        self.tell(lost);
-        self.stand_or_stop(Then::Stand, self.now);
     }
 
     fn keep_leading(&mut self, grace: std::time::Duration) {

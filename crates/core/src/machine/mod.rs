@@ -1,11 +1,16 @@
 //! The machine: [`Core`], with a file for each thing that a candidate does.
 
+mod grace;
 mod io;
 mod lead;
+mod looking;
 mod part;
+mod room;
+mod spread;
 mod stand;
 mod state;
 mod trouble;
+mod validate;
 
 #[cfg(test)]
 mod tests;
@@ -18,7 +23,7 @@ use trouble::Trouble;
 
 use crate::{
     Boot, Bug, Candidate, CandidateId, Epoch, Error, ErrorKind, Event, Grant, Planted, Proof, Rng, Seen,
-    Settings, Signal, StateName, What,
+    Settings, Signal, What,
 };
 
 /// Most calls of one election that may be unanswered at once. A store that swallows calls must not be fed
@@ -163,64 +168,6 @@ impl Core {
             },
         };
         (due != Boot::FOREVER).then_some(due)
-    }
-
-    /// The state, by name.
-    pub fn state(&self) -> StateName {
-        self.state.name()
-    }
-
-    /// The leadership held now and when belief in it ends; the caller compares with its clock.
-    pub fn leadership(&self) -> Option<(Epoch, Boot)> {
-        match &self.state {
-            State::Leader(leading) => Some((leading.grant.epoch, leading.deadline)),
-            _ => None,
-        }
-    }
-
-    /// Who leads as far as the store showed.
-    pub fn leader(&self) -> Option<&CandidateId> {
-        self.leader.as_ref().and_then(Option::as_ref)
-    }
-
-    /// What is known about the life of the one who leads; `None` before anything was seen.
-    pub fn leader_proof(&self) -> Option<Proof> {
-        self.proof
-    }
-
-    /// The highest epoch seen in this election.
-    pub fn highest_epoch(&self) -> Epoch {
-        self.floor
-    }
-
-    /// Until when this candidate stays away, if it does.
-    pub fn in_cooldown(&self, now: Boot) -> Option<Boot> {
-        (now < self.hold_off).then_some(self.hold_off)
-    }
-
-    /// Stopped, with every call answered and every work ended: nothing more can come.
-    pub fn is_quiet(&self) -> bool {
-        matches!(self.state, State::Stopped) && self.unanswered.is_empty() && self.ending.is_none()
-    }
-
-    /// Calls that have not been answered.
-    pub fn calls_unanswered(&self) -> usize {
-        self.unanswered.len()
-    }
-
-    /// Why the machine stopped by itself, if it did.
-    pub fn failure(&self) -> Option<&Error> {
-        self.failure.as_ref()
-    }
-
-    /// The settings it was made with.
-    pub fn settings(&self) -> &Settings {
-        &self.settings
-    }
-
-    /// Who this is.
-    pub fn who(&self) -> &Candidate {
-        &self.who
     }
 
     fn take(&mut self, input: Input) {

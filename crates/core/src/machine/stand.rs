@@ -2,10 +2,7 @@
 
 use super::state::{Attempt, State, Step, Then};
 use super::{Call, Core, Output};
-use crate::{
-    Ask, Bid, Boot, Bug, Error, ErrorKind, Grant, Outcome, Parting, Proof, Reason, Request, Seen, Timing,
-    What,
-};
+use crate::{Bid, Boot, Bug, Error, ErrorKind, Grant, Outcome, Parting, Proof, Reason, Seen, Timing, What};
 
 /// After a denial that names no time to wait for, and the shortest pause after any: a store that denies and
 /// says "now" must not be asked in a loop.
@@ -257,7 +254,7 @@ impl Core {
         if asked && seen.leader().is_some() { self.now + self.look_out_pause() } else { Boot::FOREVER }
     }
 
-    fn look_out_pause(&self) -> std::time::Duration {
+    pub(super) fn look_out_pause(&self) -> std::time::Duration {
         Timing::reservation(self.settings.timing().ttl()) / 2
     }
 
@@ -337,81 +334,6 @@ impl Core {
         }
         let call = self.call();
         self.outputs.push_back(Output::Release(call, grant, Parting::default()));
-    }
-
-    /// With a higher priority than the leader's, and the wish to use it: ask once per leadership.
-    fn ask_for_room(&mut self, seen: &Seen) {
-        let options = self.settings.options();
-        let (Some(epoch), Some(theirs), Some(_)) = (seen.epoch, seen.priority, seen.leader()) else { return };
-        let wanted = options.preempt && options.priority > theirs && self.asked != Some(epoch);
-        let foreign = seen.holder.as_ref().is_none_or(|holder| holder.incarnation.is_none());
-        if !wanted || foreign || !self.may_stand() || self.now < self.hold_off {
-            return;
-        }
-        let what = Ask::Preempt { by: self.who.id.clone(), priority: options.priority };
-        self.asked = Some(epoch);
-        let call = self.call();
-        self.outputs.push_back(Output::Request(call, Request { epoch, what }));
-    }
-
-    pub(super) fn request_answered(&mut self, outcome: Outcome<()>) {
-        match outcome {
-            Outcome::Held(()) => {
-                self.asked_until = self.now + self.settings.timing().ttl();
-                let soon = self.now + self.look_out_pause();
-                if let State::Follower { wake } = &mut self.state {
-                    *wake = (*wake).min(soon);
-                }
-            }
-            Outcome::Denied(seen) => {
-                self.note(&seen);
-                if self.overtaken_by(&seen) {
-                    self.lose(Reason::Conflict, Then::Stand);
-                }
-            }
-            Outcome::Unknown(error) => {
-                self.asked = None;
-                self.tell(What::Error(error));
-            }
-            Outcome::Refused(error) => self.tell(What::Error(error)),
-        }
-    }
-
-    pub(super) fn restored(&mut self) {
-        match &mut self.state {
-            State::Follower { .. } => {
-                self.trouble.over();
-                self.state = State::Follower { wake: self.now };
-            }
-            State::Reconnecting(suspended) => suspended.wake = self.now,
-            State::Leader(_) => self.renew_soon(),
-            State::Stopped | State::Acquiring(_) | State::Releasing(_) => {}
-        }
-        if let State::Leader(leading) = &mut self.state {
-            leading.doubt_since = None;
-        }
-    }
-
-    pub(super) fn reconnecting_due(&mut self) {
-        let State::Reconnecting(suspended) = &self.state else { return };
-        if self.now >= suspended.until {
-            self.give_back_settling();
-            let unfinished = match &mut self.state {
-                State::Reconnecting(suspended) => suspended.attempt.take(),
-                _ => None,
-            };
-            self.grace_over();
-            // A claim under way is not raced by a second one: it goes on as that of a follower.
-            if let (State::Follower { .. }, Some(attempt)) = (&self.state, unfinished)
-                && !matches!(attempt.step, Step::Settling { .. })
-            {
-                self.enter(State::Acquiring(attempt));
-            }
-        } else if suspended.attempt.is_some() {
-            self.attempt_due();
-        } else {
-            self.begin_attempt();
-        }
     }
 
     /// The attempt under way, in whichever state has one.

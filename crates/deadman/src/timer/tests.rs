@@ -38,7 +38,8 @@ macro_rules! promises {
             async fn forever_never_fires_even_after_something_sooner_was_set() {
                 let mut timer = Timer::new().unwrap();
                 let soon = boot_now() + Duration::from_millis(5);
-                assert!(timeout(Duration::ZERO, timer.until(soon)).await.is_err());
+                // Begun and dropped; on a busy machine it may have fired already.
+                let _ = timeout(Duration::ZERO, timer.until(soon)).await;
                 assert!(timeout(SHORT, timer.until(Boot::FOREVER)).await.is_err());
                 assert!(timeout(SHORT, timer.until(Boot::from_nanos(u64::MAX - 1))).await.is_err());
             }
@@ -47,7 +48,8 @@ macro_rules! promises {
             async fn a_dropped_wait_does_not_end_a_later_one_early() {
                 let mut timer = Timer::new().unwrap();
                 let soon = boot_now() + Duration::from_millis(2);
-                assert!(timeout(Duration::ZERO, timer.until(soon)).await.is_err());
+                // Begun and dropped; on a busy machine it may have fired already.
+                let _ = timeout(Duration::ZERO, timer.until(soon)).await;
                 // The first instant passes with nobody waiting, which leaves an expiry behind.
                 tokio::time::sleep(Duration::from_millis(10)).await;
                 let later = boot_now() + Duration::from_millis(20);
@@ -86,7 +88,7 @@ promises!(by_polling, crate::timer::polling::Timer);
 async fn a_timer_moves_between_tasks() {
     let mut timer = BootTimer::new().unwrap();
     let deadline = boot_now() + Duration::from_millis(10);
-    assert!(timeout(Duration::ZERO, timer.until(deadline)).await.is_err());
+    let _ = timeout(Duration::ZERO, timer.until(deadline)).await;
     let waiting = tokio::spawn(async move {
         timer.until(deadline).await;
         boot_now()
