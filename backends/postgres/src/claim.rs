@@ -12,29 +12,19 @@ use std::time::Duration;
 use bellwether_core::{Bid, Boot, ElectionName, Epoch, Error, ErrorKind, Grant, Outcome, Proof, Seen};
 use tokio_postgres::Row;
 
-use crate::epoch;
 use crate::errors::{BACKEND, Failure, misconfigured, outcome, unavailable};
 use crate::link::{Link, limit};
 use crate::look::{held_by, waiting};
-use crate::many::{Appearance, Try};
+use crate::many::Try;
 use crate::names::{self, millis};
 use crate::notices::claimed;
-use crate::postgres::{Inner, Witness};
+use crate::postgres::Inner;
 use crate::session::Values;
 use crate::slots::Slot;
-use crate::tables::Written;
 use crate::{Keys, sql};
-
-/// How long a claim looks out for a presence that is just going: of a process that was killed, both sessions end, one
-/// a moment after the other.
-const JUST_GOING: Duration = Duration::from_millis(60);
 
 /// How long a try that is only the net waits for others to be made with it.
 const NO_HURRY: Duration = Duration::from_millis(100);
-
-/// How many transaction ids a claim uses up to get above a floor. More are missing only where the database was
-/// restored from a backup.
-const ADVANCE_MAX: u64 = 10_000;
 
 impl Inner {
     pub(crate) async fn claim(self: Arc<Self>, on: ElectionName, bid: Bid) -> Outcome<Grant> {
@@ -69,24 +59,26 @@ impl Inner {
     }
 }
 
-struct Claim<'a> {
-    inner: &'a Arc<Inner>,
-    link: &'a Arc<Link>,
-    on: &'a ElectionName,
-    keys: Keys,
-    bid: &'a Bid,
+/// One attempt under way.
+pub(crate) struct Claim<'a> {
+    pub(crate) inner: &'a Arc<Inner>,
+    pub(crate) link: &'a Arc<Link>,
+    pub(crate) on: &'a ElectionName,
+    pub(crate) keys: Keys,
+    pub(crate) bid: &'a Bid,
 }
 
 impl Claim<'_> {
     async fn take(&self) -> Outcome<Grant> {
         let most = self.link.elections_max;
-        if self.link.slots.len() >= most {
+        // Kept until the lock has its slot, or is known not to be ours.
+        let Some(_room) = self.link.slots.room(most).await else {
             let sentence = format!(
                 "this process holds {most} elections already, as many as the server's lock table has room for: raise \
                  max_locks_per_transaction, or use another server"
             );
             return Outcome::Refused(Error::new(ErrorKind::Exhausted, BACKEND, sentence));
-        }
+        };
         let row = match self.tried().await {
             Ok(row) => row,
             Err(Failure::Over(error)) => return Outcome::Unknown(error),
@@ -227,53 +219,6 @@ impl Claim<'_> {
         }
     }
 
-    /// Waits a moment for a presence that is just going.
-    async fn judge(&self, until: Boot) -> Result<Option<()>, Error> {
-        let longest = JUST_GOING.min(self.bid.ttl / 10);
-        let (mut waited, mut pause) = (Duration::ZERO, Duration::from_millis(1));
-        loop {
-            if self.present(self.inner.clock.boot() >= until).await.map_err(Failure::error)? {
-                return Ok(Some(()));
-            }
-            if waited >= longest {
-                return Ok(None);
-            }
-            tokio::time::sleep(pause).await;
-            waited += pause;
-            pause *= 2;
-        }
-    }
-
-    /// Takes presence, by force or if nobody else's is left and the server was quiet for a ttl.
-    async fn present(&self, force: bool) -> Result<bool, Failure> {
-        let (presence, ttl) = (self.keys.presence(), self.bid.ttl);
-        let (need, lease) = (self.quiet_needed(), self.lease());
-        let b = self.link.b();
-        let values: Values<'_> = &[&presence.0, &presence.1, &need, &force, &lease];
-        let alone = b.row(ttl, &b.presence, values);
-        let all = self.link.appearances();
-        let row =
-            self.link.presences.ask(Appearance { presence, ttl, need, force }, None, all, alone).await?;
-        // The next look knows whether the timeline was still the same.
-        self.link.unchanged_since(self.inner.clock.boot(), row.get("timeline"));
-        Ok(row.get("present"))
-    }
-
-    /// A session that has lived for a ttl on one timeline proves by itself that nothing freed locks early. Only for
-    /// a younger one the server's own dates count.
-    fn quiet_needed(&self) -> i64 {
-        let now = self.inner.clock.boot();
-        let lived = now.since(self.link.a.session.opened.max(self.link.b().session.opened));
-        if lived >= self.bid.ttl && self.link.is_steady(now, self.bid.ttl) { 0 } else { millis(self.bid.ttl) }
-    }
-
-    /// Whether a holder that was seen and never let go crashed, as opposed to having been silent for its ttl.
-    fn crashed(&self, Witness { at, silent }: Witness) -> bool {
-        let ttl = self.bid.ttl;
-        let since = self.inner.clock.boot().since(at);
-        silent + since + ttl / 20 < ttl || since > ttl
-    }
-
     /// Tries the lock. Who knows that somebody has it is in no hurry: it would have heard.
     async fn tried(&self) -> Result<Row, Failure> {
         let Bid { who, ttl, .. } = self.bid;
@@ -283,7 +228,7 @@ impl Claim<'_> {
         self.link.tries.ask(asked, pause, self.link.claims(), self.on_a(&self.link.a.claim)).await
     }
 
-    async fn on_a(&self, statement: &tokio_postgres::Statement) -> Result<Row, Failure> {
+    pub(crate) async fn on_a(&self, statement: &tokio_postgres::Statement) -> Result<Row, Failure> {
         let (id, ttl) = self.link.slots.used_by(&self.bid.who.id, self.bid.ttl);
         let (lease, name) = (self.lease(), names::write(id.as_ref(), ttl));
         let (begin, before) = (self.keys.mark(), self.last_mark());
@@ -301,69 +246,6 @@ impl Claim<'_> {
         if tables { String::new() } else { notice() }
     }
 
-    /// The epoch, if the lock is ours.
-    fn granted(&self, row: &Row) -> Result<Option<Epoch>, Error> {
-        let session = &self.link.a.session;
-        if row.get::<_, i32>("pid") != session.pid {
-            session.throw_away();
-            return Err(misconfigured(
-                "the session moved to another server process: connect without a pooler",
-            ));
-        }
-        if row.get("standby") {
-            session.throw_away();
-            return Err(unavailable("the server has become a standby"));
-        }
-        if !row.get::<_, bool>("got") {
-            return Ok(None);
-        }
-        let numbered = epoch::epoch(row.get("timeline"), row.get("xid"));
-        // An epoch that cannot be issued must not leave a lock that nobody leads on.
-        numbered.map(Some).inspect_err(|_| session.throw_away())
-    }
-
-    /// The epoch to lead under, written where there are tables, and whether the last leader crashed. `None`: the tables cannot
-    /// be written yet.
-    async fn numbered(
-        &self,
-        epoch: Epoch,
-        after_crash: Option<bool>,
-    ) -> Result<Option<(Epoch, bool)>, Error> {
-        let Some(records) = self.inner.records(self.link).await? else {
-            return Ok(Some((self.above_floor(epoch).await?, after_crash.unwrap_or(false))));
-        };
-        let claimed = (self.keys, self.bid);
-        match self.inner.write_record(self.link, self.on, claimed, &records, epoch).await? {
-            Written::NotYet => Ok(None),
-            Written::Done { epoch, unreleased } => Ok(Some((epoch, after_crash.unwrap_or(unreleased)))),
-        }
-    }
-
-    /// Uses up transaction ids where this candidate has seen a higher epoch than the server's counter gives.
-    async fn above_floor(&self, epoch: Epoch) -> Result<Epoch, Error> {
-        if epoch > self.bid.floor {
-            return Ok(epoch);
-        }
-        let missing = self.bid.floor.get() - epoch.get() + 1;
-        if missing > ADVANCE_MAX {
-            self.link.a.session.throw_away();
-            return Err(misconfigured(format!(
-                "the server's next epoch is {epoch}, and {} was seen before: it was restored from a backup or is another one; \
-                 start every candidate anew to accept it",
-                self.bid.floor
-            )));
-        }
-        let b = self.link.b();
-        b.session.execute(limit(self.bid.ttl), &sql::advance(missing)).await.map_err(Failure::error)?;
-        let row = self.on_a(&self.link.a.again).await.map_err(Failure::error)?;
-        let again = self.granted(&row)?;
-        self.marked(self.mark(&row));
-        match again {
-            Some(epoch) if epoch > self.bid.floor => Ok(epoch),
-            _ => Err(unavailable("no epoch above those before it was to be had")),
-        }
-    }
-
     /// After an error nobody knows whether the lock was taken before it.
     async fn undo(&self) {
         let lock = format!("SELECT pg_advisory_unlock({}, {})", self.keys.0, self.keys.1);
@@ -375,7 +257,7 @@ impl Claim<'_> {
     }
 
     /// The mark that a claim left, or 0.
-    fn mark(&self, row: &Row) -> i64 {
+    pub(crate) fn mark(&self, row: &Row) -> i64 {
         let marked = row.get::<_, Option<bool>>("marked").unwrap_or(false);
         row.get::<_, Option<i64>>("xid").filter(|_| marked).map_or(0, |xid| self.keys.mark() | xid)
     }
@@ -389,7 +271,7 @@ impl Claim<'_> {
     }
 
     /// The slot as it is, under another mark.
-    fn marked(&self, new: i64) {
+    pub(crate) fn marked(&self, new: i64) {
         let Some(mut slot) = self.link.slots.of(self.keys) else { return };
         match &mut slot {
             Slot::Waiting { mark, .. } | Slot::Held { mark, .. } => *mark = new,
@@ -418,7 +300,7 @@ impl Claim<'_> {
         }
     }
 
-    fn lease(&self) -> String {
+    pub(crate) fn lease(&self) -> String {
         millis(self.bid.ttl.max(self.link.slots.lease_without(self.keys))).to_string()
     }
 }

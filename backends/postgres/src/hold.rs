@@ -1,93 +1,25 @@
-//! Holding on and letting go: one heartbeat for all elections of a session, and releases.
+//! Holding on and letting go: renewals, each answered by a heartbeat of all elections, and releases.
 
-use std::collections::HashSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_core::{
-    Boot, Candidate, CandidateId, ElectionName, Error, Grant, Outcome, Parting, Seen, Signal, Timing,
-};
-use tokio::sync::oneshot;
+use bellwether_core::{Boot, Candidate, CandidateId, ElectionName, Grant, Outcome, Parting, Seen, Timing};
 
 use crate::Keys;
-use crate::errors::{Failure, unavailable};
-use crate::link::{Link, locks_of};
+use crate::beats::Beat;
+use crate::errors::unavailable;
+use crate::link::Link;
 use crate::names::millis;
 use crate::notices::Note;
-use crate::postgres::{Inner, lock};
+use crate::postgres::Inner;
+use crate::session::Values;
 use crate::slots::Slot;
 
-/// What one heartbeat showed: the locks of either session.
-#[derive(Clone)]
-pub(crate) struct Beat {
-    pub(crate) a: Result<Arc<HashSet<Keys>>, Error>,
-    pub(crate) b: Result<Arc<HashSet<Keys>>, Error>,
-}
-
-/// Those who wait for a heartbeat. One that is under way serves nobody who came after it left: their renewals would count
-/// from an instant that the server has not heard of.
-#[derive(Default)]
-pub(crate) struct Beats(Mutex<Queue>);
-
-#[derive(Default)]
-struct Queue {
-    waiting: Vec<oneshot::Sender<Beat>>,
-    beating: bool,
-}
+/// How much of its ttl a beat may be old and still answer a renewal. Half of a renewal interval: of two groups of elections that
+/// renew at different instants one is always followed by the other within that, so all end in one group.
+const YOUNG: u32 = 6;
 
 impl Inner {
-    /// The next heartbeat, shared with everybody who asks before it leaves.
-    pub(crate) async fn beat(self: &Arc<Self>, link: &Arc<Link>) -> Beat {
-        let (sender, answer) = oneshot::channel();
-        let start = {
-            let mut queue = lock(&link.beats.0);
-            queue.waiting.push(sender);
-            !std::mem::replace(&mut queue.beating, true)
-        };
-        if start {
-            tokio::spawn(Arc::clone(self).beat_on(Arc::clone(link)));
-        }
-        let lost = || Err(unavailable("the heartbeat ended in a panic"));
-        answer.await.unwrap_or_else(|_| Beat { a: lost(), b: lost() })
-    }
-
-    async fn beat_on(self: Arc<Self>, link: Arc<Link>) {
-        loop {
-            let waiting = {
-                let mut queue = lock(&link.beats.0);
-                if queue.waiting.is_empty() {
-                    queue.beating = false;
-                    return;
-                }
-                std::mem::take(&mut queue.waiting)
-            };
-            let beat = self.beat_once(&link).await;
-            for waiter in waiting {
-                let _ = waiter.send(beat.clone());
-            }
-        }
-    }
-
-    async fn beat_once(&self, link: &Link) -> Beat {
-        let longest = link.slots.every().iter().map(|(_, slot)| slot.ttl()).max();
-        let ttl = longest.unwrap_or(Duration::from_secs(1));
-        let b = link.b();
-        let both = async { tokio::join!(link.a.row(ttl, &link.a.beat, &[]), b.row(ttl, &b.beat, &[])) };
-        tokio::pin!(both);
-        let (on_a, on_b) = tokio::select! {
-            rows = &mut both => rows,
-            () = tokio::time::sleep(ttl / 4) => {
-                self.news.all(Signal::Doubt);
-                both.await
-            }
-        };
-        let read = |row: Result<_, Failure>, session| {
-            let locks = row.map_err(Failure::error).and_then(|row| locks_of(&row, session))?;
-            Ok(Arc::new(locks.into_iter().collect()))
-        };
-        Beat { a: read(on_a, &link.a.session), b: read(on_b, &b.session) }
-    }
-
     pub(crate) async fn renew(
         self: Arc<Self>,
         sent: Boot,
@@ -104,6 +36,9 @@ impl Inner {
         if !held.iter().any(|(on, grant)| ours(on, grant).is_some()) {
             return held.iter().map(|_| Outcome::Denied(Seen::nothing())).collect();
         }
+        if let Some(answers) = self.renewed_already(&link, sent, &held).await {
+            return answers;
+        }
         let mut beat = self.beat(&link).await;
         let ours: Vec<_> = held.iter().map(|(on, grant)| ours(on, grant)).collect();
         if self.appear_where_missing(&link, &beat, &held, &ours).await {
@@ -114,9 +49,31 @@ impl Inner {
         let answers =
             held.iter().zip(&ours).map(|((_, grant), keys)| match keys.filter(|keys| still(keys, grant)) {
                 None => Outcome::Denied(Seen::nothing()),
-                Some(keys) => renewed(&link, &beat, keys, sent, grant),
+                Some(keys) => renewed(&link, &beat, keys, grant),
             });
         answers.collect()
+    }
+
+    /// The answers, if a beat that others waited for has proven all of these grants a moment ago.
+    async fn renewed_already(
+        &self,
+        link: &Link,
+        sent: Boot,
+        held: &[(ElectionName, Grant)],
+    ) -> Option<Vec<Outcome<Grant>>> {
+        // One that left before the claim did says nothing of this grant, and one that brings it no further is of no use.
+        let newer = |grant: &Grant| grant.counted_from + Duration::from_nanos(1);
+        let earliest = held.iter().map(|(_, grant)| newer(grant).max(sent - grant.ttl / YOUNG)).max()?;
+        let beat = self.beat_since(link, earliest).await?;
+        if link.a.session.is_over() || link.b().session.is_over() {
+            return None;
+        }
+        let proven = |(on, grant): &(ElectionName, Grant)| {
+            let keys = self.keys(on).ok()?;
+            let held = link.slots.of(keys).is_some_and(|slot| slot.is(grant)) && beat.proves(keys);
+            held.then(|| Outcome::Held(Grant { counted_from: beat.left, ..grant.clone() }))
+        };
+        held.iter().map(proven).collect()
     }
 
     /// After the second session was replaced: presence for what is renewed. True if it was missing anywhere.
@@ -178,7 +135,8 @@ impl Inner {
         released
     }
 
-    /// Presence first: whoever finds the lock free must find nobody in its way.
+    /// The work is over, so the order of presence and lock is free: both go at once. Whoever has the lock before the presence
+    /// is gone looks again a millisecond later.
     ///
     /// Whom it is kept for is told in a statement of its own, and answered, before the lock is free: so whoever takes the
     /// lock hears of it by the next answer on its own second session.
@@ -191,13 +149,14 @@ impl Inner {
     ) -> Outcome<()> {
         let lease = link.slots.lease_without(keys);
         let b = link.b();
-        b.leave(keys, ttl, lease).await;
         if let Some(id) = reserve_for {
             let _ = b.tell(ttl, &Note::Reserved(keys, Timing::reservation(ttl), id.clone())).await;
         }
-        let (lease, notice) = (millis(lease).to_string(), Note::Released(keys).write());
+        let (rest, notice) = (millis(lease).to_string(), Note::Released(keys).write());
         let mark = link.slots.of(keys).map_or(0, |slot| slot.mark());
-        let released = link.a.row(ttl, &link.a.release, &[&keys.0, &keys.1, &lease, &notice, &mark]).await;
+        let values: Values<'_> = &[&keys.0, &keys.1, &rest, &notice, &mark];
+        let (released, ()) =
+            tokio::join!(link.a.row(ttl, &link.a.release, values), b.leave(keys, ttl, lease));
         match released {
             Ok(row) => {
                 link.slots.remove(keys);
@@ -226,7 +185,7 @@ impl Inner {
 }
 
 /// What a heartbeat says of one grant. Both sessions have to answer for it.
-fn renewed(link: &Link, beat: &Beat, keys: Keys, sent: Boot, grant: &Grant) -> Outcome<Grant> {
+fn renewed(link: &Link, beat: &Beat, keys: Keys, grant: &Grant) -> Outcome<Grant> {
     match (&beat.a, &beat.b) {
         (Ok(locks), _) if !locks.contains(&keys) => {
             link.slots.remove(keys);
@@ -236,6 +195,6 @@ fn renewed(link: &Link, beat: &Beat, keys: Keys, sent: Boot, grant: &Grant) -> O
         (Ok(_), Ok(present)) if !present.contains(&keys.presence()) => {
             Outcome::Unknown(unavailable("the second session was replaced, and is not present yet"))
         }
-        (Ok(_), Ok(_)) => Outcome::Held(Grant { counted_from: sent, ..grant.clone() }),
+        (Ok(_), Ok(_)) => Outcome::Held(Grant { counted_from: beat.left, ..grant.clone() }),
     }
 }

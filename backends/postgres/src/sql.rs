@@ -15,12 +15,17 @@ macro_rules! second_of {
 }
 
 /// What a new session is set to before anything else. Generic plans: each statement is planned once, when the session is
-/// opened, instead of in the middle of a handover; and no nested loops, since the planner cannot know how many locks there are. `synchronous_commit`: an epoch must survive the server's crash.
+/// opened, instead of in the middle of a handover. `synchronous_commit`: an epoch must survive the server's crash.
 pub(crate) const PREPARE_SESSION: &str = "SET synchronous_commit = on; SET statement_timeout = 0; SET lock_timeout = 0; \
      SET idle_session_timeout = 0; SET idle_in_transaction_session_timeout = 0; \
      SET default_transaction_read_only = off; SET client_min_messages = error; SET jit = off; \
-     SET enable_nestloop = off; \
      SET plan_cache_mode = force_generic_plan";
+
+/// Around the first planning of the statements for many elections: the planner cannot know how many locks there are, and thinks of
+/// a few. Where it chose nested loops, a thousand elections among a hundred processes would be a hundred million steps.
+pub(crate) const PLAN_FOR_MANY: &str = "SET enable_nestloop = off";
+/// The end of [`PLAN_FOR_MANY`].
+pub(crate) const PLAN_AS_EVER: &str = "RESET enable_nestloop";
 
 pub(crate) const WHERE_AM_I: &str = "SELECT pg_backend_pid(), pg_is_in_recovery(), \
      current_setting('server_version_num')::int4, \

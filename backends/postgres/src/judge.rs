@@ -1,0 +1,68 @@
+//! The judgement of a claim: whether the last leader of a lock that was taken may still believe.
+//!
+//! A freed lock proves only that session A ended. Nobody believes any more if nobody's presence is left and nothing freed locks
+//! early within the ttl: no restart, no crash of a server's process, no promotion. Else the taker waits for a ttl.
+
+use std::time::Duration;
+
+use bellwether_core::{Boot, Error};
+
+use crate::claim::Claim;
+use crate::errors::Failure;
+use crate::many::Appearance;
+use crate::names::millis;
+use crate::postgres::Witness;
+use crate::session::Values;
+
+/// How long a claim looks out for a presence that is just going: of a process that was killed, both sessions end, one
+/// a moment after the other.
+const JUST_GOING: Duration = Duration::from_millis(60);
+
+impl Claim<'_> {
+    /// Waits a moment for a presence that is just going.
+    pub(crate) async fn judge(&self, until: Boot) -> Result<Option<()>, Error> {
+        let longest = JUST_GOING.min(self.bid.ttl / 10);
+        let (mut waited, mut pause) = (Duration::ZERO, Duration::from_millis(1));
+        loop {
+            if self.present(self.inner.clock.boot() >= until).await.map_err(Failure::error)? {
+                return Ok(Some(()));
+            }
+            if waited >= longest {
+                return Ok(None);
+            }
+            tokio::time::sleep(pause).await;
+            waited += pause;
+            pause *= 2;
+        }
+    }
+
+    /// Takes presence, by force or if nobody else's is left and the server was quiet for a ttl.
+    pub(crate) async fn present(&self, force: bool) -> Result<bool, Failure> {
+        let (presence, ttl) = (self.keys.presence(), self.bid.ttl);
+        let (need, lease) = (self.quiet_needed(), self.lease());
+        let b = self.link.b();
+        let values: Values<'_> = &[&presence.0, &presence.1, &need, &force, &lease];
+        let alone = b.row(ttl, &b.presence, values);
+        let all = self.link.appearances();
+        let row =
+            self.link.presences.ask(Appearance { presence, ttl, need, force }, None, all, alone).await?;
+        // The next look knows whether the timeline was still the same.
+        self.link.unchanged_since(self.inner.clock.boot(), row.get("timeline"));
+        Ok(row.get("present"))
+    }
+
+    /// A session that has lived for a ttl on one timeline proves by itself that nothing freed locks early. Only for
+    /// a younger one the server's own dates count.
+    fn quiet_needed(&self) -> i64 {
+        let now = self.inner.clock.boot();
+        let lived = now.since(self.link.a.session.opened.max(self.link.b().session.opened));
+        if lived >= self.bid.ttl && self.link.is_steady(now, self.bid.ttl) { 0 } else { millis(self.bid.ttl) }
+    }
+
+    /// Whether a holder that was seen and never let go crashed, as opposed to having been silent for its ttl.
+    pub(crate) fn crashed(&self, Witness { at, silent }: Witness) -> bool {
+        let ttl = self.bid.ttl;
+        let since = self.inner.clock.boot().since(at);
+        silent + since + ttl / 20 < ttl || since > ttl
+    }
+}
