@@ -5,6 +5,8 @@
 //!  free ──▶ A: lock and epoch ──▶ B: ────────────────────────────────▶ Waiting ──▶ Held
 //!              in one statement      nobody, and quiet for a ttl ──▶ Held   the presence went, or a ttl passed
 //! ```
+//!
+//! Who claims alone asks B at the same time, on the condition that A has the lock: while the epoch is being made durable.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -79,8 +81,8 @@ impl Claim<'_> {
             );
             return Outcome::Refused(Error::new(ErrorKind::Exhausted, BACKEND, sentence));
         };
-        let row = match self.tried().await {
-            Ok(row) => row,
+        let (row, present) = match self.tried().await {
+            Ok(answer) => answer,
             Err(Failure::Over(error)) => return Outcome::Unknown(error),
             Err(Failure::Said(error)) => {
                 self.undo().await;
@@ -91,16 +93,17 @@ impl Claim<'_> {
             Err(error) => outcome(error),
             Ok(None) if self.may_reclaim(&row) => self.reclaim(&row).await,
             Ok(None) => self.denied(&row).await,
-            Ok(Some(epoch)) => self.taken(epoch, &row).await,
+            Ok(Some(epoch)) => self.taken(epoch, &row, present).await,
         }
     }
 
-    /// The lock is ours since this moment: may it be led on?
-    async fn taken(&self, epoch: Epoch, row: &Row) -> Outcome<Grant> {
+    /// The lock is ours since this moment: may it be led on? Where we are `present` that was judged already.
+    async fn taken(&self, epoch: Epoch, row: &Row, present: bool) -> Outcome<Grant> {
         let until = self.inner.clock.boot() + self.bid.ttl;
         self.wait(until, self.mark(row));
         self.link.released_by_other(self.keys);
-        match self.judge(until).await {
+        let judged = if present { Ok(Some(())) } else { self.judge(until).await };
+        match judged {
             Ok(None) => Outcome::Denied(waiting(until)),
             Ok(Some(())) => {
                 // The answer on B came after everything that was told before the lock was free.
@@ -213,19 +216,35 @@ impl Claim<'_> {
             Err(failure) => return Outcome::Unknown(failure.error()),
         };
         match self.granted(&row) {
-            Ok(Some(epoch)) => self.taken(epoch, &row).await,
+            Ok(Some(epoch)) => self.taken(epoch, &row, false).await,
             Ok(None) => self.denied(&row).await,
             Err(error) => outcome(error),
         }
     }
 
-    /// Tries the lock. Who knows that somebody has it is in no hurry: it would have heard.
-    async fn tried(&self) -> Result<Row, Failure> {
+    /// Tries the lock, and says whether presence came with it. Who knows that somebody has it is in no hurry: it would have heard.
+    async fn tried(&self) -> Result<(Row, bool), Failure> {
         let Bid { who, ttl, .. } = self.bid;
         let pause = self.link.is_held_by_other(self.keys).then(|| NO_HURRY.min(*ttl / 20));
         let (keys, ttl, id) = (self.keys, *ttl, who.id.clone());
         let asked = Try { keys, ttl, id, notice: self.notice() };
-        self.link.tries.ask(asked, pause, self.link.claims(), self.on_a(&self.link.a.claim)).await
+        let mut present = false;
+        let alone = async {
+            // While A makes the epoch durable, which is most of the time that this takes, B has nothing else to do.
+            let (row, found) = tokio::join!(self.on_a(&self.link.a.claim), self.present_already());
+            present = found;
+            row
+        };
+        let row = self.link.tries.ask(asked, pause, self.link.claims(), alone).await;
+        match row {
+            Ok(row) => Ok((row, present)),
+            Err(failure) => {
+                if present {
+                    self.link.b().leave(keys, ttl, self.link.slots.lease_without(keys)).await;
+                }
+                Err(failure)
+            }
+        }
     }
 
     pub(crate) async fn on_a(&self, statement: &tokio_postgres::Statement) -> Result<Row, Failure> {

@@ -101,7 +101,9 @@ impl Inner {
     async fn appear(&self, link: &Link, keys: Keys, ttl: Duration) {
         let (presence, b) = (keys.presence(), link.b());
         let lease = millis(ttl.max(link.slots.lease_without(keys))).to_string();
-        let _ = b.row(ttl, &b.presence, &[&presence.0, &presence.1, &0_i64, &true, &lease]).await;
+        let values: Values<'_> =
+            &[&presence.0, &presence.1, &0_i64, &true, &lease, &0, &keys.0, &keys.1];
+        let _ = b.row(ttl, &b.presence, values).await;
     }
 
     pub(crate) async fn release(

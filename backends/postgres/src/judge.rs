@@ -41,7 +41,8 @@ impl Claim<'_> {
         let (presence, ttl) = (self.keys.presence(), self.bid.ttl);
         let (need, lease) = (self.quiet_needed(), self.lease());
         let b = self.link.b();
-        let values: Values<'_> = &[&presence.0, &presence.1, &need, &force, &lease];
+        let values: Values<'_> =
+            &[&presence.0, &presence.1, &need, &force, &lease, &0, &self.keys.0, &self.keys.1];
         let alone = b.row(ttl, &b.presence, values);
         let all = self.link.appearances();
         let row =
@@ -49,6 +50,19 @@ impl Claim<'_> {
         // The next look knows whether the timeline was still the same.
         self.link.unchanged_since(self.inner.clock.boot(), row.get("timeline"));
         Ok(row.get("present"))
+    }
+
+    /// As [`Claim::present`], asked while the claim is under way: only if the lock is ours by then, and without waiting in line.
+    /// True is an answer; false is none, since the claim may have come after it.
+    pub(crate) async fn present_already(&self) -> bool {
+        let (presence, ttl, first) = (self.keys.presence(), self.bid.ttl, self.link.a.session.pid);
+        let (need, lease) = (self.quiet_needed(), self.lease());
+        let b = self.link.b();
+        let values: Values<'_> =
+            &[&presence.0, &presence.1, &need, &false, &lease, &first, &self.keys.0, &self.keys.1];
+        let Ok(row) = b.row(ttl, &b.presence, values).await else { return false };
+        self.link.unchanged_since(self.inner.clock.boot(), row.get("timeline"));
+        row.get("present")
     }
 
     /// A session that has lived for a ttl on one timeline proves by itself that nothing freed locks early. Only for

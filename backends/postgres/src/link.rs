@@ -346,7 +346,7 @@ async fn warm_up(
         }
     };
     let on_b = async {
-        b.session.row(limit, &b.presence, &[&key, &pid, &never, &force, &lease]).await?;
+        b.session.row(limit, &b.presence, &[&key, &pid, &never, &force, &lease, &0, &key, &pid]).await?;
         let unforced: &[bool] = &[];
         b.session.execute(limit, sql::PLAN_FOR_MANY).await?;
         b.session.rows(limit, &b.presence_all, &[&nobody, &nobody, &none, &unforced, &lease]).await?;
