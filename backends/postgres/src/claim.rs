@@ -9,6 +9,7 @@
 //! Who claims alone asks B at the same time, on the condition that A has the lock: while the epoch is being made durable.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bellwether_core::{Bid, Boot, ElectionName, Epoch, Error, ErrorKind, Grant, Outcome, Proof, Seen};
@@ -231,7 +232,13 @@ impl Claim<'_> {
         let mut present = false;
         let alone = async {
             // While A makes the epoch durable, which is most of the time that this takes, B has nothing else to do.
-            let (row, found) = tokio::join!(self.on_a(&self.link.a.claim), self.present_already());
+            let answered = AtomicBool::new(false);
+            let on_a = async {
+                let row = self.on_a(&self.link.a.claim).await;
+                answered.store(true, Ordering::Relaxed);
+                row
+            };
+            let (row, found) = tokio::join!(on_a, self.present_before(&answered));
             present = found;
             row
         };

@@ -101,8 +101,7 @@ impl Inner {
     async fn appear(&self, link: &Link, keys: Keys, ttl: Duration) {
         let (presence, b) = (keys.presence(), link.b());
         let lease = millis(ttl.max(link.slots.lease_without(keys))).to_string();
-        let values: Values<'_> =
-            &[&presence.0, &presence.1, &0_i64, &true, &lease, &0, &keys.0, &keys.1];
+        let values: Values<'_> = &[&presence.0, &presence.1, &0_i64, &true, &lease, &0, &keys.0, &keys.1];
         let _ = b.row(ttl, &b.presence, values).await;
     }
 

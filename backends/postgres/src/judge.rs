@@ -3,6 +3,7 @@
 //! A freed lock proves only that session A ended. Nobody believes any more if nobody's presence is left and nothing freed locks
 //! early within the ttl: no restart, no crash of a server's process, no promotion. Else the taker waits for a ttl.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bellwether_core::{Boot, Error};
@@ -17,6 +18,9 @@ use crate::session::Values;
 /// How long a claim looks out for a presence that is just going: of a process that was killed, both sessions end, one
 /// a moment after the other.
 const JUST_GOING: Duration = Duration::from_millis(60);
+
+/// How often presence is asked for while a claim is being made durable. The first is usually too early by a few microseconds.
+const EARLY_LOOKS: usize = 3;
 
 impl Claim<'_> {
     /// Waits a moment for a presence that is just going.
@@ -52,9 +56,21 @@ impl Claim<'_> {
         Ok(row.get("present"))
     }
 
-    /// As [`Claim::present`], asked while the claim is under way: only if the lock is ours by then, and without waiting in line.
+    /// As [`Claim::present`], asked while the claim is under way and not yet `answered`: only if the lock is ours by then.
     /// True is an answer; false is none, since the claim may have come after it.
-    pub(crate) async fn present_already(&self) -> bool {
+    pub(crate) async fn present_before(&self, answered: &AtomicBool) -> bool {
+        for _ in 0..EARLY_LOOKS {
+            if self.present_already().await {
+                return true;
+            }
+            if answered.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        false
+    }
+
+    async fn present_already(&self) -> bool {
         let (presence, ttl, first) = (self.keys.presence(), self.bid.ttl, self.link.a.session.pid);
         let (need, lease) = (self.quiet_needed(), self.lease());
         let b = self.link.b();

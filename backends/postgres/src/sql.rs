@@ -230,7 +230,7 @@ macro_rules! presence {
      AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())) l WHERE present OR lock), \
      seen AS MATERIALIZED (SELECT locks.*, pg_is_in_recovery() AS standby, CASE WHEN pg_is_in_recovery() THEN 0 ELSE ",
     timeline!(),
-    " END AS timeline), dated AS MATERIALIZED (SELECT seen.*, \
+    " END AS timeline FROM locks), dated AS MATERIALIZED (SELECT seen.*, \
      (extract(epoch FROM clock_timestamp() - greatest(pg_postmaster_start_time(), \
      (SELECT stats_reset FROM pg_stat_wal), CASE WHEN timeline > 1 THEN ",
             $promoted,

@@ -95,11 +95,14 @@ impl Inner {
 
     /// That session is over: whatever it held may be free.
     fn ended(&self, link: &Link, pid: i32) {
-        for keys in link.forget_other(pid) {
-            let on: Option<ElectionName> = lock(&self.followed).get(&keys).cloned();
-            if let Some(on) = on {
-                self.news.changed(on, Seen::nothing());
-            }
+        let gone = link.forget_other(pid);
+        let free: Vec<ElectionName> = {
+            let followed = lock(&self.followed);
+            gone.iter().filter_map(|keys| followed.get(keys).cloned()).collect()
+        };
+        link.tries.expect(free.len());
+        for on in free {
+            self.news.changed(on, Seen::nothing());
         }
     }
 }
