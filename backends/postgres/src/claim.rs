@@ -172,6 +172,8 @@ impl Claim<'_> {
         let Bid { who, ttl, sent, .. } = self.bid.clone();
         let incarnation = who.incarnation;
         self.link.slots.put(self.keys, Slot::Held { who, epoch, ttl, mark: self.last_mark() });
+        // What was known before renews nothing.
+        self.link.slots.renewed(self.keys, self.inner.clock.boot());
         Outcome::Held(Grant { epoch, incarnation, ttl, counted_from: sent, after_crash })
     }
 

@@ -61,19 +61,22 @@ impl Inner {
         sent: Boot,
         held: &[(ElectionName, Grant)],
     ) -> Option<Vec<Outcome<Grant>>> {
+        let keys: Vec<Keys> = held.iter().map(|(on, _)| self.keys(on)).collect::<Result<_, _>>().ok()?;
         // One that left before the claim did says nothing of this grant, and one that brings it no further is of no use.
-        let newer = |grant: &Grant| grant.counted_from + Duration::from_nanos(1);
-        let earliest = held.iter().map(|(_, grant)| newer(grant).max(sent - grant.ttl / YOUNG)).max()?;
-        let beat = self.beat_since(link, earliest).await?;
-        if link.a.session.is_over() || link.b().session.is_over() {
+        let last = |keys: Keys, grant: &Grant| grant.counted_from.max(link.slots.last_renewed(keys));
+        let earliest = |(keys, (_, grant)): (&Keys, &(_, Grant))| {
+            (last(*keys, grant) + Duration::from_nanos(1)).max(sent - grant.ttl / YOUNG)
+        };
+        let beat = self.beat_since(link, keys.iter().zip(held).map(earliest).max()?).await?;
+        let proven = |(keys, (_, grant)): (&Keys, &(_, Grant))| {
+            beat.proves(*keys) && link.slots.of(*keys).is_some_and(|slot| slot.is(grant))
+        };
+        let over = link.a.session.is_over() || link.b().session.is_over();
+        if over || !keys.iter().zip(held).all(proven) {
             return None;
         }
-        let proven = |(on, grant): &(ElectionName, Grant)| {
-            let keys = self.keys(on).ok()?;
-            let held = link.slots.of(keys).is_some_and(|slot| slot.is(grant)) && beat.proves(keys);
-            held.then(|| Outcome::Held(Grant { counted_from: beat.left, ..grant.clone() }))
-        };
-        held.iter().map(proven).collect()
+        let answer = |(keys, (_, grant)): (&Keys, &(_, Grant))| renewed(link, &beat, *keys, grant);
+        Some(keys.iter().zip(held).map(answer).collect())
     }
 
     /// After the second session was replaced: presence for what is renewed. True if it was missing anywhere.
@@ -196,6 +199,9 @@ fn renewed(link: &Link, beat: &Beat, keys: Keys, grant: &Grant) -> Outcome<Grant
         (Ok(_), Ok(present)) if !present.contains(&keys.presence()) => {
             Outcome::Unknown(unavailable("the second session was replaced, and is not present yet"))
         }
-        (Ok(_), Ok(_)) => Outcome::Held(Grant { counted_from: beat.left, ..grant.clone() }),
+        (Ok(_), Ok(_)) => {
+            link.slots.renewed(keys, beat.left);
+            Outcome::Held(Grant { counted_from: beat.left, ..grant.clone() })
+        }
     }
 }

@@ -48,6 +48,8 @@ impl Slot {
 #[derive(Default)]
 pub(crate) struct Slots {
     all: Mutex<HashMap<Keys, Slot>>,
+    /// When the beat left that answered the last renewal of each.
+    renewed: Mutex<HashMap<Keys, Boot>>,
     turns: Mutex<HashMap<Keys, Arc<tokio::sync::Mutex<()>>>>,
     /// Claims under way, each of which may become a lock.
     claiming: Mutex<usize>,
@@ -67,6 +69,17 @@ impl Slots {
 
     pub(crate) fn remove(&self, keys: Keys) {
         self.all().remove(&keys);
+        lock(&self.renewed).remove(&keys);
+    }
+
+    /// A beat answers an election once: whoever asks again wants to know what has become of it since.
+    pub(crate) fn renewed(&self, keys: Keys, left: Boot) {
+        lock(&self.renewed).insert(keys, left);
+    }
+
+    /// When the beat left that answered its last renewal.
+    pub(crate) fn last_renewed(&self, keys: Keys) -> Boot {
+        lock(&self.renewed).get(&keys).copied().unwrap_or_default()
     }
 
     /// Room for one more, kept until it is dropped; waits for claims under way that may need it. `None`: so many are held.
