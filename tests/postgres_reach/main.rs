@@ -99,7 +99,7 @@ async fn what_is_wrong_ends_with_its_code_and_never_says_the_password() {
     admin.batch_execute("CREATE ROLE secret LOGIN PASSWORD 'open-sesame'").await.expect("a role");
     server.write(
         "data/pg_hba.conf",
-        "host all secret 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n",
+        "local all all trust\nhost all secret 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n",
     );
     server.set("log_connections", "on").await;
     let place = format!("127.0.0.1:{}", server.port);

@@ -35,7 +35,7 @@ async fn a_wrong_password_is_told_without_saying_it_and_the_right_one_lets_in() 
     .await;
     server.write(
         "data/pg_hba.conf",
-        "host all secret 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n",
+        "local all all trust\nhost all secret 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n",
     );
     server.set("log_connections", "on").await;
     let url = |password: &str| format!("postgres://secret{password}@127.0.0.1:{}/postgres", server.port);
