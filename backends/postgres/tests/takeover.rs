@@ -244,6 +244,21 @@ async fn what_cannot_work_is_refused_with_what_to_do() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_renewal_counts_only_when_the_second_session_answered_too() {
+    let server = Server::start(TTL).await;
+    let a = actor(&server.url(), "a", TTL);
+    let mut grant = a.lead().await;
+    grant = a.keep(&grant).await;
+    let second = "SELECT pid::int8 FROM pg_stat_activity WHERE application_name = 'bellwether presence'";
+    let pid = server.number(second).await.to_string();
+    let kill = |signal: &str| std::process::Command::new("kill").args([signal, &pid]).status().unwrap();
+    kill("-STOP");
+    let outcome = a.renew(&grant).await;
+    kill("-CONT");
+    assert!(!matches!(outcome, Outcome::Held(_)), "the lock's session alone answered: {outcome:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_second_session_that_ends_is_replaced_and_costs_no_leadership() {
     let server = Server::start(TTL).await;
     let (a, b) = two(&server).await;
