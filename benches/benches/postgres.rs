@@ -7,7 +7,9 @@ use bellwether_benches::{cpu_time, judged, median, report, resident_bytes};
 use bellwether_postgres::from_url;
 use bellwether_support::servers::postgres::Server;
 use bellwether_support::{Actor, Child, clock, role};
-use futures_util::future::try_join_all;
+use futures_util::future::{poll_fn, try_join_all};
+use tokio::sync::mpsc;
+use tokio_postgres::{AsyncMessage, Client, NoTls};
 
 const TTL: Duration = Duration::from_secs(3);
 const MANY: usize = 1_000;
@@ -24,12 +26,12 @@ async fn main() {
     if let Some(role) = role() {
         let (url, count) = role.split_once('\n').expect("a URL and a number");
         let all = lead(url, "a", count.parse().expect("a number")).await;
-        println!("leading {}", all.len());
+        println!("leading {} {}", all.len(), resident_bytes());
         return std::future::pending().await;
     }
-    // First, while this process has not yet used any memory for others.
-    steady().await;
     let server = Server::start(TTL).await;
+    memory(&server);
+    steady().await;
     acquire(&server).await;
     handover(&server).await;
     for (count, rounds, limit) in [(1, FAILOVERS, 40), (MANY, 3, 100)] {
@@ -68,9 +70,73 @@ async fn following(all: &[Election]) {
     tokio::time::sleep(Duration::from_millis(300)).await;
 }
 
+/// What an election takes, by two fresh processes that lead few and many.
+fn memory(server: &Server) {
+    let of = |count: usize| {
+        let mut child = Child::start("bench", &format!("{}\n{count}", server.url()));
+        let said = child.wait_for("leading");
+        said.split(' ').nth(2).and_then(|bytes| bytes.trim().parse::<u64>().ok()).expect("a number of bytes")
+    };
+    let (few, many) = (of(1), of(MANY));
+    let each = many.saturating_sub(few) as f64 / (MANY - 1) as f64 / 1_024.0;
+    report(
+        &format!("memory, each of {MANY}"),
+        &format!("{each:.1} KiB"),
+        &format!("a process with one: {:.1} MiB", few as f64 / 1_048_576.0),
+    );
+}
+
+/// A session as the backend's own, over TCP, with what it is notified of.
+async fn raw(server: &Server) -> (Client, mpsc::UnboundedReceiver<()>) {
+    let (client, mut connection) = tokio_postgres::connect(&server.url(), NoTls).await.expect("a session");
+    let (told, notes) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
+            if matches!(message, AsyncMessage::Notification(_)) {
+                let _ = told.send(());
+            }
+        }
+    });
+    (client, notes)
+}
+
+/// Two sessions that hand a lock to each other by the fewest statements: let go with a notice; whoever hears it takes the lock and
+/// makes an epoch of it.
+struct RawPair {
+    leader: (Client, mpsc::UnboundedReceiver<()>),
+    follower: (Client, mpsc::UnboundedReceiver<()>),
+}
+
+impl RawPair {
+    async fn start(server: &Server) -> RawPair {
+        let (leader, follower) = (raw(server).await, raw(server).await);
+        leader.0.query_one(RAW, &[]).await.expect("an answer");
+        RawPair { leader, follower }
+    }
+
+    async fn handover(&mut self) -> Duration {
+        const LET_GO: &str = "SELECT pg_advisory_unlock(7, 7), pg_notify('raw', '')";
+        let (leader, (follower, notes)) = (&self.leader.0, &mut self.follower);
+        let take = follower.prepare(RAW).await.expect("a statement");
+        let let_go = leader.prepare(LET_GO).await.expect("a statement");
+        leader.batch_execute("UNLISTEN raw").await.expect("an answer");
+        follower.batch_execute("LISTEN raw").await.expect("an answer");
+        let start = boot_now();
+        let taken = async {
+            notes.recv().await.expect("a notice");
+            follower.query_one(&take, &[]).await.expect("an answer");
+            boot_now()
+        };
+        let (released, at) = tokio::join!(leader.query_one(&let_go, &[]), taken);
+        released.expect("an answer");
+        std::mem::swap(&mut self.leader, &mut self.follower);
+        at.since(start)
+    }
+}
+
 /// An uncontended claim against the raw statement, in turn on the same server.
 async fn acquire(server: &Server) {
-    let raw = server.admin().await;
+    let (raw, _notes) = raw(server).await;
     let statement = raw.prepare(RAW).await.expect("a statement");
     let actor = Actor::new(from_url(&server.url(), clock()).expect("a URL"), "a", TTL);
     let (mut claims, mut raws) = (Vec::new(), Vec::new());
@@ -93,7 +159,7 @@ async fn acquire(server: &Server) {
 }
 
 async fn handover(server: &Server) {
-    let mut took = Vec::new();
+    let (mut took, mut raws, mut raw) = (Vec::new(), Vec::new(), RawPair::start(server).await);
     for _ in 0..HANDOVERS {
         let a = lead(&server.url(), "a", 1).await;
         let b = stand(&server.url(), "b", 1).await;
@@ -107,12 +173,15 @@ async fn handover(server: &Server) {
         stopped.expect("a release");
         took.push(at.since(start));
         b[0].stop().await.expect("a release");
+        // In the same rhythm: a disk that has rested flushes slower.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        raws.push(raw.handover().await);
     }
-    judged(
-        &format!("stop() to the next leadership, median of {HANDOVERS}"),
-        median(took),
-        Duration::from_millis(3),
-    );
+    let (took, raw) = (median(took), median(raws));
+    judged(&format!("stop() to the next leadership, median of {HANDOVERS}"), took, Duration::from_millis(3));
+    report("raw handover, in turn with it, median", &format!("{raw:.2?}"), "");
+    let ratio = took.as_secs_f64() / raw.as_secs_f64();
+    report("handover, ratio to the raw one", &format!("{ratio:.2}"), "");
 }
 
 async fn failovers(server: &Server, count: usize, rounds: usize) -> Vec<Duration> {
@@ -134,11 +203,9 @@ async fn failovers(server: &Server, count: usize, rounds: usize) -> Vec<Duration
 /// What a thousand elections cost while nothing happens, and how many statements that takes, by the server's own log.
 async fn steady() {
     let server = Server::start_with(TTL, None, &["log_statement=all"]).await;
-    let (memory, begin) = (resident_bytes(), boot_now());
+    let begin = boot_now();
     let all = lead(&server.url(), "a", MANY).await;
     report(&format!("start to leading all of {MANY}"), &format!("{:.1?}", boot_now().since(begin)), "");
-    let memory = resident_bytes().saturating_sub(memory);
-    report("memory, each", &format!("{:.1} KiB", memory as f64 / MANY as f64 / 1_024.0), "");
     let statements = || {
         let log = std::fs::read_to_string(server.dir().join("log")).expect("the server's log");
         log.lines().filter(|line| line.contains("LOG:  execute") || line.contains("LOG:  statement")).count()

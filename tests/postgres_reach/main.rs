@@ -3,6 +3,7 @@
 use std::process::{Command, Output};
 use std::time::Duration;
 
+use bellwether_support::servers::pgbouncer::Pooler;
 use bellwether_support::servers::postgres::Server;
 use bellwether_tests::{Candidate, PATIENCE, bellwether, run_to_end};
 use serde_json::Value;
@@ -105,12 +106,16 @@ async fn what_is_wrong_ends_with_its_code_and_never_says_the_password() {
     let wrong = format!("postgres://secret:close-sesame@{place}/postgres");
     let nowhere = format!("postgres://postgres@{place}/nowhere");
     let plain = format!("postgres://postgres@{place}/postgres?sslmode=require");
+    let pooler = Pooler::start(&server, "transaction");
+    let pooled = pooler.url();
     let run = ["run", "job", "--ttl", "1s"];
     for (backend, more, code, part) in [
         (wrong.as_str(), &run[..], 77, "does not let this user in"),
         (&wrong, &["doctor"], 77, "does not let this user in"),
         (&nowhere, &run, 78, "no such database"),
         (&plain, &run, 78, "does not encrypt"),
+        (&pooled, &run, 78, "pooler"),
+        (&pooled, &["acquire", "job"], 78, "pooler"),
         ("memory:", &["acquire", "job", "--key1", "1", "--key2", "2"], 64, "PostgreSQL"),
         ("memory:", &["acquire", "job", "--key1", "1"], 64, "--key2"),
         ("memory:", &["acquire", "job", "--dsn", "postgres://h/d"], 64, "give one"),

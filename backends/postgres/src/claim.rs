@@ -5,37 +5,30 @@
 //!  free ──▶ A: lock and epoch ──▶ B: ────────────────────────────────▶ Waiting ──▶ Held
 //!              in one statement      nobody, and quiet for a ttl ──▶ Held   the presence went, or a ttl passed
 //! ```
+//!
+//! Who claims alone asks B at the same time, on the condition that A has the lock: while the epoch is being made durable.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bellwether_backend::{Condition, Taken};
+use bellwether_backend::Condition;
 use bellwether_core::{Bid, Boot, ElectionName, Epoch, Error, ErrorKind, Grant, Outcome, Proof, Seen};
 use tokio_postgres::Row;
 
-use crate::epoch;
 use crate::errors::{BACKEND, Failure, misconfigured, outcome, unavailable};
 use crate::link::{Link, limit};
 use crate::look::{held_by, waiting};
-use crate::many::{Appearance, Try};
+use crate::many::Try;
 use crate::names::{self, millis};
 use crate::notices::claimed;
 use crate::postgres::Inner;
 use crate::session::Values;
 use crate::slots::Slot;
-use crate::tables::Written;
 use crate::{Keys, sql};
-
-/// How long a claim looks out for a presence that is just going: of a process that was killed, both sessions end, one
-/// a moment after the other.
-const JUST_GOING: Duration = Duration::from_millis(60);
 
 /// How long a try that is only the net waits for others to be made with it.
 const NO_HURRY: Duration = Duration::from_millis(100);
-
-/// How many transaction ids a claim uses up to get above a floor. More are missing only where the database was
-/// restored from a backup.
-const ADVANCE_MAX: u64 = 10_000;
 
 impl Inner {
     pub(crate) async fn claim(self: Arc<Self>, on: ElectionName, bid: Bid) -> Outcome<Grant> {
@@ -70,26 +63,28 @@ impl Inner {
     }
 }
 
-struct Claim<'a> {
-    inner: &'a Arc<Inner>,
-    link: &'a Arc<Link>,
-    on: &'a ElectionName,
-    keys: Keys,
-    bid: &'a Bid,
+/// One attempt under way.
+pub(crate) struct Claim<'a> {
+    pub(crate) inner: &'a Arc<Inner>,
+    pub(crate) link: &'a Arc<Link>,
+    pub(crate) on: &'a ElectionName,
+    pub(crate) keys: Keys,
+    pub(crate) bid: &'a Bid,
 }
 
 impl Claim<'_> {
     async fn take(&self) -> Outcome<Grant> {
         let most = self.link.elections_max;
-        if self.link.slots.len() >= most {
+        // Kept until the lock has its slot, or is known not to be ours.
+        let Some(_room) = self.link.slots.room(most).await else {
             let sentence = format!(
                 "this process holds {most} elections already, as many as the server's lock table has room for: raise \
                  max_locks_per_transaction, or use another server"
             );
             return Outcome::Refused(Error::new(ErrorKind::Exhausted, BACKEND, sentence));
-        }
-        let row = match self.tried().await {
-            Ok(row) => row,
+        };
+        let (row, present) = match self.tried().await {
+            Ok(answer) => answer,
             Err(Failure::Over(error)) => return Outcome::Unknown(error),
             Err(Failure::Said(error)) => {
                 self.undo().await;
@@ -100,16 +95,17 @@ impl Claim<'_> {
             Err(error) => outcome(error),
             Ok(None) if self.may_reclaim(&row) => self.reclaim(&row).await,
             Ok(None) => self.denied(&row).await,
-            Ok(Some(epoch)) => self.taken(epoch, &row).await,
+            Ok(Some(epoch)) => self.taken(epoch, &row, present).await,
         }
     }
 
-    /// The lock is ours since this moment: may it be led on?
-    async fn taken(&self, epoch: Epoch, row: &Row) -> Outcome<Grant> {
+    /// The lock is ours since this moment: may it be led on? Where we are `present` that was judged already.
+    async fn taken(&self, epoch: Epoch, row: &Row, present: bool) -> Outcome<Grant> {
         let until = self.inner.clock.boot() + self.bid.ttl;
         self.wait(until, self.mark(row));
         self.link.released_by_other(self.keys);
-        match self.judge(until).await {
+        let judged = if present { Ok(Some(())) } else { self.judge(until).await };
+        match judged {
             Ok(None) => Outcome::Denied(waiting(until)),
             Ok(Some(())) => {
                 // The answer on B came after everything that was told before the lock was free.
@@ -178,6 +174,8 @@ impl Claim<'_> {
         let Bid { who, ttl, sent, .. } = self.bid.clone();
         let incarnation = who.incarnation;
         self.link.slots.put(self.keys, Slot::Held { who, epoch, ttl, mark: self.last_mark() });
+        // What was known before renews nothing.
+        self.link.slots.renewed(self.keys, self.inner.clock.boot());
         Outcome::Held(Grant { epoch, incarnation, ttl, counted_from: sent, after_crash })
     }
 
@@ -223,60 +221,44 @@ impl Claim<'_> {
             Err(failure) => return Outcome::Unknown(failure.error()),
         };
         match self.granted(&row) {
-            Ok(Some(epoch)) => self.taken(epoch, &row).await,
+            Ok(Some(epoch)) => self.taken(epoch, &row, false).await,
             Ok(None) => self.denied(&row).await,
             Err(error) => outcome(error),
         }
     }
 
-    /// Waits a moment for a presence that is just going.
-    async fn judge(&self, until: Boot) -> Result<Option<()>, Error> {
-        let longest = JUST_GOING.min(self.bid.ttl / 10);
-        let (mut waited, mut pause) = (Duration::ZERO, Duration::from_millis(1));
-        loop {
-            if self.present(self.condition(until)).await.map_err(Failure::error)? {
-                return Ok(Some(()));
-            }
-            if waited >= longest {
-                return Ok(None);
-            }
-            tokio::time::sleep(pause).await;
-            waited += pause;
-            pause *= 2;
-        }
-    }
-
-    /// What B has to find, with the lock in hand, before this candidate may lead.
-    fn condition(&self, until: Boot) -> Condition {
-        let now = self.inner.clock.boot();
-        Taken::waiting_until(until, self.bid.ttl).condition(now, self.link.stood_since(now))
-    }
-
-    /// Takes presence, if B finds what it has to find.
-    async fn present(&self, condition: Condition) -> Result<bool, Failure> {
-        let (presence, ttl) = (self.keys.presence(), self.bid.ttl);
-        let (need, force, lease) = (millis(condition.quiet), condition.by_force, self.lease());
-        let b = self.link.b();
-        let values: Values<'_> = &[&presence.0, &presence.1, &need, &force, &lease];
-        let alone = b.row(ttl, &b.presence, values);
-        let all = self.link.appearances();
-        let row =
-            self.link.presences.ask(Appearance { presence, ttl, need, force }, None, all, alone).await?;
-        // The next look knows whether the timeline was still the same.
-        self.link.unchanged_since(self.inner.clock.boot(), row.get("timeline"));
-        Ok(row.get("present"))
-    }
-
-    /// Tries the lock. Who knows that somebody has it is in no hurry: it would have heard.
-    async fn tried(&self) -> Result<Row, Failure> {
+    /// Tries the lock, and says whether presence came with it. Who knows that somebody has it is in no hurry: it would have heard.
+    async fn tried(&self) -> Result<(Row, bool), Failure> {
         let Bid { who, ttl, .. } = self.bid;
         let pause = self.link.is_held_by_other(self.keys).then(|| NO_HURRY.min(*ttl / 20));
         let (keys, ttl, id) = (self.keys, *ttl, who.id.clone());
         let asked = Try { keys, ttl, id, notice: self.notice() };
-        self.link.tries.ask(asked, pause, self.link.claims(), self.on_a(&self.link.a.claim)).await
+        let mut present = false;
+        let alone = async {
+            // While A makes the epoch durable, which is most of the time that this takes, B has nothing else to do.
+            let answered = AtomicBool::new(false);
+            let on_a = async {
+                let row = self.on_a(&self.link.a.claim).await;
+                answered.store(true, Ordering::Relaxed);
+                row
+            };
+            let (row, found) = tokio::join!(on_a, self.present_before(&answered));
+            present = found;
+            row
+        };
+        let row = self.link.tries.ask(asked, pause, self.link.claims(), alone).await;
+        match row {
+            Ok(row) => Ok((row, present)),
+            Err(failure) => {
+                if present {
+                    self.link.b().leave(keys, ttl, self.link.slots.lease_without(keys)).await;
+                }
+                Err(failure)
+            }
+        }
     }
 
-    async fn on_a(&self, statement: &tokio_postgres::Statement) -> Result<Row, Failure> {
+    pub(crate) async fn on_a(&self, statement: &tokio_postgres::Statement) -> Result<Row, Failure> {
         let (id, ttl) = self.link.slots.used_by(&self.bid.who.id, self.bid.ttl);
         let (lease, name) = (self.lease(), names::write(id.as_ref(), ttl));
         let (begin, before) = (self.keys.mark(), self.last_mark());
@@ -294,69 +276,6 @@ impl Claim<'_> {
         if tables { String::new() } else { notice() }
     }
 
-    /// The epoch, if the lock is ours.
-    fn granted(&self, row: &Row) -> Result<Option<Epoch>, Error> {
-        let session = &self.link.a.session;
-        if row.get::<_, i32>("pid") != session.pid {
-            session.throw_away();
-            return Err(misconfigured(
-                "the session moved to another server process: connect without a pooler",
-            ));
-        }
-        if row.get("standby") {
-            session.throw_away();
-            return Err(unavailable("the server has become a standby"));
-        }
-        if !row.get::<_, bool>("got") {
-            return Ok(None);
-        }
-        let numbered = epoch::epoch(row.get("timeline"), row.get("xid"));
-        // An epoch that cannot be issued must not leave a lock that nobody leads on.
-        numbered.map(Some).inspect_err(|_| session.throw_away())
-    }
-
-    /// The epoch to lead under, written where there are tables, and whether the last leader crashed. `None`: the tables cannot
-    /// be written yet.
-    async fn numbered(
-        &self,
-        epoch: Epoch,
-        after_crash: Option<bool>,
-    ) -> Result<Option<(Epoch, bool)>, Error> {
-        let Some(records) = self.inner.records(self.link).await? else {
-            return Ok(Some((self.above_floor(epoch).await?, after_crash.unwrap_or(false))));
-        };
-        let claimed = (self.keys, self.bid);
-        match self.inner.write_record(self.link, self.on, claimed, &records, epoch).await? {
-            Written::NotYet => Ok(None),
-            Written::Done { epoch, unreleased } => Ok(Some((epoch, after_crash.unwrap_or(unreleased)))),
-        }
-    }
-
-    /// Uses up transaction ids where this candidate has seen a higher epoch than the server's counter gives.
-    async fn above_floor(&self, epoch: Epoch) -> Result<Epoch, Error> {
-        if epoch > self.bid.floor {
-            return Ok(epoch);
-        }
-        let missing = self.bid.floor.get() - epoch.get() + 1;
-        if missing > ADVANCE_MAX {
-            self.link.a.session.throw_away();
-            return Err(misconfigured(format!(
-                "the server's next epoch is {epoch}, and {} was seen before: it was restored from a backup or is another one; \
-                 start every candidate anew to accept it",
-                self.bid.floor
-            )));
-        }
-        let b = self.link.b();
-        b.session.execute(b.patience(self.bid.ttl), &sql::advance(missing)).await.map_err(Failure::error)?;
-        let row = self.on_a(&self.link.a.again).await.map_err(Failure::error)?;
-        let again = self.granted(&row)?;
-        self.marked(self.mark(&row));
-        match again {
-            Some(epoch) if epoch > self.bid.floor => Ok(epoch),
-            _ => Err(unavailable("no epoch above those before it was to be had")),
-        }
-    }
-
     /// After an error nobody knows whether the lock was taken before it.
     async fn undo(&self) {
         let lock = format!("SELECT pg_advisory_unlock({}, {})", self.keys.0, self.keys.1);
@@ -368,7 +287,7 @@ impl Claim<'_> {
     }
 
     /// The mark that a claim left, or 0.
-    fn mark(&self, row: &Row) -> i64 {
+    pub(crate) fn mark(&self, row: &Row) -> i64 {
         let marked = row.get::<_, Option<bool>>("marked").unwrap_or(false);
         row.get::<_, Option<i64>>("xid").filter(|_| marked).map_or(0, |xid| self.keys.mark() | xid)
     }
@@ -382,7 +301,7 @@ impl Claim<'_> {
     }
 
     /// The slot as it is, under another mark.
-    fn marked(&self, new: i64) {
+    pub(crate) fn marked(&self, new: i64) {
         let Some(mut slot) = self.link.slots.of(self.keys) else { return };
         match &mut slot {
             Slot::Waiting { mark, .. } | Slot::Held { mark, .. } => *mark = new,
@@ -411,7 +330,7 @@ impl Claim<'_> {
         }
     }
 
-    fn lease(&self) -> String {
+    pub(crate) fn lease(&self) -> String {
         millis(self.bid.ttl.max(self.link.slots.lease_without(self.keys))).to_string()
     }
 }

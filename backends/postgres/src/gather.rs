@@ -4,6 +4,7 @@
 //!  nothing under way ──▶ First: asks for itself, at once ─┐ done
 //!  something under way ──▶ Later ──────────────────────────┴▶ all that wait, in one statement ──▶ again, until none waits
 //!  in no hurry ──────────▶ Later, after a moment in which others join
+//!  expected with others ─▶ Later, as soon as all of them are there
 //! ```
 //!
 //! So one candidate alone pays nothing for it, a thousand that hear of one leader's death share two statements, and those that
@@ -21,6 +22,9 @@ use crate::errors::{Failure, unavailable};
 /// Most askers of one statement.
 const TOGETHER_MAX: usize = 1_000;
 
+/// How long those who are expected are waited for: a machine that needs longer is not held up any more by asking twice.
+const EXPECTED_WITHIN: Duration = Duration::from_millis(10);
+
 /// Asks for all of them: a row each, in their order.
 pub(crate) type AskAll<Ask> = Arc<dyn Fn(Vec<Ask>) -> Fut<'static, Result<Vec<Row>, Failure>> + Send + Sync>;
 
@@ -35,16 +39,37 @@ struct Shared<Ask> {
 struct Queue<Ask> {
     waiting: Vec<(Ask, oneshot::Sender<Result<Row, Failure>>)>,
     busy: bool,
+    /// How many more are about to ask. Forgotten with the next statement: who does not come after all holds up nobody twice.
+    expected: usize,
+}
+
+impl<Ask> Queue<Ask> {
+    /// One of those who are expected, maybe: how long it waits for the others.
+    fn arrived(&mut self, pause: Option<Duration>) -> Option<Duration> {
+        if self.expected == 0 {
+            return pause;
+        }
+        self.expected -= 1;
+        if self.expected == 0 {
+            return None;
+        }
+        Some(pause.unwrap_or(EXPECTED_WITHIN))
+    }
 }
 
 impl<Ask> Default for Gather<Ask> {
     fn default() -> Gather<Ask> {
-        let queue = Mutex::new(Queue { waiting: Vec::new(), busy: false });
+        let queue = Mutex::new(Queue { waiting: Vec::new(), busy: false, expected: 0 });
         Gather(Arc::new(Shared { queue, hurry: Notify::new() }))
     }
 }
 
 impl<Ask: Send + 'static> Gather<Ask> {
+    /// So many are about to ask, and one statement is to do for all.
+    pub(crate) fn expect(&self, count: usize) {
+        self.0.queue().expected = if count > 1 { count } else { 0 };
+    }
+
     /// Asks by `alone` if nothing is under way, else with the others. With a `pause`, others may join for so long.
     pub(crate) async fn ask(
         &self,
@@ -54,13 +79,14 @@ impl<Ask: Send + 'static> Gather<Ask> {
         alone: impl Future<Output = Result<Row, Failure>>,
     ) -> Result<Row, Failure> {
         let (sender, answer) = oneshot::channel();
-        let first = {
+        let (first, pause) = {
             let mut queue = self.0.queue();
+            let pause = queue.arrived(pause);
             let first = !std::mem::replace(&mut queue.busy, true);
             if !first || pause.is_some() {
                 queue.waiting.push((ask, sender));
             }
-            first
+            (first, pause)
         };
         match (first, pause) {
             (true, None) => {
@@ -91,6 +117,7 @@ impl<Ask: Send + 'static> Shared<Ask> {
                     queue.busy = false;
                     return;
                 }
+                queue.expected = 0;
                 let count = queue.waiting.len().min(TOGETHER_MAX);
                 queue.waiting.drain(..count).unzip()
             };

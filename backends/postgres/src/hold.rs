@@ -1,105 +1,28 @@
-//! Holding on and letting go: one heartbeat for all elections of a session, and releases.
+//! Holding on and letting go: renewals, each answered by a heartbeat of all elections, and releases.
 
-use std::collections::HashSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_backend::{Beaten, Heartbeat};
+use bellwether_backend::Beaten;
 use bellwether_core::{
-    Boot, Candidate, CandidateId, ElectionName, Error, Grant, Outcome, Parting, Planted, Seen, Signal, Timing,
+    Boot, Candidate, CandidateId, ElectionName, Grant, Outcome, Parting, Planted, Seen, Timing,
 };
-use tokio::sync::oneshot;
 
 use crate::Keys;
+use crate::beats::Beat;
 use crate::errors::{Failure, unavailable};
-use crate::link::{Link, locks_of};
+use crate::link::Link;
 use crate::names::millis;
 use crate::notices::Note;
-use crate::postgres::{Inner, lock};
+use crate::postgres::Inner;
 use crate::session::Values;
 use crate::slots::Slot;
 
-/// What one heartbeat showed: the locks of either session.
-#[derive(Clone)]
-pub(crate) struct Beat {
-    pub(crate) a: Result<Arc<HashSet<Keys>>, Error>,
-    pub(crate) b: Result<Arc<HashSet<Keys>>, Error>,
-}
-
-impl Beat {
-    /// What either session said of one election.
-    fn of(&self, keys: Keys) -> Heartbeat {
-        let has = |locks: &Result<Arc<HashSet<Keys>>, Error>, keys: Keys| {
-            locks.as_ref().ok().map(|locks| locks.contains(&keys))
-        };
-        Heartbeat { lock: has(&self.a, keys), presence: has(&self.b, keys.presence()) }
-    }
-}
-
-/// Those who wait for a heartbeat. One that is under way serves nobody who came after it left: their renewals would count
-/// from an instant that the server has not heard of.
-#[derive(Default)]
-pub(crate) struct Beats(Mutex<Queue>);
-
-#[derive(Default)]
-struct Queue {
-    waiting: Vec<oneshot::Sender<Beat>>,
-    beating: bool,
-}
+/// How much of its ttl a beat may be old and still answer a renewal. Half of a renewal interval: of two groups of elections that
+/// renew at different instants one is always followed by the other within that, so all end in one group.
+const YOUNG: u32 = 6;
 
 impl Inner {
-    /// The next heartbeat, shared with everybody who asks before it leaves.
-    pub(crate) async fn beat(self: &Arc<Self>, link: &Arc<Link>) -> Beat {
-        let (sender, answer) = oneshot::channel();
-        let start = {
-            let mut queue = lock(&link.beats.0);
-            queue.waiting.push(sender);
-            !std::mem::replace(&mut queue.beating, true)
-        };
-        if start {
-            tokio::spawn(Arc::clone(self).beat_on(Arc::clone(link)));
-        }
-        let lost = || Err(unavailable("the heartbeat ended in a panic"));
-        answer.await.unwrap_or_else(|_| Beat { a: lost(), b: lost() })
-    }
-
-    async fn beat_on(self: Arc<Self>, link: Arc<Link>) {
-        loop {
-            let waiting = {
-                let mut queue = lock(&link.beats.0);
-                if queue.waiting.is_empty() {
-                    queue.beating = false;
-                    return;
-                }
-                std::mem::take(&mut queue.waiting)
-            };
-            let beat = self.beat_once(&link).await;
-            for waiter in waiting {
-                let _ = waiter.send(beat.clone());
-            }
-        }
-    }
-
-    async fn beat_once(&self, link: &Link) -> Beat {
-        let longest = link.slots.every().iter().map(|(_, slot)| slot.ttl()).max();
-        let ttl = longest.unwrap_or(Duration::from_secs(1));
-        let b = link.b();
-        let both = async { tokio::join!(link.a.row(ttl, &link.a.beat, &[]), b.row(ttl, &b.beat, &[])) };
-        tokio::pin!(both);
-        let (on_a, on_b) = tokio::select! {
-            rows = &mut both => rows,
-            () = tokio::time::sleep(ttl / 4) => {
-                self.news.all(Signal::Doubt);
-                both.await
-            }
-        };
-        let read = |row: Result<_, Failure>, session| {
-            let locks = row.map_err(Failure::error).and_then(|row| locks_of(&row, session))?;
-            Ok(Arc::new(locks.into_iter().collect()))
-        };
-        Beat { a: read(on_a, &link.a.session), b: read(on_b, &b.session) }
-    }
-
     pub(crate) async fn renew(
         self: Arc<Self>,
         sent: Boot,
@@ -116,6 +39,9 @@ impl Inner {
         if !held.iter().any(|(on, grant)| ours(on, grant).is_some()) {
             return held.iter().map(|_| Outcome::Denied(Seen::nothing())).collect();
         }
+        if let Some(answers) = self.renewed_already(&link, sent, &held).await {
+            return answers;
+        }
         let mut beat = self.beat(&link).await;
         let ours: Vec<_> = held.iter().map(|(on, grant)| ours(on, grant)).collect();
         if self.appear_where_missing(&link, &beat, &held, &ours).await {
@@ -126,9 +52,35 @@ impl Inner {
         let answers =
             held.iter().zip(&ours).map(|((_, grant), keys)| match keys.filter(|keys| still(keys, grant)) {
                 None => Outcome::Denied(Seen::nothing()),
-                Some(keys) => renewed(&link, &beat, keys, sent, grant),
+                Some(keys) => renewed(&link, &beat, keys, grant),
             });
         answers.collect()
+    }
+
+    /// The answers, if a beat that others waited for has proven all of these grants a moment ago.
+    async fn renewed_already(
+        &self,
+        link: &Link,
+        sent: Boot,
+        held: &[(ElectionName, Grant)],
+    ) -> Option<Vec<Outcome<Grant>>> {
+        let keys: Vec<Keys> = held.iter().map(|(on, _)| self.keys(on)).collect::<Result<_, _>>().ok()?;
+        // One that left before the claim did says nothing of this grant, and one that brings it no further is of no use.
+        let last = |keys: Keys, grant: &Grant| grant.counted_from.max(link.slots.last_renewed(keys));
+        let earliest = |(keys, (_, grant)): (&Keys, &(_, Grant))| {
+            (last(*keys, grant) + Duration::from_nanos(1)).max(sent - grant.ttl / YOUNG)
+        };
+        let beat = self.beat_since(link, keys.iter().zip(held).map(earliest).max()?).await?;
+        let proven = |(keys, (_, grant)): (&Keys, &(_, Grant))| {
+            beat.of(*keys).says(Planted::default()) == Beaten::Held
+                && link.slots.of(*keys).is_some_and(|slot| slot.is(grant))
+        };
+        let over = link.a.session.is_over() || link.b().session.is_over();
+        if over || !keys.iter().zip(held).all(proven) {
+            return None;
+        }
+        let answer = |(keys, (_, grant)): (&Keys, &(_, Grant))| renewed(link, &beat, *keys, grant);
+        Some(keys.iter().zip(held).map(answer).collect())
     }
 
     /// After the second session was replaced: presence for what is renewed. True if it was missing anywhere.
@@ -158,7 +110,8 @@ impl Inner {
     async fn appear(&self, link: &Link, keys: Keys, ttl: Duration) {
         let (presence, b) = (keys.presence(), link.b());
         let lease = millis(ttl.max(link.slots.lease_without(keys))).to_string();
-        let _ = b.row(ttl, &b.presence, &[&presence.0, &presence.1, &0_i64, &true, &lease]).await;
+        let values: Values<'_> = &[&presence.0, &presence.1, &0_i64, &true, &lease, &0, &keys.0, &keys.1];
+        let _ = b.row(ttl, &b.presence, values).await;
     }
 
     pub(crate) async fn release(
@@ -192,7 +145,8 @@ impl Inner {
         released
     }
 
-    /// Presence first: whoever finds the lock free must find nobody in its way.
+    /// The work is over, so the order of presence and lock is free: both go at once. Whoever has the lock before the presence
+    /// is gone looks again a millisecond later.
     ///
     /// Whom it is kept for is told in a statement of its own, and answered, before the lock is free: so whoever takes the
     /// lock hears of it by the next answer on its own second session.
@@ -205,14 +159,14 @@ impl Inner {
     ) -> Outcome<()> {
         let lease = link.slots.lease_without(keys);
         let b = link.b();
-        b.leave(keys, ttl, lease).await;
         if let Some(id) = reserve_for {
             let _ = b.tell(ttl, &Note::Reserved(keys, Timing::reservation(ttl), id.clone())).await;
         }
-        let (lease, notice) = (millis(lease).to_string(), Note::Released(keys).write());
+        let (rest, notice) = (millis(lease).to_string(), Note::Released(keys).write());
         let mark = link.slots.of(keys).map_or(0, |slot| slot.mark());
-        let values: Values<'_> = &[&keys.0, &keys.1, &lease, &notice, &mark];
-        let mut released = link.a.row(ttl, &link.a.release, values).await;
+        let values: Values<'_> = &[&keys.0, &keys.1, &rest, &notice, &mark];
+        let (mut released, ()) =
+            tokio::join!(link.a.row(ttl, &link.a.release, values), b.leave(keys, ttl, lease));
         if let Err(Failure::Said(_)) = released {
             // Nobody knows whether it took effect; and a lock that is not let go of here would keep out even this process's
             // own next candidate, for as long as other elections keep the session alive.
@@ -249,7 +203,7 @@ impl Inner {
 }
 
 /// What a heartbeat says of one grant. Both sessions have to answer for it.
-fn renewed(link: &Link, beat: &Beat, keys: Keys, sent: Boot, grant: &Grant) -> Outcome<Grant> {
+fn renewed(link: &Link, beat: &Beat, keys: Keys, grant: &Grant) -> Outcome<Grant> {
     match beat.of(keys).says(Planted::default()) {
         Beaten::Lost => {
             link.slots.remove(keys);
@@ -262,6 +216,9 @@ fn renewed(link: &Link, beat: &Beat, keys: Keys, sent: Boot, grant: &Grant) -> O
             let error = beat.a.as_ref().err().or(beat.b.as_ref().err()).cloned();
             Outcome::Unknown(error.unwrap_or_else(|| unavailable("not both sessions answered")))
         }
-        Beaten::Held => Outcome::Held(Grant { counted_from: sent, ..grant.clone() }),
+        Beaten::Held => {
+            link.slots.renewed(keys, beat.left);
+            Outcome::Held(Grant { counted_from: beat.left, ..grant.clone() })
+        }
     }
 }

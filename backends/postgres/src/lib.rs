@@ -30,6 +30,7 @@
 //! Leaves to others: belief and deadlines (`bellwether-core`), timers and work (`bellwether-election`). What can break the
 //! promise is in GUARANTEES.md.
 
+mod beats;
 #[cfg(feature = "tls")]
 mod binding;
 mod checkup;
@@ -40,6 +41,7 @@ mod epoch;
 mod errors;
 mod gather;
 mod hold;
+mod judge;
 mod keys;
 mod link;
 mod look;
@@ -47,6 +49,7 @@ mod many;
 mod names;
 mod news;
 mod notices;
+mod number;
 mod options;
 mod pooler;
 mod postgres;

@@ -7,9 +7,9 @@ use bellwether_core::{Boot, Clock, Error};
 use tokio::sync::Notify;
 use tokio_postgres::{Row, Statement};
 
+use crate::beats::Beats;
 use crate::errors::{Failure, misconfigured, unavailable};
 use crate::gather::Gather;
-use crate::hold::Beats;
 use crate::many::{Appearance, Try};
 use crate::names::millis;
 use crate::notices::Note;
@@ -139,6 +139,7 @@ impl Link {
 
     pub(crate) fn replace_b(&self, new: Beta) {
         *self.b.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(new);
+        self.beats.forget();
     }
 
     /// Since when, at the latest, this link has seen one and the same server without restart or promotion.
@@ -172,8 +173,9 @@ impl Link {
         self.with_others(|others| others.released(keys));
     }
 
-    pub(crate) fn others(&self) -> Vec<(i32, Keys)> {
-        self.with_others(|others| others.all())
+    /// Whose end is waited for next.
+    pub(crate) fn first_other(&self) -> Option<i32> {
+        self.with_others(|others| others.first())
     }
 
     /// Whether somebody else was found to have it and nothing was heard of its end.
@@ -270,7 +272,7 @@ impl Beta {
         values: Values<'_>,
     ) -> Result<Vec<Row>, Failure> {
         tune(&self.session, &self.tuned, ttl).await?;
-        self.session.rows(limit(ttl), statement, values).await
+        self.session.rows(self.patience(ttl), statement, values).await
     }
 
     /// Tells every session that listens; answered when it was told.
@@ -343,7 +345,9 @@ async fn warm_up(
         let row =
             a.row(limit, claim, &[&key, &pid, &lease, &name, &mark, &before, &notice, &key, &pid]).await?;
         let texts: &[&str] = &[];
+        a.execute(limit, sql::PLAN_FOR_MANY).await?;
         a.rows(limit, claim_all, &[&nobody, &nobody, &lease, &name, &none, &texts, &nobody, &nobody]).await?;
+        a.execute(limit, sql::PLAN_AS_EVER).await?;
         // Whoever had it before was given the same number by the server and is not gone yet.
         if row.get("got") {
             Err(Failure::Over(unavailable("the session's own lock was not to be had")))
@@ -352,9 +356,11 @@ async fn warm_up(
         }
     };
     let on_b = async {
-        b.session.row(limit, &b.presence, &[&key, &pid, &never, &force, &lease]).await?;
+        b.session.row(limit, &b.presence, &[&key, &pid, &never, &force, &lease, &0, &key, &pid]).await?;
         let unforced: &[bool] = &[];
+        b.session.execute(limit, sql::PLAN_FOR_MANY).await?;
         b.session.rows(limit, &b.presence_all, &[&nobody, &nobody, &none, &unforced, &lease]).await?;
+        b.session.execute(limit, sql::PLAN_AS_EVER).await?;
         b.session.rows(limit, &b.look, &[&key, &pid, &mark, &key, &pid]).await
     };
     tokio::try_join!(on_a, on_b)?;

@@ -65,7 +65,9 @@ impl Link {
         let notices: Vec<&str> = tries.iter().map(|one| one.notice.as_str()).collect();
         let presence = columns(tries.iter().map(|one| one.keys.presence()));
         let values: Values<'_> = &[&ones, &twos, &lease, &name, &marks, &notices, &presence.0, &presence.1];
-        self.a.rows(ttl, &self.a.claim_all, values).await
+        let rows = self.a.rows(ttl, &self.a.claim_all, values).await?;
+        self.presences.expect(rows.iter().filter(|row| row.get("got")).count());
+        Ok(rows)
     }
 
     pub(crate) async fn appear_all(&self, wanted: &[Appearance]) -> Result<Vec<Row>, Failure> {

@@ -1,8 +1,8 @@
 //! News for whoever drives the elections: one notice of each kind at a time, the latest last.
 
-use std::collections::VecDeque;
-use std::mem::discriminant;
-use std::sync::{Mutex, PoisonError};
+use std::collections::{BTreeMap, HashMap};
+use std::mem::{Discriminant, discriminant};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bellwether_backend::Notice;
 use bellwether_core::{ElectionName, Seen, Signal};
@@ -11,8 +11,46 @@ use tokio::sync::Notify;
 /// What waits is bounded by the number of elections and of kinds: an older notice of the same kind is dropped.
 #[derive(Default)]
 pub(crate) struct News {
-    waiting: Mutex<VecDeque<Notice>>,
+    waiting: Mutex<Waiting>,
     arrived: Notify,
+}
+
+/// In the order of their numbers. The place of each is known, since a thousand come at once when a leader of so many dies.
+#[derive(Default)]
+struct Waiting {
+    notices: BTreeMap<u64, Notice>,
+    places: HashMap<Option<ElectionName>, Vec<(Discriminant<Signal>, u64)>>,
+    last: u64,
+}
+
+impl Waiting {
+    fn put(&mut self, notice: Notice) {
+        self.last += 1;
+        let kind = discriminant(&notice.signal);
+        let places = self.places.entry(notice.election.clone()).or_default();
+        if let Some(at) = places.iter().position(|(other, _)| *other == kind) {
+            self.notices.remove(&places.swap_remove(at).1);
+        }
+        places.push((kind, self.last));
+        self.notices.insert(self.last, notice);
+    }
+
+    fn take(&mut self) -> Option<Notice> {
+        let (number, notice) = self.notices.pop_first()?;
+        if let Some(places) = self.places.get_mut(&notice.election) {
+            places.retain(|(_, other)| *other != number);
+            if places.is_empty() {
+                self.places.remove(&notice.election);
+            }
+        }
+        Some(notice)
+    }
+
+    fn forget(&mut self, on: &ElectionName) {
+        for (_, number) in self.places.remove(&Some(on.clone())).unwrap_or_default() {
+            self.notices.remove(&number);
+        }
+    }
 }
 
 impl News {
@@ -33,12 +71,12 @@ impl News {
 
     /// What is no longer followed is not told.
     pub(crate) fn forget(&self, on: &ElectionName) {
-        self.queue().retain(|notice| notice.election.as_ref() != Some(on));
+        self.queue().forget(on);
     }
 
     pub(crate) async fn next(&self) -> Notice {
         loop {
-            if let Some(notice) = self.queue().pop_front() {
+            if let Some(notice) = self.queue().take() {
                 return notice;
             }
             self.arrived.notified().await;
@@ -46,15 +84,40 @@ impl News {
     }
 
     fn put(&self, notice: Notice) {
-        let mut queue = self.queue();
-        queue.retain(|old| {
-            old.election != notice.election || discriminant(&old.signal) != discriminant(&notice.signal)
-        });
-        queue.push_back(notice);
+        self.queue().put(notice);
         self.arrived.notify_one();
     }
 
-    fn queue(&self) -> std::sync::MutexGuard<'_, VecDeque<Notice>> {
+    fn queue(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_latest_of_a_kind_is_told_last_and_what_is_not_followed_is_not_told() {
+        let news = News::default();
+        let name = |text: &str| ElectionName::new(text).unwrap();
+        news.changed(name("a"), Seen::nothing());
+        news.changed(name("b"), Seen::nothing());
+        news.all(Signal::Doubt);
+        news.changed(name("c"), Seen::nothing());
+        news.changed(name("a"), Seen::nothing());
+        news.all(Signal::Restored);
+        news.forget(&name("c"));
+        let mut told = Vec::new();
+        for _ in 0..4 {
+            let Notice { election, signal } = news.next().await;
+            told.push((election.map(|on| on.to_string()), discriminant(&signal)));
+        }
+        let changed = discriminant(&Signal::Changed(Seen::nothing()));
+        let about = |text: &str| (Some(text.to_owned()), changed);
+        let all = |signal| (None, discriminant(&signal));
+        assert_eq!(told, [about("b"), all(Signal::Doubt), about("a"), all(Signal::Restored)]);
+        let rest = news.queue();
+        assert!(rest.notices.is_empty() && rest.places.is_empty(), "nothing is kept");
     }
 }

@@ -8,6 +8,7 @@ use bellwether_core::{
 };
 
 use crate::errors::{BACKEND, outcome};
+use crate::link::Link;
 use crate::look::LOOK_LIMIT;
 use crate::notices::Note;
 use crate::postgres::{Inner, lock};
@@ -71,6 +72,7 @@ impl Inner {
         lock(&self.witnessed).remove(&keys);
         if let Some(link) = self.current() {
             link.released_by_other(keys);
+            self.doubt_beat(&link, keys);
         }
         let Some(on) = self.followed_as(keys) else { return };
         let kept = self.reserved(keys);
@@ -85,8 +87,16 @@ impl Inner {
             return;
         }
         link.held_by_other(pid, keys);
+        self.doubt_beat(&link, keys);
         self.witness(keys, Some(Duration::ZERO));
         self.news.changed(on, Seen { proof: Proof::Alive, ..seen });
+    }
+
+    /// News of others about what is led here: the next renewal asks the server, whatever was known before.
+    fn doubt_beat(&self, link: &Link, keys: Keys) {
+        if link.slots.of(keys).is_some() {
+            link.beats.forget();
+        }
     }
 
     fn heard_request(&self, keys: Keys, request: Request) {

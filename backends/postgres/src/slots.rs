@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bellwether_core::{Boot, Candidate, CandidateId, Epoch, Grant};
-use tokio::sync::OwnedMutexGuard;
+use tokio::sync::{Notify, OwnedMutexGuard};
 
 use crate::Keys;
 
@@ -48,7 +48,12 @@ impl Slot {
 #[derive(Default)]
 pub(crate) struct Slots {
     all: Mutex<HashMap<Keys, Slot>>,
+    /// When the beat left that answered the last renewal of each.
+    renewed: Mutex<HashMap<Keys, Boot>>,
     turns: Mutex<HashMap<Keys, Arc<tokio::sync::Mutex<()>>>>,
+    /// Claims under way, each of which may become a lock.
+    claiming: Mutex<usize>,
+    claimed: Notify,
     ids: Mutex<BTreeSet<CandidateId>>,
     ttls: Mutex<BTreeSet<Duration>>,
 }
@@ -64,10 +69,40 @@ impl Slots {
 
     pub(crate) fn remove(&self, keys: Keys) {
         self.all().remove(&keys);
+        lock(&self.renewed).remove(&keys);
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.all().len()
+    /// A beat answers an election once: whoever asks again wants to know what has become of it since.
+    pub(crate) fn renewed(&self, keys: Keys, left: Boot) {
+        lock(&self.renewed).insert(keys, left);
+    }
+
+    /// When the beat left that answered its last renewal.
+    pub(crate) fn last_renewed(&self, keys: Keys) -> Boot {
+        lock(&self.renewed).get(&keys).copied().unwrap_or_default()
+    }
+
+    /// Room for one more, kept until it is dropped; waits for claims under way that may need it. `None`: so many are held.
+    pub(crate) async fn room(&self, most: usize) -> Option<Room<'_>> {
+        loop {
+            let claimed = self.claimed.notified();
+            tokio::pin!(claimed);
+            // From now on none is missed.
+            claimed.as_mut().enable();
+            {
+                // First, so that one which just got its slot counts twice rather than not at all.
+                let mut claiming = lock(&self.claiming);
+                let held = self.all().len();
+                if held >= most {
+                    return None;
+                }
+                if held + *claiming < most {
+                    *claiming += 1;
+                    return Some(Room(self));
+                }
+            }
+            claimed.await;
+        }
     }
 
     pub(crate) fn every(&self) -> Vec<(Keys, Slot)> {
@@ -102,6 +137,16 @@ impl Slots {
     }
 }
 
+/// One claim's room.
+pub(crate) struct Room<'a>(&'a Slots);
+
+impl Drop for Room<'_> {
+    fn drop(&mut self) {
+        *lock(&self.0.claiming) -= 1;
+        self.0.claimed.notify_waiters();
+    }
+}
+
 /// Two are as untold as many, so no more are kept.
 fn only<T: Ord + Clone>(known: &Mutex<BTreeSet<T>>, new: &T) -> Option<T> {
     let mut known = lock(known);
@@ -113,4 +158,31 @@ fn only<T: Ord + Clone>(known: &Mutex<BTreeSet<T>>, new: &T) -> Option<T> {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn claims_under_way_take_room_and_only_what_is_held_refuses() {
+        let slots = Slots::default();
+        let waits = || Slot::Waiting { until: Boot::default(), ttl: Duration::from_secs(1), mark: 0 };
+        let first = slots.room(2).await;
+        let second = slots.room(2).await;
+        assert!(first.is_some() && second.is_some());
+        let mut third = Box::pin(slots.room(2));
+        assert!(third.as_mut().now_or_never().is_none(), "both may yet become locks");
+        slots.put(Keys(0, 1), waits());
+        drop(first);
+        assert!(third.as_mut().now_or_never().is_none(), "one has");
+        drop(second);
+        let third = third.await;
+        assert!(third.is_some(), "and one has not");
+        slots.put(Keys(0, 2), waits());
+        drop(third);
+        assert!(slots.room(2).await.is_none());
+    }
 }

@@ -15,12 +15,17 @@ macro_rules! second_of {
 }
 
 /// What a new session is set to before anything else. Generic plans: each statement is planned once, when the session is
-/// opened, instead of in the middle of a handover; and no nested loops, since the planner cannot know how many locks there are. `synchronous_commit`: an epoch must survive the server's crash.
+/// opened, instead of in the middle of a handover. `synchronous_commit`: an epoch must survive the server's crash.
 pub(crate) const PREPARE_SESSION: &str = "SET synchronous_commit = on; SET statement_timeout = 0; SET lock_timeout = 0; \
      SET idle_session_timeout = 0; SET idle_in_transaction_session_timeout = 0; \
      SET default_transaction_read_only = off; SET client_min_messages = error; SET jit = off; \
-     SET enable_nestloop = off; \
      SET plan_cache_mode = force_generic_plan";
+
+/// Around the first planning of the statements for many elections: the planner cannot know how many locks there are, and thinks of
+/// a few. Where it chose nested loops, a thousand elections among a hundred processes would be a hundred million steps.
+pub(crate) const PLAN_FOR_MANY: &str = "SET enable_nestloop = off";
+/// The end of [`PLAN_FOR_MANY`].
+pub(crate) const PLAN_AS_EVER: &str = "RESET enable_nestloop";
 
 pub(crate) const WHERE_AM_I: &str = "SELECT pg_backend_pid(), pg_is_in_recovery(), \
      current_setting('server_version_num')::int4, \
@@ -188,13 +193,11 @@ pub(crate) const AGAIN: &str = concat!(
     ", $8::int4, $9::int4 FROM lock"
 );
 
-/// On A and B: primary still, the same backend still, and every lock of this session.
+/// On A and B: primary still, the same backend still, and every lock of this session. The lock table is read once.
 pub(crate) const BEAT: &str = concat!(
-    "SELECT pg_backend_pid(), pg_is_in_recovery(), ARRAY(SELECT l.classid::int8 ",
-    own!(),
-    " ORDER BY l.classid, l.objid), ARRAY(SELECT l.objid::int8 ",
-    own!(),
-    " ORDER BY l.classid, l.objid)"
+    "SELECT pg_backend_pid(), pg_is_in_recovery(), coalesce(array_agg(l.classid::int8), '{}'), \
+     coalesce(array_agg(l.objid::int8), '{}') ",
+    own!()
 );
 
 /// On A: lets go, and tells everybody in the same statement. $3: the lease from now on; $4: the notice.
@@ -208,7 +211,8 @@ pub(crate) const TELL: &str = "SELECT pg_notify('bellwether', $1)";
 
 /// On B: whether others are present and how long nothing has freed locks early, and with that, or by force, presence.
 /// What this session has already is not taken again: it would have to be let go of as often.
-/// $3: for how many milliseconds the server must have been quiet; $4: by force; $5: the lease.
+/// $3: for how many milliseconds the server must have been quiet; $4: by force; $5: the lease. $6: only if that session, the first
+/// of this process, has the lock $7, $8; 0 if that is known. So it can be asked while the claim is still being made durable.
 ///
 /// Quiet counts from the start of the server, the last crash of a backend (it resets `pg_stat_wal`), and on a timeline
 /// above the first from the last checkpoint, since a promotion ends in one and leaves no other date. That date is cut
@@ -216,23 +220,23 @@ pub(crate) const TELL: &str = "SELECT pg_notify('bellwether', $1)";
 macro_rules! presence {
     ($promoted:literal) => {
         concat!(
-    "WITH seen AS MATERIALIZED (SELECT pg_is_in_recovery() AS standby, EXISTS (SELECT FROM pg_locks l \
-     WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted AND l.pid <> pg_backend_pid() \
-     AND l.classid = ($1::int4::int8 & 4294967295)::oid AND l.objid = ($2::int4::int8 & 4294967295)::oid \
-     AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())) AS others, \
-     EXISTS (SELECT ",
-    own!(),
-    " AND l.classid = ($1::int4::int8 & 4294967295)::oid \
-     AND l.objid = ($2::int4::int8 & 4294967295)::oid) AS mine, \
-     CASE WHEN pg_is_in_recovery() THEN 0 ELSE ",
+    "WITH locks AS MATERIALIZED (SELECT coalesce(bool_or(present AND pid <> pg_backend_pid()), false) AS others, \
+     coalesce(bool_or(present AND pid = pg_backend_pid()), false) AS mine, \
+     coalesce(bool_or(NOT present AND pid = $6::int4), false) AS first FROM (SELECT l.pid, \
+     l.classid = ($1::int4::int8 & 4294967295)::oid AND l.objid = ($2::int4::int8 & 4294967295)::oid AS present, \
+     l.mode = 'ExclusiveLock' AND l.classid = ($7::int4::int8 & 4294967295)::oid \
+     AND l.objid = ($8::int4::int8 & 4294967295)::oid AS lock \
+     FROM pg_locks l WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted \
+     AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())) l WHERE present OR lock), \
+     seen AS MATERIALIZED (SELECT locks.*, pg_is_in_recovery() AS standby, CASE WHEN pg_is_in_recovery() THEN 0 ELSE ",
     timeline!(),
-    " END AS timeline), dated AS MATERIALIZED (SELECT seen.*, \
+    " END AS timeline FROM locks), dated AS MATERIALIZED (SELECT seen.*, \
      (extract(epoch FROM clock_timestamp() - greatest(pg_postmaster_start_time(), \
      (SELECT stats_reset FROM pg_stat_wal), CASE WHEN timeline > 1 THEN ",
             $promoted,
             " END)) * 1000)::int8 AS quiet_ms FROM seen), \
      verdict AS MATERIALIZED (SELECT dated.*, \
-     NOT standby AND ($4::bool OR (NOT others AND quiet_ms >= $3::int8)) AS go FROM dated) \
+     NOT standby AND ($6::int4 = 0 OR first) AND ($4::bool OR (NOT others AND quiet_ms >= $3::int8)) AS go FROM dated) \
      SELECT standby, others, timeline, quiet_ms, go, \
      CASE WHEN NOT go THEN false WHEN mine THEN true ELSE pg_try_advisory_lock_shared($1, $2) END AS present, \
      CASE WHEN go THEN set_config('idle_session_timeout', $5, false) END FROM verdict"

@@ -7,6 +7,7 @@
 //!
 //! C is opened only while somebody else leads what is followed here.
 
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -32,8 +33,7 @@ pub(crate) async fn watch(inner: Weak<Inner>, link: Arc<Link>, mut alive: watch:
     let mut session = None;
     loop {
         let denied = link.denied.notified();
-        let holders = link.others();
-        let Some((pid, _)) = holders.first().copied() else {
+        let Some(pid) = link.first_other() else {
             tokio::select! {
                 () = denied => {}
                 () = tokio::time::sleep(IDLE) => {
@@ -95,50 +95,72 @@ impl Inner {
 
     /// That session is over: whatever it held may be free.
     fn ended(&self, link: &Link, pid: i32) {
-        for keys in link.forget_other(pid) {
-            let on: Option<ElectionName> = lock(&self.followed).get(&keys).cloned();
-            if let Some(on) = on {
-                self.news.changed(on, Seen::nothing());
-            }
+        let gone = link.forget_other(pid);
+        let free: Vec<ElectionName> = {
+            let followed = lock(&self.followed);
+            gone.iter().filter_map(|keys| followed.get(keys).cloned()).collect()
+        };
+        link.tries.expect(free.len());
+        for on in free {
+            self.news.changed(on, Seen::nothing());
         }
     }
 }
 
 /// Sessions of others that hold what is wanted here, the next to be watched first.
 #[derive(Default)]
-pub(crate) struct Others(Vec<(i32, Keys)>);
+pub(crate) struct Others {
+    sessions: VecDeque<i32>,
+    held: HashMap<i32, HashSet<Keys>>,
+    holder: HashMap<Keys, i32>,
+}
 
 impl Others {
     /// That session has the lock; whoever was thought to have it does not.
     pub(crate) fn note(&mut self, pid: i32, keys: Keys) {
-        self.0.retain(|(_, other)| *other != keys);
-        self.0.push((pid, keys));
+        self.released(keys);
+        self.holder.insert(keys, pid);
+        let held = self.held.entry(pid).or_default();
+        if held.is_empty() {
+            self.sessions.push_back(pid);
+        }
+        held.insert(keys);
     }
 
     pub(crate) fn has(&self, keys: Keys) -> bool {
-        self.0.iter().any(|(_, other)| *other == keys)
+        self.holder.contains_key(&keys)
     }
 
     pub(crate) fn released(&mut self, keys: Keys) {
-        self.0.retain(|(_, other)| *other != keys);
-    }
-
-    pub(crate) fn forget(&mut self, pid: i32) -> Vec<Keys> {
-        let gone = self.0.iter().filter(|(other, _)| *other == pid).map(|(_, keys)| *keys).collect();
-        self.0.retain(|(other, _)| *other != pid);
-        gone
-    }
-
-    /// Puts all of the first one's at the end.
-    pub(crate) fn rotate(&mut self) {
-        if let Some((pid, _)) = self.0.first().copied() {
-            let (first, rest): (Vec<_>, Vec<_>) = self.0.drain(..).partition(|(other, _)| *other == pid);
-            self.0 = rest.into_iter().chain(first).collect();
+        let Some(pid) = self.holder.remove(&keys) else { return };
+        if let Some(held) = self.held.get_mut(&pid) {
+            held.remove(&keys);
+            if held.is_empty() {
+                self.forget(pid);
+            }
         }
     }
 
-    pub(crate) fn all(&self) -> Vec<(i32, Keys)> {
-        self.0.clone()
+    pub(crate) fn forget(&mut self, pid: i32) -> Vec<Keys> {
+        self.sessions.retain(|other| *other != pid);
+        let mut gone: Vec<Keys> = self.held.remove(&pid).unwrap_or_default().into_iter().collect();
+        for keys in &gone {
+            self.holder.remove(keys);
+        }
+        gone.sort_unstable();
+        gone
+    }
+
+    /// The first one's turn is over.
+    pub(crate) fn rotate(&mut self) {
+        if let Some(first) = self.sessions.pop_front() {
+            self.sessions.push_back(first);
+        }
+    }
+
+    /// Whose turn it is.
+    pub(crate) fn first(&self) -> Option<i32> {
+        self.sessions.front().copied()
     }
 }
 
@@ -153,10 +175,10 @@ mod tests {
             others.note(pid, keys);
         }
         others.rotate();
-        assert_eq!(others.all()[0].0, 2);
+        assert_eq!(others.first(), Some(2));
         others.note(2, Keys(0, 3));
         assert_eq!(others.forget(2), [Keys(0, 2), Keys(0, 3)]);
         others.released(Keys(0, 1));
-        assert!(others.all().is_empty());
+        assert_eq!(others.first(), None);
     }
 }

@@ -121,12 +121,17 @@ async fn a_killed_leader_is_replaced_in_milliseconds() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_elections_share_two_sessions_and_their_heartbeats() {
     const MANY: usize = 200;
-    let server = Server::start(TTL).await;
+    let server = Server::start_with(TTL, None, &["log_statement=all"]).await;
     let shared = store(&server.url());
     let mut all = Vec::new();
+    let renew = TTL / 3;
+    // At instants all over a renewal interval: each would renew at a different one.
     for number in 0..MANY {
         let election = Election::builder(format!("job-{number}")).backend(shared.clone()).id("a").ttl(TTL);
         all.push(election.start().await.unwrap());
+        if number % (MANY / 10) == 0 {
+            tokio::time::sleep(renew / 8).await;
+        }
     }
     for election in &all {
         election.wait_for_leadership().await.unwrap();
@@ -134,7 +139,22 @@ async fn many_elections_share_two_sessions_and_their_heartbeats() {
     let sessions = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'bellwether%'";
     assert_eq!(server.number(sessions).await, 2);
     let epochs: Vec<_> = all.iter().map(|election| election.epoch()).collect();
+    // By then they have fallen into step.
+    tokio::time::sleep(2 * renew).await;
+    let statements = || {
+        let log = std::fs::read_to_string(server.dir().join("log")).unwrap();
+        log.lines().filter(|line| line.contains("pg_is_in_recovery") && line.contains("array_agg")).count()
+    };
+    let (before, start) = (statements(), boot_now());
     tokio::time::sleep(2 * TTL).await;
+    let intervals = boot_now().since(start).as_secs_f64() / renew.as_secs_f64();
+    let each = (statements() - before) as f64 / intervals;
+    println!("statements for each renewal interval of {MANY} elections: {each:.2}");
+    assert!(each > 1.0, "nothing was renewed");
+    assert!(
+        each < 5.0,
+        "{each:.2} statements for each interval: they do not share one heartbeat on each session"
+    );
     assert!(all.iter().all(Election::is_leader), "a heartbeat for all must do");
     assert_eq!(
         epochs,

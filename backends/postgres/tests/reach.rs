@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bellwether_backend::{Backend, Mark};
 use bellwether_core::{CandidateId, ErrorKind, Outcome};
+use bellwether_deadman::boot_now;
 use bellwether_election::{Election, Store};
 use bellwether_postgres::from_url;
 use bellwether_support::servers::postgres::Server;
@@ -200,10 +201,24 @@ async fn a_server_with_a_small_lock_table_takes_few_elections() {
         candidate.lead().await;
     }
     candidate.on = election("one too many");
-    match candidate.claim().await {
-        Outcome::Refused(error) => {
-            assert!(error.to_string().contains("max_locks_per_transaction"), "{error}");
-        }
-        other => panic!("{other:?}"),
-    }
+    let refused = |outcome: &Outcome<_>| match outcome {
+        Outcome::Refused(error) => error.to_string().contains("max_locks_per_transaction"),
+        _ => false,
+    };
+    let outcome = candidate.claim().await;
+    assert!(refused(&outcome), "{outcome:?}");
+    // The same, all at once, by another process.
+    let other = actor(&server.url(), "b", Duration::from_secs(10));
+    other.backend.connect().await.unwrap();
+    let claims = (0..2 * most).map(|number| {
+        let (backend, on) = (&other.backend, election(&format!("other-{number}")));
+        let bid = bellwether_core::Bid { sent: boot_now(), ..other.bid.clone() };
+        async move { backend.claim(&on, &bid).await }
+    });
+    let outcomes = futures_util::future::join_all(claims).await;
+    let mine = "SELECT count(*) FROM pg_locks l JOIN pg_stat_activity s USING (pid) \
+         WHERE s.application_name LIKE 'bellwether/b%' AND l.objsubid = 2 AND l.mode = 'ExclusiveLock'";
+    // Its own key, by which others hear of its end, is one of them.
+    assert_eq!(server.number(mine).await - 1, i64::try_from(most).unwrap(), "no more and no fewer");
+    assert_eq!(outcomes.iter().filter(|outcome| refused(outcome)).count(), most);
 }

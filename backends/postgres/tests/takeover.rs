@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use bellwether_core::{ErrorKind, Outcome, Proof, Signal};
 use bellwether_deadman::boot_now;
-use bellwether_postgres::{Keys, Postgres};
+use bellwether_election::{Election, Store};
+use bellwether_postgres::{Keys, Postgres, from_url};
 use bellwether_support::servers::postgres::Server;
-use bellwether_support::{Actor, Child, role};
+use bellwether_support::{Actor, Child, clock, role};
 use support::{actor, noted, renew_for_ever};
 
 const TTL: Duration = Duration::from_secs(1);
@@ -59,6 +60,55 @@ async fn a_terminated_session_is_a_loss_at_once_and_its_taker_waits_for_the_work
     assert!(second.epoch > first.epoch);
     b.keep(&second).await;
     assert_eq!(a.denied().await.leader(), Some(&b.bid.who.id));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn both_sessions_of_a_connected_leader_terminated_at_once_make_no_two_leaders() {
+    // Longer than anything here takes: only the ends of the sessions can tell anybody anything.
+    let ttl = Duration::from_secs(6);
+    let server = Server::start(Duration::ZERO).await;
+    let server = &server;
+    let candidate = |id: &'static str| {
+        let store = Store::from(from_url(&server.url(), clock()).unwrap());
+        Election::builder("reports").backend(store).id(id).ttl(ttl).auto_reacquire(false).start()
+    };
+    let admin = server.admin().await;
+    // The server has to be as old as the ttl for a freed lock to be led on at once.
+    let old = format!(
+        "SELECT (clock_timestamp() - greatest(pg_postmaster_start_time(), (SELECT stats_reset FROM pg_stat_wal)) \
+         > interval '{} seconds')::int4::int8",
+        ttl.as_secs()
+    );
+    while server.number(&old).await == 0 {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    for _ in 0..3 {
+        let a = candidate("a").await.unwrap();
+        let first = a.wait_for_leadership().await.unwrap();
+        let b = candidate("b").await.unwrap();
+        b.wait_until(|status| status.leader.as_ref().is_some_and(|id| id.as_str() == "a")).await.unwrap();
+        let both = format!(
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid = {0} OR pid IN (SELECT pid FROM pg_locks \
+             WHERE classid::int8 = 1113017410 AND objid::int8 = {0})",
+            holder(server).await
+        );
+        let terminated = boot_now();
+        let lost = async {
+            first.lost().await;
+            boot_now()
+        };
+        let leads = async {
+            let second = b.wait_for_leadership().await.unwrap();
+            (second, boot_now())
+        };
+        let (lost, (second, led), ended) = tokio::join!(lost, leads, admin.query_one(&both, &[]));
+        assert_eq!(ended.unwrap().get::<_, i64>(0), 2);
+        assert!(!a.is_leader() && second.epoch() > first.epoch());
+        assert!(lost <= led, "b led {:?} before a was told", lost.since(led));
+        assert!(led.since(terminated) < ttl / 2, "nobody was left to wait for: {:?}", led.since(terminated));
+        b.stop().await.unwrap();
+        a.stop().await.unwrap();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -129,7 +179,9 @@ async fn a_stopped_holder_is_replaced_after_its_ttl_and_not_before() {
         child.kill();
     }
     println!("a stopped holder was replaced so long after its ttl: {late:?}");
-    // The bound of 300 ms is proven by `cargo xtask prove postgres`; here others are at work too.
+    // A machine that others work on may be late once; whoever is not woken up is so every time.
+    late.sort_unstable();
+    assert!(late[late.len() / 2] < Duration::from_millis(300), "{late:?}");
     assert!(late.iter().all(|late| *late < ttl), "{late:?}");
 }
 
@@ -189,6 +241,21 @@ async fn what_cannot_work_is_refused_with_what_to_do() {
     plain.lead().await;
     let outcome = actor(&server.url(), "b", 2 * TTL).claim().await;
     assert!(matches!(&outcome, Outcome::Refused(error) if error.to_string().contains("ttl")), "{outcome:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_renewal_counts_only_when_the_second_session_answered_too() {
+    let server = Server::start(TTL).await;
+    let a = actor(&server.url(), "a", TTL);
+    let mut grant = a.lead().await;
+    grant = a.keep(&grant).await;
+    let second = "SELECT pid::int8 FROM pg_stat_activity WHERE application_name = 'bellwether presence'";
+    let pid = server.number(second).await.to_string();
+    let kill = |signal: &str| std::process::Command::new("kill").args([signal, &pid]).status().unwrap();
+    kill("-STOP");
+    let outcome = a.renew(&grant).await;
+    kill("-CONT");
+    assert!(!matches!(outcome, Outcome::Held(_)), "the lock's session alone answered: {outcome:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

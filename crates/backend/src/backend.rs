@@ -46,7 +46,8 @@ pub trait Backend: Send + Sync + 'static {
     fn claim<'a>(&'a self, on: &'a ElectionName, bid: &'a Bid) -> Fut<'a, Outcome<Grant>>;
 
     /// Renews what is held: one grant a call, or all of a session in one round trip, as the capabilities say.
-    /// The answers come in the order of `held`; the new grants count from `sent`.
+    /// The answers come in the order of `held`; the new grants count from `sent`. Where one heartbeat renews a whole session they count
+    /// from the instant before it left, be that before `sent`: so a heartbeat that others have just had does, and all fall into step.
     fn renew<'a>(&'a self, sent: Boot, held: &'a [(ElectionName, Grant)]) -> Fut<'a, Vec<Outcome<Grant>>>;
 
     /// Lets go of exactly this grant.

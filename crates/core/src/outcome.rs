@@ -51,7 +51,7 @@ pub struct Grant {
     pub incarnation: Incarnation,
     /// How long it lasts from `counted_from`.
     pub ttl: Duration,
-    /// The instant before the call that brought or renewed it.
+    /// The instant before the call that brought or renewed it; where a session's heartbeat renews many, before that left.
     pub counted_from: Boot,
     /// It was taken on evidence of a crash, so the last of the old leader's work may still be dying.
     pub after_crash: bool,

@@ -14,7 +14,7 @@ use bellwether_core::{
 use super::Harness;
 use super::case::{Stop, ensure};
 use crate::faults::Faults;
-use crate::{Backend, Capabilities};
+use crate::{Backend, Capabilities, Renewal};
 
 /// Where a case is played.
 pub(super) struct Stage {
@@ -210,8 +210,11 @@ impl Actor {
         match self.renew(grant).await {
             Outcome::Held(new) => {
                 ensure!(new.epoch == grant.epoch, "a renewal changed {:?} to {:?}", grant.epoch, new.epoch);
+                // A session's heartbeat that another election asked for a moment ago renews this one too, from when it left.
+                let shared = self.backend.capabilities().renewal == Renewal::PerSession
+                    && new.counted_from > grant.counted_from;
                 ensure!(
-                    new.counted_from >= before && new.counted_from <= self.clock.boot(),
+                    (new.counted_from >= before || shared) && new.counted_from <= self.clock.boot(),
                     "a renewed grant counts from the start of its call"
                 );
                 Ok(new)
