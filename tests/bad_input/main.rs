@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use bellwether_tests::{Candidate, bellwether, run_to_end};
+use bellwether_tests::{Candidate, Mounted, bellwether, run_to_end};
 
 fn on(directory: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(bellwether());
@@ -102,8 +102,8 @@ fn a_lease_file_of_the_plain_format_is_taken_over() {
 #[test]
 fn a_read_only_directory_is_a_question_of_permission() {
     let directory = temporary();
-    let mount = Mount::tmpfs(directory.path(), "size=64k");
-    mount.remount("ro");
+    let mount = Mounted::small(directory.path().to_owned());
+    mount.make_read_only();
     refused(&on(directory.path(), &["acquire", "job"]), 77, "read-only");
     let output = on(directory.path(), &["status", "job"]);
     assert_eq!(output.status.code(), Some(1), "looking needs no permission to write");
@@ -112,7 +112,7 @@ fn a_read_only_directory_is_a_question_of_permission() {
 #[test]
 fn a_full_file_system_is_waited_for() {
     let directory = temporary();
-    let _mount = Mount::tmpfs(directory.path(), "size=64k");
+    let _mount = Mounted::small(directory.path().to_owned());
     let ballast = directory.path().join("ballast");
     while std::fs::OpenOptions::new()
         .create(true)
@@ -208,30 +208,4 @@ fn fingerprint(directory: &Path) -> Vec<(String, Vec<u8>)> {
     }
     all.sort();
     all
-}
-
-/// A small file system of our own, gone when dropped.
-struct Mount<'a>(&'a Path);
-
-impl Mount<'_> {
-    fn tmpfs<'a>(at: &'a Path, options: &str) -> Mount<'a> {
-        run(Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(at));
-        Mount(at)
-    }
-
-    fn remount(&self, options: &str) {
-        run(Command::new("mount").args(["-o", &format!("remount,{options}")]).arg(self.0));
-    }
-}
-
-impl Drop for Mount<'_> {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.0).status();
-    }
-}
-
-fn run(command: &mut Command) {
-    let output = command.output().expect("the command runs");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "this test mounts a small file system and needs root: {said}");
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use bellwether_tests::{bellwether, run_to_end};
+use bellwether_tests::{Mounted, bellwether, run_to_end};
 use serde_json::Value;
 
 fn doctor(directory: &Path, more: &[&str]) -> Output {
@@ -128,8 +128,8 @@ fn who_is_not_to_write_writes_nothing() {
 #[test]
 fn a_read_only_file_system_is_a_question_of_permission() {
     let directory = temporary();
-    let mount = Mount::tmpfs(directory.path(), "size=1m");
-    mount.remount("ro");
+    let mount = Mounted::tmpfs(directory.path().to_owned(), c"size=1m");
+    mount.make_read_only();
     for more in [&["-o", "json"][..], &["-o", "json", "--no-write"]] {
         let output = doctor(directory.path(), more);
         assert_eq!(output.status.code(), Some(77), "{output:?}");
@@ -146,7 +146,7 @@ fn a_read_only_file_system_is_a_question_of_permission() {
 #[test]
 fn memory_is_no_place_for_epochs_and_a_full_one_for_nothing() {
     let directory = temporary();
-    let _mount = Mount::tmpfs(directory.path(), "size=64k");
+    let _mount = Mounted::small(directory.path().to_owned());
     let output = doctor(directory.path(), &["-o", "json"]);
     let (verdict, _, sentence) = finding(&report(&output), "durability");
     assert!(verdict == "warning" && sentence.contains("tmpfs"), "{sentence}");
@@ -188,30 +188,4 @@ fn what_was_typed_wrong_is_not_examined() {
     let mut command = Command::new(bellwether());
     command.args(["--backend", "mysql://x", "doctor"]);
     assert_eq!(run_to_end(command).status.code(), Some(64));
-}
-
-/// A small file system of our own, gone when dropped.
-struct Mount<'a>(&'a Path);
-
-impl Mount<'_> {
-    fn tmpfs<'a>(at: &'a Path, options: &str) -> Mount<'a> {
-        run(Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(at));
-        Mount(at)
-    }
-
-    fn remount(&self, options: &str) {
-        run(Command::new("mount").args(["-o", &format!("remount,{options}")]).arg(self.0));
-    }
-}
-
-impl Drop for Mount<'_> {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.0).status();
-    }
-}
-
-fn run(command: &mut Command) {
-    let output = command.output().expect("the command runs");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "this test mounts a small file system and needs root: {said}");
 }

@@ -1,5 +1,6 @@
 //! Stores in trouble.
 
+use std::ffi::CStr;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -23,9 +24,19 @@ impl Mounted {
     }
 
     /// An empty file system with room for little.
-    pub(crate) fn small(at: PathBuf) -> Mounted {
-        mount("tmpfs", &at, "tmpfs", MountFlags::empty(), c"size=64k").expect(NEEDS_ROOT);
+    pub fn small(at: PathBuf) -> Mounted {
+        Mounted::tmpfs(at, c"size=64k")
+    }
+
+    /// An empty file system in memory, with these options.
+    pub fn tmpfs(at: PathBuf, options: &CStr) -> Mounted {
+        mount("tmpfs", &at, "tmpfs", MountFlags::empty(), options).expect(NEEDS_ROOT);
         Mounted { at }
+    }
+
+    /// From now on nobody can write to it.
+    pub fn make_read_only(&self) {
+        mount_remount(&self.at, MountFlags::RDONLY, c"").expect(NEEDS_ROOT);
     }
 
     /// Takes up all the room there is, until the file is removed that this names.

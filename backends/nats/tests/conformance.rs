@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bellwether_backend::conformance::{self, Harness};
 use bellwether_backend::faults::{Faults, FaultyRegister};
+use bellwether_backend::names::shortened;
 use bellwether_backend::{Backend, Fut, Lease};
 use bellwether_core::{Clock, ElectionName, Error};
 use bellwether_nats::{Config, NatsRegister, from_url};
@@ -15,10 +16,10 @@ const BUCKET: &str = "bellwether";
 
 struct Servers {
     server: Server,
-    /// What follows the server's address.
+    /// What follows the server's address and the bucket.
     query: &'static str,
-    /// What comes before the name of an election in its key.
-    prefix: &'static str,
+    /// The bucket and the key of an election's lease.
+    lease: fn(&str) -> (String, String),
 }
 
 impl Servers {
@@ -50,13 +51,31 @@ impl Harness for Servers {
     /// As somebody with a tool would.
     fn delete<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<bool, Error>> {
         Box::pin(async move {
-            self.server.put(BUCKET, &format!("{}{on}", self.prefix), None).await;
+            let (bucket, key) = (self.lease)(on.as_str());
+            self.server.put(&bucket, &key, None).await;
             Ok(true)
         })
     }
 
+    /// Every bucket with the number of its last write.
     fn fingerprint(&self) -> Fut<'_, Result<Option<String>, Error>> {
-        Box::pin(async move { Ok(Some(self.server.last_sequence(BUCKET).await.to_string())) })
+        Box::pin(async move {
+            let mut all = Vec::new();
+            loop {
+                let page = self.server.api("STREAM.LIST", json!({ "offset": all.len() })).await;
+                let streams = page["streams"].as_array().cloned().unwrap_or_default();
+                if streams.is_empty() {
+                    break;
+                }
+                all.extend(
+                    streams
+                        .iter()
+                        .map(|one| format!("{} {}", one["config"]["name"], one["state"]["last_seq"])),
+                );
+            }
+            all.sort();
+            Ok(Some(all.join("\n")))
+        })
     }
 
     /// After a deletion they come from the stream's own counter.
@@ -65,38 +84,58 @@ impl Harness for Servers {
     }
 }
 
-async fn conforms(
-    version: Version,
-    settings: Value,
+/// What a profile's elections are called, and what it cannot do beyond what no bucket can.
+struct Profile {
     query: &'static str,
-    prefix: &'static str,
-    without: &[&str],
-) {
+    lease: fn(&str) -> (String, String),
+    without: &'static [&'static str],
+}
+
+const NATIVE: Profile =
+    Profile { query: "", lease: |name| (BUCKET.to_owned(), format!("election.{name}")), without: &[] };
+
+const LEADER: Profile = Profile {
+    query: "&profile=leader",
+    lease: |name| (BUCKET.to_owned(), name.to_owned()),
+    without: &["the store keeps no history", "a cooldown does not outlive a restart here"],
+};
+
+/// Past leaderships are kept in the bucket that the URL names.
+const CLUSTER: Profile = Profile {
+    query: "&profile=cluster&create=yes",
+    lease: |name| (cluster_bucket(name), "lease".to_owned()),
+    without: &["the store cannot list its elections"],
+};
+
+fn cluster_bucket(name: &str) -> String {
+    let in_alphabet = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let spell = |c| if in_alphabet(c) { c } else { '-' };
+    let plain = name.chars().all(in_alphabet);
+    format!("cluster-{}", if plain { name.to_owned() } else { shortened(name, '_', spell) })
+}
+
+async fn conforms(version: Version, profile: &Profile, settings: Value) {
     let server = Server::start(version).await;
     server.bucket(BUCKET, settings).await;
-    let report = conformance::run(Arc::new(Servers { server, query, prefix })).await;
+    let harness = Servers { server, query: profile.query, lease: profile.lease };
+    let report = conformance::run(Arc::new(harness)).await;
     println!("{report}");
     report.assert_passed();
     for (case, why) in report.skipped() {
         let expected =
             why == "the death of a process cannot be proven" || why.contains("the store's own counter");
-        assert!(expected || without.contains(&why), "{case}: {why}");
+        assert!(expected || profile.without.contains(&why), "{case}: {why}");
     }
-}
-
-async fn leader_conforms(version: Version, settings: Value) {
-    let without = ["the store keeps no history", "a cooldown does not outlive a restart here"];
-    conforms(version, settings, "&profile=leader", "", &without).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_current_server_conforms() {
-    conforms(Version::Current, json!({}), "", "election.", &[]).await;
+    conforms(Version::Current, &NATIVE, json!({})).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn debians_server_conforms() {
-    conforms(Version::Old, json!({}), "", "election.", &[]).await;
+    conforms(Version::Old, &NATIVE, json!({})).await;
 }
 
 /// On a bucket as its users have it: the server takes away what is not renewed, and says so.
@@ -104,10 +143,20 @@ async fn debians_server_conforms() {
 async fn the_profile_leader_conforms_on_a_current_server() {
     let minute = 60_000_000_000_u64;
     let settings = json!({ "max_age": minute, "duplicate_window": minute, "allow_msg_ttl": true, "subject_delete_marker_ttl": minute });
-    leader_conforms(Version::Current, settings).await;
+    conforms(Version::Current, &LEADER, settings).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_profile_leader_conforms_on_debians_server() {
-    leader_conforms(Version::Old, json!({})).await;
+    conforms(Version::Old, &LEADER, json!({})).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_profile_cluster_conforms_on_a_current_server() {
+    conforms(Version::Current, &CLUSTER, json!({})).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_profile_cluster_conforms_on_debians_server() {
+    conforms(Version::Old, &CLUSTER, json!({})).await;
 }
