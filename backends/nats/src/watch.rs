@@ -28,7 +28,8 @@ use crate::wire::{self, Entry};
 const HEARTBEAT: Duration = Duration::from_secs(2);
 /// Two heartbeats and some.
 const SILENCE: Duration = Duration::from_secs(5);
-const CALL_LIMIT: Duration = Duration::from_secs(5);
+/// Short, since a cluster that has just lost a server may place the consumer there: nobody answers then, and the next is placed anew.
+const CALL_LIMIT: Duration = Duration::from_secs(2);
 const RETRY_MAX: Duration = Duration::from_secs(2);
 
 pub(crate) struct Watch {

@@ -12,7 +12,7 @@ use bellwether_deadman::{SystemClock, boot_now, random_bits};
 use futures_util::StreamExt;
 
 /// How long news may take on a slow machine.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A candidate on a backend, which does what it is told and nothing else.
 #[derive(Debug)]
