@@ -30,6 +30,7 @@ pub(crate) async fn step_down(global: &Global, step_down: &StepDown) -> Result<E
         }
     };
     let epoch = store.ask_to_step_down(on, step_down.to.clone()).await?;
+    let asked_at = boot_now();
     let limit = before.ttl.unwrap_or(Duration::from_secs(15)) * 2;
     let mut free_since = None;
     let handed_over = async {
@@ -46,7 +47,8 @@ pub(crate) async fn step_down(global: &Global, step_down: &StepDown) -> Result<E
     };
     match (outcome, free_since) {
         (Some((next, new, at)), free) => {
-            let gap = free.map(|free| at.since(free));
+            // Where the news that it was free were overtaken by those of the next leader, it was free for less than this.
+            let gap = Some(at.since(free.unwrap_or(asked_at)));
             say(global, on.as_str(), &old, Some((&next, new)), epoch, gap);
             Ok(Exit::Clean)
         }
