@@ -18,7 +18,7 @@
 use std::time::Duration;
 
 use bellwether_backend::names::shortened;
-use bellwether_backend::{Capabilities, Note, Record, Renewal, json};
+use bellwether_backend::{Capabilities, Note, Record, json};
 use bellwether_core::{CandidateId, ElectionName, Epoch, Error, ErrorKind, Holder, Wall};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -61,19 +61,8 @@ struct Incoming {
 
 impl Shape for Cluster {
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            renewal: Renewal::PerElection,
-            crash_proof: false,
-            notifies: true,
-            epoch_visible: true,
-            ttl_visible: true,
-            requests: true,
-            history: self.history.is_some(),
-            cooldown: true,
-            // Buckets of others could not be told from these.
-            lists: false,
-            ttl_unit: Duration::from_nanos(1),
-        }
+        // Buckets of others could not be told from these, so they are not listed.
+        Capabilities { history: self.history.is_some(), lists: false, ..Capabilities::REGISTER }
     }
 
     fn bucket(&self, on: &ElectionName) -> Result<String, Error> {

@@ -16,7 +16,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bellwether_backend::{Capabilities, Note, Record, Renewal, json};
+use bellwether_backend::{Capabilities, Note, Record, json};
 use bellwether_core::{CandidateId, ElectionName, Epoch, Error, ErrorKind, Holder, Incarnation};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -58,19 +58,8 @@ struct Incoming {
 
 impl Shape for Leader {
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            renewal: Renewal::PerElection,
-            crash_proof: false,
-            notifies: true,
-            epoch_visible: true,
-            ttl_visible: true,
-            requests: true,
-            // The bucket is the user's: no key is added to it.
-            history: false,
-            cooldown: false,
-            lists: true,
-            ttl_unit: Duration::from_nanos(1),
-        }
+        // The bucket is the user's: no key is added to it.
+        Capabilities { history: false, cooldown: false, ..Capabilities::REGISTER }
     }
 
     fn bucket(&self, _: &ElectionName) -> Result<String, Error> {

@@ -3,9 +3,7 @@
 //! No server-side expiry is used: followers time the lease on their own clocks, so a bucket of any age of server will do and a
 //! ttl may be shorter than a second.
 
-use std::time::Duration;
-
-use bellwether_backend::{Capabilities, Note, Record, Renewal, json};
+use bellwether_backend::{Capabilities, Note, Record, json};
 use bellwether_core::{ElectionName, Error, ErrorKind};
 
 use crate::errors::{BACKEND, misconfigured};
@@ -18,18 +16,7 @@ pub(crate) struct Native {
 
 impl Shape for Native {
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            renewal: Renewal::PerElection,
-            crash_proof: false,
-            notifies: true,
-            epoch_visible: true,
-            ttl_visible: true,
-            requests: true,
-            history: true,
-            cooldown: true,
-            lists: true,
-            ttl_unit: Duration::from_nanos(1),
-        }
+        Capabilities::REGISTER
     }
 
     fn bucket(&self, _: &ElectionName) -> Result<String, Error> {
