@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use bellwether_tests::{Candidate, Mounted, bellwether, run_to_end};
+use bellwether_tests::{Candidate, Mounted, bellwether, run_to_end, until_blocking};
 
 fn on(directory: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(bellwether());
@@ -135,7 +135,10 @@ fn a_directory_that_is_removed_costs_the_lead_and_not_the_epochs() {
     let mut candidate = Candidate::on_file(&place, "job", "a", &["--ttl", "1s"]);
     let first = candidate.expect("acquired");
     // The leader may be writing there at this very moment.
-    while std::fs::remove_dir_all(&place).is_err_and(|error| error.kind() != std::io::ErrorKind::NotFound) {}
+    until_blocking(|| match std::fs::remove_dir_all(&place) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    });
     let lost = candidate.expect("lost");
     assert_eq!(lost.text("reason"), Some("conflict"), "{lost:?}");
     let second = candidate.expect("acquired");
@@ -177,14 +180,11 @@ fn looking_changes_no_byte() {
     let mut leader = Candidate::on_file(directory.path(), "job", "a", &["--ttl", "30s"]);
     leader.expect("acquired");
     // The leader writes its place in the history after it has begun to lead.
-    let before = loop {
+    let before = until_blocking(|| {
         let all = fingerprint(directory.path());
-        let names = || all.iter().map(|(name, _)| name);
-        if names().any(|name| name.contains("history")) && !names().any(|name| name.contains("/.tmp-")) {
-            break all;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    };
+        let has = |part: &str| all.iter().any(|(name, _)| name.contains(part));
+        if has("history") && !has("/.tmp-") { Ok(all) } else { Err("no history is written") }
+    });
     for _ in 0..20 {
         assert!(on(directory.path(), &["status", "job"]).status.success());
         assert!(on(directory.path(), &["status"]).status.success());

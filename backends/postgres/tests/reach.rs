@@ -105,14 +105,7 @@ async fn explicit_keys_are_the_lock_that_others_see() {
 async fn without_watching_a_follower_has_two_sessions_and_is_handed_over_to_all_the_same() {
     const ALL: &str = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
     let server = Server::start(2 * TTL).await;
-    let count = async |wanted: i64| {
-        let counted = async {
-            while server.number(ALL).await != wanted {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(20), counted).await.expect("another number of sessions");
-    };
+    let count = async |wanted: i64| server.until(ALL, |number| number == wanted).await;
     for (more, sessions) in [("", 5), ("?watch=off", 4)] {
         let url = format!("{}{more}", server.url());
         let candidate = async |id: &str| {

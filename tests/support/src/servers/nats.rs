@@ -6,18 +6,14 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use async_nats::HeaderMap;
-use bellwether_deadman::boot_now;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::Scratch;
 use crate::netns::Node;
-
-const PATIENCE: Duration = Duration::from_secs(30);
+use crate::{Scratch, until, until_blocking};
 
 /// Which server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,15 +88,13 @@ impl Server {
             async move { Server::start_with(version, &config).await }
         });
         let servers: Vec<Server> = futures_util::future::join_all(servers).await;
-        let by = boot_now() + PATIENCE;
-        loop {
+        until(|| async {
             let meta = servers[0].monitored("/jsz").await["meta_cluster"].clone();
-            if meta["leader"].is_string() && meta["cluster_size"] == size {
-                return servers;
-            }
-            assert!(boot_now() < by, "the cluster has no leader: {meta}");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+            let led = meta["leader"].is_string() && meta["cluster_size"] == size;
+            if led { Ok(()) } else { Err(format!("the cluster has no leader: {meta}")) }
+        })
+        .await;
+        servers
     }
 
     /// Starts it, again on the same port if it was up before.
@@ -119,21 +113,21 @@ impl Server {
         let process = command.spawn().expect("the server starts");
         let ports = dir.join(format!("nats-server_{}.ports", process.id()));
         self.process = Some(process);
-        let by = boot_now() + PATIENCE;
-        loop {
+        let told = until(|| async {
             let text = std::fs::read_to_string(&ports).unwrap_or_default();
             if let Ok(told) = serde_json::from_str::<Value>(&text) {
-                self.port = told["nats"][0].as_str().map(port_of);
-                self.monitor = told["monitoring"][0].as_str().map(port_of);
+                let port = told["nats"][0].as_str().map_or(0, port_of);
                 // On another machine it cannot be tried from here; it tells its ports when it listens.
-                if self.node.is_some() || TcpStream::connect((self.address(), self.port())).await.is_ok() {
-                    return;
+                if self.node.is_some() || TcpStream::connect((self.address(), port)).await.is_ok() {
+                    return Ok(told);
                 }
             }
-            let log = || std::fs::read_to_string(self.scratch.path().join("log")).unwrap_or_default();
-            assert!(boot_now() < by, "the server does not come up:\n{}", log());
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+            let log = std::fs::read_to_string(self.scratch.path().join("log")).unwrap_or_default();
+            Err(format!("the server does not come up:\n{log}"))
+        })
+        .await;
+        self.port = told["nats"][0].as_str().map(port_of);
+        self.monitor = told["monitoring"][0].as_str().map(port_of);
     }
 
     /// Ends it: `TERM` in order, `KILL` as a crash.
@@ -149,11 +143,7 @@ impl Server {
         self.signal("-STOP");
         let status = format!("/proc/{}/stat", self.pid());
         let stopped = || std::fs::read_to_string(&status).is_ok_and(|text| text.contains(") T "));
-        let by = boot_now() + PATIENCE;
-        while !stopped() {
-            assert!(boot_now() < by, "the server does not stop");
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        until_blocking(|| stopped().then_some(()).ok_or("the server does not stop"));
     }
 
     /// Lets it go on after [`Server::stop`].
