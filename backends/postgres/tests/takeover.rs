@@ -4,12 +4,13 @@ mod support;
 
 use std::time::Duration;
 
+use bellwether_backend::Backend;
 use bellwether_core::{ErrorKind, Outcome, Proof, Signal};
 use bellwether_deadman::boot_now;
 use bellwether_election::{Election, Store};
 use bellwether_postgres::{Keys, Postgres, from_url};
 use bellwether_support::servers::postgres::Server;
-use bellwether_support::{Actor, Child, Stopped, clock, role};
+use bellwether_support::{Actor, Child, Stopped, clock, election, role};
 use support::{actor, noted, renew_for_ever, renewed};
 
 const TTL: Duration = Duration::from_secs(1);
@@ -253,6 +254,24 @@ async fn a_renewal_counts_only_when_the_second_session_answered_too() {
     let outcome = a.renew(&grant).await;
     drop(stopped);
     assert!(!matches!(outcome, Outcome::Held(_)), "the lock's session alone answered: {outcome:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_renewal_that_an_earlier_heartbeat_answers_counts_from_when_that_left() {
+    let server = Server::start(TTL).await;
+    let mut a = actor(&server.url(), "a", TTL);
+    let (reports, other) = (a.on.clone(), election("other"));
+    let first = a.lead().await;
+    a.on = other.clone();
+    let second = a.lead().await;
+    a.on = reports;
+    let left = a.keep(&first).await.counted_from;
+    // Asked while that heartbeat was under way: it answers for both, and the server knows of no later instant.
+    let asked = left + Duration::from_nanos(1);
+    match a.backend.renew(asked, &[(other, second)]).await.remove(0) {
+        Outcome::Held(grant) => assert_eq!(grant.counted_from, left),
+        outcome => panic!("{outcome:?}"),
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
