@@ -112,15 +112,8 @@ fn a_read_only_directory_is_a_question_of_permission() {
 #[test]
 fn a_full_file_system_is_waited_for() {
     let directory = temporary();
-    let _mount = Mounted::small(directory.path().to_owned());
-    let ballast = directory.path().join("ballast");
-    while std::fs::OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(&ballast)
-        .and_then(|mut file| std::io::Write::write_all(&mut file, &[0; 4096]))
-        .is_ok()
-    {}
+    let mount = Mounted::small(directory.path().to_owned());
+    let ballast = mount.fill();
     let mut candidate = Candidate::on_file(directory.path(), "job", "a", &["--ttl", "1s"]);
     let error = candidate.expect("error");
     assert_eq!(error.text("kind"), Some("exhausted"), "{error:?}");

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use bellwether_tests::{Candidate, bellwether, run_to_end, until_blocking};
+use bellwether_tests::{Candidate, bellwether, json, run_to_end, until_blocking};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -11,10 +11,6 @@ fn on(directory: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(bellwether());
     command.arg("--backend").arg(format!("file:{}", directory.display())).args(arguments);
     run_to_end(command)
-}
-
-fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 
 fn temporary() -> tempfile::TempDir {

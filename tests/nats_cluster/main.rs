@@ -1,32 +1,16 @@
 //! The command in the NATS profile `cluster`: its timing, and looking, asking and remembering without a surprise in the bucket.
 
-use std::process::{Command, Output};
-
 use bellwether_support::servers::nats::{Server, Version};
-use bellwether_tests::{Candidate, bellwether, run_to_end};
+use bellwether_tests::{Candidate, command, json, on};
 use rustix::process::Signal;
-use serde_json::{Value, json};
+use serde_json::json;
 
 const BUCKET: &str = "cluster-job";
-
-fn command(url: &str, arguments: &[&str]) -> Command {
-    let mut command = Command::new(bellwether());
-    command.env("BELLWETHER_BACKEND", url).args(arguments);
-    command
-}
-
-fn on(url: &str, arguments: &[&str]) -> Output {
-    run_to_end(command(url, arguments))
-}
 
 fn candidate(url: &str, id: &str, more: &[&str]) -> Candidate {
     let mut command = command(url, &["--id", id, "run", "job", "--events"]);
     command.args(more);
     Candidate::start(command)
-}
-
-fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 
 fn cluster(server: &Server) -> String {

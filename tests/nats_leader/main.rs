@@ -1,34 +1,20 @@
 //! The command in the NATS profile `leader`: its timing and its rules, on a bucket and a key that others use too.
 
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 use bellwether_support::servers::nats::{Server, Version};
-use bellwether_tests::{Candidate, bellwether, run_to_end};
+use bellwether_tests::{Candidate, bellwether, command, json, on};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 const BUCKET: &str = "leaders";
 const KEY: &str = "leaders/control";
 
-fn command(url: &str, arguments: &[&str]) -> Command {
-    let mut command = Command::new(bellwether());
-    command.env("BELLWETHER_BACKEND", url).args(arguments);
-    command
-}
-
-fn on(url: &str, arguments: &[&str]) -> Output {
-    run_to_end(command(url, arguments))
-}
-
 fn candidate(url: &str, id: &str, more: &[&str]) -> Candidate {
     let mut command = command(url, &["--id", id, "run", KEY, "--events"]);
     command.args(more);
     Candidate::start(command)
-}
-
-fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 
 fn stderr(output: &Output) -> String {

@@ -8,6 +8,7 @@ mod candidate;
 mod line;
 #[cfg(target_os = "linux")]
 mod mounted;
+mod on;
 mod overlap;
 #[cfg(target_os = "linux")]
 mod processes;
@@ -24,6 +25,7 @@ pub use candidate::{Candidate, Ended, exit_of, run_to_end};
 pub use line::Line;
 #[cfg(target_os = "linux")]
 pub use mounted::Mounted;
+pub use on::{command, json, on};
 pub use overlap::{Overlap, overlaps};
 #[cfg(target_os = "linux")]
 pub use processes::Process;
