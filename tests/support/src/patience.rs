@@ -30,6 +30,7 @@ where
 }
 
 /// As [`until`], where there is no runtime.
+#[track_caller]
 pub fn until_blocking<T, E: Display>(mut look: impl FnMut() -> Result<T, E>) -> T {
     let by = boot_now() + PATIENCE;
     loop {
