@@ -180,6 +180,23 @@ async fn a_role_that_may_not_date_promotions_leads_and_one_without_rights_is_tol
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_database_puts_in_front_of_the_server_s_own_functions_is_not_called() {
+    let server = Server::start(TTL).await;
+    sql(
+        &server,
+        "CREATE SCHEMA shadow; \
+         CREATE FUNCTION shadow.pg_try_advisory_lock(int4, int4) RETURNS boolean LANGUAGE sql AS 'SELECT true'; \
+         ALTER DATABASE postgres SET search_path = shadow, pg_catalog, public",
+    )
+    .await;
+    let (a, b) = (actor(&server.url(), "a", TTL), actor(&server.url(), "b", TTL));
+    let grant = a.lead().await;
+    b.denied().await;
+    a.let_go(&grant).await;
+    b.lead().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_with_a_small_lock_table_takes_few_elections() {
     let mut server = Server::start(Duration::ZERO).await;
     sql(&server, "ALTER SYSTEM SET max_locks_per_transaction = 10").await;
