@@ -226,7 +226,7 @@ async fn a_bucket_that_is_closed_to_us_costs_no_leadership_and_may_be_opened_lat
     let no_writing = r#""$KV.bellwether.>""#;
     for version in [Version::Current, Version::Old] {
         for denied in [nothing, no_writing] {
-            let server = Server::start_with(version, &users(denied)).await;
+            let mut server = Server::start_with(version, &users(denied)).await;
             for bucket in [BUCKET, CLUSTER, LEADERS] {
                 server.bucket(bucket, json!({})).await;
             }
@@ -254,7 +254,8 @@ async fn a_bucket_that_is_closed_to_us_costs_no_leadership_and_may_be_opened_lat
             }
             assert_eq!(server.last_sequence(BUCKET).await, 0);
             server.configure(&users(r#""nothing""#));
-            server.reload();
+            server.down("TERM");
+            server.up().await;
             for (a, grant) in shut_out {
                 let opened = async {
                     while a.backend.remember(&a.on, &past(&a, &grant)).await.is_err() {
