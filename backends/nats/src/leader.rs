@@ -23,7 +23,7 @@ use serde_json::Value as Json;
 
 use crate::errors::{BACKEND, misconfigured};
 use crate::names;
-use crate::shape::Shape;
+use crate::shape::{Place, Shape};
 
 /// A record is some hundred bytes; what is larger than this is none, and is not taken apart to find out.
 const RECORD_MAX_BYTES: usize = 64 * 1024;
@@ -58,8 +58,7 @@ struct Incoming {
 
 impl Shape for Leader {
     fn capabilities(&self) -> Capabilities {
-        // The bucket is the user's: no key is added to it.
-        Capabilities { history: false, cooldown: false, ..Capabilities::REGISTER }
+        Capabilities::REGISTER
     }
 
     fn bucket(&self, _: &ElectionName) -> Result<String, Error> {
@@ -74,8 +73,9 @@ impl Shape for Leader {
         Ok(self.group.clone().unwrap_or_else(|| names::bare(on)))
     }
 
-    fn note(&self, _: &ElectionName, _: &Note) -> Option<(String, String)> {
-        None
+    /// The bucket is the user's: no key is added to it.
+    fn note(&self, on: &ElectionName, note: &Note) -> Result<Place, Error> {
+        Ok(Place::Apart(names::leader_note(&self.bucket, &self.key(on)?, note)))
     }
 
     /// As others expect it: what is not renewed goes away by itself.

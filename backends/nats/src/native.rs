@@ -8,7 +8,7 @@ use bellwether_core::{ElectionName, Error, ErrorKind};
 
 use crate::errors::{BACKEND, misconfigured};
 use crate::names;
-use crate::shape::Shape;
+use crate::shape::{Place, Shape};
 
 pub(crate) struct Native {
     pub(crate) bucket: String,
@@ -31,8 +31,8 @@ impl Shape for Native {
         Ok(names::lease(on))
     }
 
-    fn note(&self, on: &ElectionName, note: &Note) -> Option<(String, String)> {
-        Some((self.bucket.clone(), names::note(on, note)))
+    fn note(&self, on: &ElectionName, note: &Note) -> Result<Place, Error> {
+        Ok(Place::Beside(names::note(on, note)))
     }
 
     fn leases(&self) -> &'static str {

@@ -4,6 +4,7 @@
 //! The current one is that of `BELLWETHER_TEST_NATS` (a program), of the `PATH`, or the copy that `cargo xtask test` keeps in
 //! the user's cache; the old one that of `BELLWETHER_TEST_NATS_OLD`, or a copy beside it.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -211,6 +212,35 @@ impl Server {
     pub async fn last_sequence(&self, bucket: &str) -> u64 {
         let info = self.api(&format!("STREAM.INFO.KV_{bucket}"), json!({})).await;
         info["state"]["last_seq"].as_u64().unwrap_or_else(|| panic!("no such bucket: {info}"))
+    }
+
+    /// Every bucket with the number of its last write.
+    pub async fn revisions(&self) -> BTreeMap<String, u64> {
+        let mut all = BTreeMap::new();
+        loop {
+            let page = self.api("STREAM.LIST", json!({ "offset": all.len() })).await;
+            let streams = page["streams"].as_array().cloned().unwrap_or_default();
+            if streams.is_empty() {
+                return all;
+            }
+            all.extend(streams.iter().map(|stream| {
+                let name = stream["config"]["name"].as_str().expect("a name").trim_start_matches("KV_");
+                (name.to_owned(), stream["state"]["last_seq"].as_u64().expect("a number"))
+            }));
+        }
+    }
+
+    /// The keys in a bucket, those of which only a mark is left included.
+    pub async fn keys(&self, bucket: &str) -> Vec<String> {
+        let info = self.api(&format!("STREAM.INFO.KV_{bucket}"), json!({ "subjects_filter": ">" })).await;
+        let prefix = format!("$KV.{bucket}.");
+        let subjects = info["state"]["subjects"].as_object();
+        let mut keys: Vec<String> = subjects
+            .into_iter()
+            .flat_map(|subjects| subjects.keys().map(|subject| subject.replace(&prefix, "")))
+            .collect();
+        keys.sort();
+        keys
     }
 
     /// Writes a key as somebody with a tool would; `None` deletes it.
