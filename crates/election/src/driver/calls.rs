@@ -28,6 +28,7 @@ type UnderWay = Pin<Box<dyn Future<Output = Answer> + Send>>;
 pub(super) struct Calls {
     backend: Arc<dyn Backend>,
     keeps_history: bool,
+    claims: usize,
     under_way: FuturesUnordered<UnderWay>,
 }
 
@@ -42,13 +43,14 @@ pub(super) struct Caller<'a> {
 impl Calls {
     pub(super) fn new(backend: Arc<dyn Backend>) -> Calls {
         let keeps_history = backend.capabilities().history;
-        Calls { backend, keeps_history, under_way: FuturesUnordered::new() }
+        Calls { backend, keeps_history, claims: 0, under_way: FuturesUnordered::new() }
     }
 
     pub(super) fn claim(&mut self, caller: Caller<'_>, call: Call, bid: Bid) {
         let (backend, on) = self.parts(caller);
         let name = backend.name();
         let work = async move { backend.claim(&on, &bid).await };
+        self.claims += 1;
         self.push(caller, guarded(work, name), move |outcome| Some(Input::Claimed(call, flatten(outcome))));
     }
 
@@ -85,6 +87,11 @@ impl Calls {
         let name = backend.name();
         let work = async move { backend.request(&on, &request).await };
         self.push(caller, guarded(work, name), move |outcome| Some(Input::Requested(call, flatten(outcome))));
+    }
+
+    /// How many claims are under way.
+    pub(super) fn claims(&self) -> usize {
+        self.claims
     }
 
     /// Whether nothing is under way.
@@ -132,7 +139,13 @@ impl Stream for Calls {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Answer>> {
         match Pin::new(&mut self.under_way).poll_next(context) {
             Poll::Ready(None) => Poll::Pending,
-            other => other,
+            Poll::Ready(Some(answer)) => {
+                if matches!(answer.input, Some(Input::Claimed(..))) {
+                    self.claims -= 1;
+                }
+                Poll::Ready(Some(answer))
+            }
+            Poll::Pending => Poll::Pending,
         }
     }
 }
