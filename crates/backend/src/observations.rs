@@ -51,6 +51,8 @@ struct Sight<V> {
     alive: bool,
     /// Counts what was learnt: what was known already, and old news, is not.
     learnt: u64,
+    /// Until when a release that the watch told of may be acted on without a read.
+    fresh_until: Option<Boot>,
 }
 
 /// A leadership that the store has forgotten and its leader may not have.
@@ -66,6 +68,9 @@ struct Ghost {
     /// the record may have been there, and been renewed, after that: the wait begins with the first read.
     certain: bool,
 }
+
+/// News of a release that is older than this is read again before anybody acts on it.
+const FRESH: Duration = Duration::from_millis(100);
 
 /// Leaderships of one election that the store may forget within one ttl before the first is no longer minded.
 const GHOSTS_MAX: usize = 8;
@@ -87,6 +92,18 @@ impl Ghost {
     /// Whether this is the same leadership come back, or let go: then it speaks for itself again.
     fn is_settled_by(&self, found: &Record) -> bool {
         self.record.epoch == found.epoch && (found.holder.is_none() || self.record.holder == found.holder)
+    }
+}
+
+impl<V> Sight<V> {
+    /// How long news that the leadership seen last was let go may be acted on without a read. Never beyond the end of that
+    /// leadership as it was known: news can lie unread while a process is stopped, and the store may be in another life by then.
+    fn fresh(&self, now: Boot, new: &Record, source: Source) -> Option<Boot> {
+        let (old, _) = self.found.as_ref()?;
+        let let_go =
+            old.is_held() && !new.is_held() && !new.broken && old.epoch == new.epoch && old.epoch.is_some();
+        let end = self.since + old.ttl?;
+        (source == Source::Watch && let_go).then(|| end.min(now + FRESH))
     }
 }
 
@@ -120,11 +137,13 @@ impl<V: Clone + Ord> Observations<V> {
     /// Takes in what was found; `now` was read after the answer came. False if it was old news.
     pub fn saw(&mut self, now: Boot, on: &ElectionName, found: Option<(Record, V)>, source: Source) -> bool {
         let Some(sight) = self.sights.get_mut(on) else {
-            self.sights
-                .insert(on.clone(), Sight { found, ghosts: Vec::new(), since: now, alive: false, learnt: 1 });
+            let ghosts = Vec::new();
+            let sight = Sight { found, ghosts, since: now, alive: false, learnt: 1, fresh_until: None };
+            self.sights.insert(on.clone(), sight);
             return true;
         };
         let Some((record, version)) = found else {
+            sight.fresh_until = None;
             let vanished = sight.found.take();
             let news = vanished.is_some();
             sight.learnt += u64::from(news);
@@ -156,6 +175,7 @@ impl<V: Clone + Ord> Observations<V> {
             }
         };
         sight.learnt += 1;
+        sight.fresh_until = sight.fresh(now, &record, source).filter(|_| !rolled_back);
         let before = sight.found.replace((record, version));
         if rolled_back && self.planted.has(Bug::ObservationKeptOverRollback) {
             return true;
@@ -186,10 +206,27 @@ impl<V: Clone + Ord> Observations<V> {
         for sight in self.sights.values_mut() {
             sight.since = now;
             sight.alive = false;
+            sight.fresh_until = None;
             for ghost in &mut sight.ghosts {
                 ghost.since = now;
             }
         }
+    }
+
+    /// The connection fell silent: what it told last may have been on its way for long.
+    pub fn doubt(&mut self) {
+        for sight in self.sights.values_mut() {
+            sight.fresh_until = None;
+        }
+    }
+
+    /// Whether the watch has just told that the leader let go, so that a claim may do without a read: what was told is replaced
+    /// only if it is still what is there.
+    pub fn is_fresh_release(&self, now: Boot, on: &ElectionName) -> bool {
+        let sight = self.sights.get(on);
+        sight.is_some_and(|sight| {
+            sight.fresh_until.is_some_and(|until| now < until) && sight.ghosts.is_empty()
+        })
     }
 
     /// Forgets an election that nobody here takes part in any more.

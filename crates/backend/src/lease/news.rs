@@ -87,7 +87,10 @@ impl<R: Register> News<R> {
     fn hear(&mut self, change: Change<R::Version>) -> Option<Notice> {
         let shared = &self.shared;
         match change {
-            Change::Doubt => Some(Notice { election: None, signal: Signal::Doubt }),
+            Change::Doubt => {
+                shared.memory().observations.doubt();
+                Some(Notice { election: None, signal: Signal::Doubt })
+            }
             Change::Restored => {
                 let now = shared.clock.boot();
                 shared.memory().observations.restart(now);
