@@ -1,5 +1,8 @@
 //! The command in the NATS profile `leader`: its timing and its rules, on a bucket and a key that others use too.
 
+#[cfg(target_os = "linux")]
+mod partition;
+
 use std::io::{BufRead, BufReader};
 use std::process::{Output, Stdio};
 

@@ -44,7 +44,8 @@ const COMMANDS: &[Command] = &[
                \u{20}    once, never an orphan, the next leader within the bound that `explain` prints\n\
                postgres  leaders of `bellwether run` on PostgreSQL that are stopped, or cut off in a network namespace, at\n\
                \u{20}    a ttl of 2s: never two at once, replaced within the ttl and 300 ms (needs root)\n\
-               nats  the same on NATS, and leaders that are killed, replaced within the ttl and 100 ms; runs of\n\
+               nats  the same on NATS in every profile, on one server and on three, cut off also together with one of\n\
+               \u{20}    the three, and leaders that are killed, replaced within the ttl and 100 ms; runs of\n\
                \u{20}    `bellwether status` that must change no revision of the bucket (needs root)\n\n\
                Of run:\n\
                --rounds N  so many rounds of every way in turn, and a quarter as many in a container and as an\n\
@@ -53,7 +54,7 @@ const COMMANDS: &[Command] = &[
                --looks N   so many runs of `bellwether status` that must change no byte of the store (1000)\n\n\
                Of postgres and nats:\n\
                --runs N     so many of each kind (50)\n\
-               --at-once N  so many of them side by side (5)\n\
+               --at-once N  so many of them side by side (5; nats 10)\n\
                --looks N    so many runs of `bellwether status` (1000; nats only)",
         run: prove::run,
     },

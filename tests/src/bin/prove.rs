@@ -25,8 +25,9 @@ mod linux {
     use std::process::ExitCode;
 
     use bellwether_deadman::boot_now;
+    use bellwether_support::servers::nats::Version;
     use bellwether_tests::series::{Series, Way};
-    use bellwether_tests::silenced::{Kind, Silence, Silenced, Silences};
+    use bellwether_tests::silenced::{Kind, Profile, Silenced, Silences};
     use bellwether_tests::{Surroundings, untouched_by_status, unwritten_by_status};
 
     /// Between two lines that say how far it is.
@@ -45,17 +46,12 @@ mod linux {
             }
             "postgres" => {
                 let [runs, at_once] = numbers(options, [("--runs", 50), ("--at-once", 5)])?;
-                let ways = [Silence::Stopped, Silence::CutOff];
-                Ok(Box::new(move || verdict(silences(Kind::Postgres, &ways, runs, at_once.max(1)))))
+                Ok(Box::new(move || verdict(silences(&[Kind::Postgres], runs, at_once))))
             }
             "nats" => {
                 let [runs, at_once, looks] =
-                    numbers(options, [("--runs", 50), ("--at-once", 5), ("--looks", 1_000)])?;
-                let ways = [Silence::Stopped, Silence::CutOff, Silence::Killed];
-                Ok(Box::new(move || {
-                    let silent = silences(Kind::Nats, &ways, runs, at_once.max(1));
-                    verdict(silent & unwritten(looks))
-                }))
+                    numbers(options, [("--runs", 50), ("--at-once", 10), ("--looks", 1_000)])?;
+                Ok(Box::new(move || verdict(silences(&on_nats(), runs, at_once) & unwritten(looks))))
             }
             other => Err(format!("`{other}` is none of run, postgres, nats")),
         }
@@ -79,19 +75,29 @@ mod linux {
         if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
 
+    /// Every profile on one current server and on three, and the default one on what Debian ships.
+    fn on_nats() -> Vec<Kind> {
+        let all = [Profile::Native, Profile::Cluster, Profile::Leader];
+        let old = Kind::Nats { profile: Profile::Native, version: Version::Old, nodes: 1 };
+        let of = |nodes: usize| all.map(|profile| Kind::nats(profile, nodes));
+        of(1).into_iter().chain([old]).chain(of(3)).collect()
+    }
+
     /// Leaders on a server that fall silent.
-    fn silences(kind: Kind, ways: &[Silence], runs: usize, at_once: usize) -> bool {
+    fn silences(kinds: &[Kind], runs: usize, at_once: usize) -> bool {
         if runs == 0 {
             return true;
         }
-        let Some(mut silences) = Silences::new(kind) else { return false };
         println!("{}", Silenced::heading());
         let mut good = true;
-        for how in ways {
-            let silenced = silences.series(*how, runs, at_once);
-            println!("{silenced}");
-            silenced.complaints().iter().for_each(|complaint| println!("FAILED {complaint}"));
-            good &= silenced.holds();
+        for kind in kinds {
+            let Some(mut silences) = Silences::new(*kind) else { return false };
+            for how in kind.ways() {
+                let silenced = silences.series(*how, runs, at_once.max(1));
+                println!("{silenced}");
+                silenced.complaints().iter().for_each(|complaint| println!("FAILED {complaint}"));
+                good &= silenced.holds();
+            }
         }
         good
     }

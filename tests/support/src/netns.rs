@@ -50,7 +50,9 @@ impl Network {
         let network = Network { name: format!("bellwether-{}-{count}", std::process::id()), nodes: 0 };
         let switch = network.switch();
         ip(&["netns", "add", &switch]);
-        ip(&["-n", &switch, "link", "add", "bridge", "up", "type", "bridge"]);
+        for bridge in ["bridge", "island"] {
+            ip(&["-n", &switch, "link", "add", bridge, "up", "type", "bridge"]);
+        }
         Some(network)
     }
 
@@ -79,7 +81,16 @@ impl Network {
         boot_now()
     }
 
-    /// Joins it again.
+    /// Puts these on an island: they reach each other and nobody else, and nobody hears of it. Returns the instant after which
+    /// nothing passes to the others.
+    pub fn part(&self, nodes: &[&Node]) -> Boot {
+        for node in nodes {
+            ip(&["-n", &self.switch(), "link", "set", &node.leg(), "master", "island"]);
+        }
+        boot_now()
+    }
+
+    /// Joins it again, also from an island.
     pub fn heal(&self, node: &Node) {
         ip(&["-n", &self.switch(), "link", "set", &node.leg(), "master", "bridge"]);
     }
@@ -126,24 +137,35 @@ fn ip(args: &[&str]) {
 mod tests {
     use std::path::Path;
 
-    use super::Network;
+    use super::{Network, Node};
+
+    /// Not by ping, which is not everywhere: whoever has an answer to "who has this address" reaches it.
+    fn reaches(one: &Node, other: &Node) -> bool {
+        let mut knock = one.command(Path::new("timeout"));
+        let script = format!("exec 3<>/dev/tcp/{}/9", other.address);
+        let said = knock.args(["2", "bash", "-c", &script]).output().unwrap().stderr;
+        // Nobody listens there, which only a machine that is reached can say.
+        String::from_utf8_lossy(&said).contains("refused")
+    }
+
+    #[test]
+    fn those_on_an_island_reach_each_other_and_nobody_else() {
+        let Some(mut network) = Network::new() else { return };
+        let (one, two, three) = (network.node(), network.node(), network.node());
+        network.part(&[&one, &two]);
+        assert!(reaches(&one, &two) && !reaches(&one, &three));
+        network.heal(&one);
+        assert!(reaches(&one, &three) && !reaches(&one, &two));
+    }
 
     #[test]
     fn a_node_that_is_cut_off_is_not_reached_and_after_healing_it_is() {
         let Some(mut network) = Network::new() else { return };
         let (one, two) = (network.node(), network.node());
-        // Not ping, which is not everywhere: whoever has an answer to "who has this address" reaches it.
-        let reaches = || {
-            let mut knock = one.command(Path::new("timeout"));
-            let script = format!("exec 3<>/dev/tcp/{}/9", two.address);
-            let said = knock.args(["2", "bash", "-c", &script]).output().unwrap().stderr;
-            // Nobody listens there, which only a machine that is reached can say.
-            String::from_utf8_lossy(&said).contains("refused")
-        };
-        assert!(reaches());
+        assert!(reaches(&one, &two));
         network.cut(&two);
-        assert!(!reaches());
+        assert!(!reaches(&one, &two));
         network.heal(&two);
-        assert!(reaches());
+        assert!(reaches(&one, &two));
     }
 }

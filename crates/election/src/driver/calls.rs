@@ -31,6 +31,7 @@ pub(super) struct Calls {
     keeps_history: bool,
     /// History could not be written, and that has been said.
     history_missed: Arc<AtomicBool>,
+    claims: usize,
     under_way: FuturesUnordered<UnderWay>,
 }
 
@@ -45,13 +46,15 @@ pub(super) struct Caller<'a> {
 impl Calls {
     pub(super) fn new(backend: Arc<dyn Backend>) -> Calls {
         let keeps_history = backend.capabilities().history;
-        Calls { backend, keeps_history, history_missed: Arc::default(), under_way: FuturesUnordered::new() }
+        let history_missed = Arc::default();
+        Calls { backend, keeps_history, history_missed, claims: 0, under_way: FuturesUnordered::new() }
     }
 
     pub(super) fn claim(&mut self, caller: Caller<'_>, call: Call, bid: Bid) {
         let (backend, on) = self.parts(caller);
         let name = backend.name();
         let work = async move { backend.claim(&on, &bid).await };
+        self.claims += 1;
         self.push(caller, guarded(work, name), move |outcome| Some(Input::Claimed(call, flatten(outcome))));
     }
 
@@ -88,6 +91,11 @@ impl Calls {
         let name = backend.name();
         let work = async move { backend.request(&on, &request).await };
         self.push(caller, guarded(work, name), move |outcome| Some(Input::Requested(call, flatten(outcome))));
+    }
+
+    /// How many claims are under way.
+    pub(super) fn claims(&self) -> usize {
+        self.claims
     }
 
     /// Whether nothing is under way.
@@ -143,7 +151,13 @@ impl Stream for Calls {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Answer>> {
         match Pin::new(&mut self.under_way).poll_next(context) {
             Poll::Ready(None) => Poll::Pending,
-            other => other,
+            Poll::Ready(Some(answer)) => {
+                if matches!(answer.input, Some(Input::Claimed(..))) {
+                    self.claims -= 1;
+                }
+                Poll::Ready(Some(answer))
+            }
+            Poll::Pending => Poll::Pending,
         }
     }
 }

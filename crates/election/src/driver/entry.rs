@@ -23,6 +23,8 @@ pub(super) struct Entry {
     pub(super) core: Core,
     pub(super) shared: Arc<Shared>,
     pub(super) timer: Option<Boot>,
+    /// Entered, and not yet begun.
+    pub(super) waits: bool,
     status: Status,
     hooks: Option<mpsc::UnboundedSender<Job>>,
     driver: mpsc::UnboundedSender<Command>,
@@ -66,6 +68,7 @@ impl Entry {
             core,
             shared,
             timer: None,
+            waits: false,
             status,
             hooks,
             driver,

@@ -4,6 +4,7 @@
 //! handles, answers and news from the store, and the clock; it tells the machine, and does what the machine wants. No
 //! call is ever dropped: a late answer is delivered however late. User code never runs here.
 
+mod beginning;
 mod calls;
 mod chronicle;
 mod entry;
@@ -14,6 +15,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use beginning::Beginning;
 use bellwether_backend::{Backend, Notice, Notices, Renewal};
 use bellwether_core::{Boot, CandidateId, Core, ElectionName, Epoch, Input};
 use bellwether_deadman::{BootTimer, boot_now};
@@ -87,6 +89,7 @@ pub(crate) fn spawn(backend: Arc<dyn Backend>) -> io::Result<mpsc::UnboundedSend
         entries: HashMap::new(),
         names: HashMap::new(),
         timers: BTreeSet::new(),
+        beginning: Beginning::default(),
     };
     tokio::spawn(driver.run(timer));
     Ok(sender)
@@ -100,6 +103,7 @@ struct Driver {
     entries: HashMap<Key, Entry>,
     names: HashMap<ElectionName, Vec<Key>>,
     timers: BTreeSet<(Boot, Key)>,
+    beginning: Beginning,
 }
 
 impl Driver {
@@ -108,10 +112,10 @@ impl Driver {
         let mut hearing = true;
         while open || !self.entries.is_empty() || !self.calls.is_empty() {
             // Whatever else is waiting, what is due is done first.
-            let mut next = self.timers.first().map_or(Boot::FOREVER, |(at, _)| *at);
+            let mut next = self.due();
             if next <= boot_now() {
                 self.tick();
-                next = self.timers.first().map_or(Boot::FOREVER, |(at, _)| *at);
+                next = self.due();
             }
             tokio::select! {
                 biased;
@@ -133,6 +137,11 @@ impl Driver {
                 () = timer.until(next) => self.tick(),
             }
         }
+    }
+
+    fn due(&self) -> Boot {
+        let timer = self.timers.first().map_or(Boot::FOREVER, |(at, _)| *at);
+        timer.min(self.beginning.due())
     }
 
     fn command(&mut self, command: Command) {
@@ -175,14 +184,33 @@ impl Driver {
     }
 
     fn enter(&mut self, key: Key, mut entrant: Entrant) {
-        if self.entries.len() >= SPREAD_FROM && self.backend.capabilities().renewal == Renewal::PerElection {
+        let each_for_itself = self.backend.capabilities().renewal == Renewal::PerElection;
+        if each_for_itself && self.entries.len() >= SPREAD_FROM {
             entrant.core.spread_renewals();
         }
         let on = entrant.shared.election.clone();
         self.guarded(|backend| backend.follow(&on, true));
         self.names.entry(on).or_default().push(key);
-        self.entries.insert(key, Entry::new(key, entrant));
-        self.feed(key, Input::Start);
+        let mut entry = Entry::new(key, entrant);
+        entry.waits = each_for_itself && self.beginning.is_crowded(self.calls.claims());
+        if entry.waits {
+            self.beginning.wait(boot_now(), key);
+        }
+        let waits = entry.waits;
+        self.entries.insert(key, entry);
+        if !waits {
+            self.feed(key, Input::Start);
+        }
+    }
+
+    /// Lets those begin whose turn it is.
+    fn begin_waiting(&mut self) {
+        while let Some(key) = self.beginning.next(boot_now(), self.calls.claims()) {
+            // Who was told to stop meanwhile has begun, and may be gone.
+            if self.entries.get(&key).is_some_and(|entry| entry.waits) {
+                self.feed(key, Input::Start);
+            }
+        }
     }
 
     fn with<T>(
@@ -210,6 +238,11 @@ impl Driver {
 
     fn answered(&mut self, answer: calls::Answer) {
         match answer.input {
+            Some(input @ Input::Claimed(..)) => {
+                self.beginning.answered(boot_now());
+                self.feed(answer.key, input);
+                self.begin_waiting();
+            }
             Some(input) => self.feed(answer.key, input),
             None => {
                 if let Some(entry) = self.entries.get_mut(&answer.key) {
@@ -232,6 +265,9 @@ impl Driver {
 
     fn tick(&mut self) {
         let now = boot_now();
+        if now >= self.beginning.due() {
+            self.begin_waiting();
+        }
         while let Some((at, key)) = self.timers.first().copied() {
             if at > now {
                 return;
@@ -244,6 +280,15 @@ impl Driver {
     /// Tells one machine something, does what it wants, and sets its timer.
     fn feed(&mut self, key: Key, input: Input) {
         let Some(entry) = self.entries.get_mut(&key) else { return };
+        if std::mem::take(&mut entry.waits) && !matches!(input, Input::Start) {
+            if matches!(input, Input::Signal(_)) {
+                // It looks for itself when its turn comes.
+                entry.waits = true;
+                return;
+            }
+            // Whatever a handle wants of it, it wants of one that has begun.
+            entry.feed(Input::Start, &mut self.calls);
+        }
         entry.feed(input, &mut self.calls);
         let timer = entry.core.poll_timeout();
         if timer != entry.timer {

@@ -16,6 +16,9 @@ use tokio::net::TcpStream;
 use crate::netns::Node;
 use crate::{Scratch, until, until_blocking};
 
+/// Where servers on machines of their own find each other.
+const ROUTE_PORT: u16 = 6_222;
+
 /// Which server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
@@ -77,16 +80,29 @@ impl Server {
         let free = || std::net::TcpListener::bind("127.0.0.1:0").expect("the loopback has ports");
         // All at once, so that no two get the same.
         let listeners: Vec<_> = (0..size).map(|_| free()).collect();
-        let ports = listeners.iter().map(|listener| listener.local_addr().expect("bound").port());
-        let ports: Vec<u16> = ports.collect();
+        let address = |listener: &std::net::TcpListener| listener.local_addr().expect("bound").to_string();
+        let members = listeners.iter().map(|listener| (address(listener), None)).collect();
         drop(listeners);
-        let routes: Vec<String> = ports.iter().map(|port| format!("\"nats://127.0.0.1:{port}\"")).collect();
+        Server::joined(version, members).await
+    }
+
+    /// One on each of these machines, as one cluster.
+    pub async fn cluster_on(version: Version, nodes: &[Node]) -> Vec<Server> {
+        let member = |node: &Node| (format!("{}:{ROUTE_PORT}", node.address), Some(node.clone()));
+        Server::joined(version, nodes.iter().map(member).collect()).await
+    }
+
+    /// Each with the address by which the others find it.
+    async fn joined(version: Version, members: Vec<(String, Option<Node>)>) -> Vec<Server> {
+        let size = members.len();
+        let routes: Vec<String> =
+            members.iter().map(|(address, _)| format!("\"nats://{address}\"")).collect();
         let routes = routes.join(", ");
-        let servers = ports.iter().enumerate().map(|(number, port)| {
+        let servers = members.into_iter().enumerate().map(|(number, (address, node))| {
             let config = format!(
-                "server_name: n{number}\ncluster {{ name: c, listen: \"127.0.0.1:{port}\", routes: [{routes}] }}\n"
+                "server_name: n{number}\ncluster {{ name: c, listen: \"{address}\", routes: [{routes}] }}\n"
             );
-            async move { Server::start_with(version, &config).await }
+            async move { Server::begin(version, &config, node).await }
         });
         let servers: Vec<Server> = futures_util::future::join_all(servers).await;
         until(|| async {
@@ -273,11 +289,18 @@ impl Server {
     /// What the monitoring port says, as `/connz`.
     pub async fn monitored(&self, path: &str) -> Value {
         let port = self.monitor.expect("the server told its port");
-        let mut stream = TcpStream::connect(("127.0.0.1", port)).await.expect("the monitoring port is open");
         let request = format!("GET {path} HTTP/1.0\r\n\r\n");
-        stream.write_all(request.as_bytes()).await.expect("the server listens");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await.expect("the server answers");
+        let answer = match &self.node {
+            Some(node) => asked_there(node, port, &request),
+            None => {
+                let stream = TcpStream::connect((self.address(), port)).await;
+                let mut stream = stream.expect("the monitoring port is open");
+                stream.write_all(request.as_bytes()).await.expect("the server listens");
+                let mut answer = String::new();
+                stream.read_to_string(&mut answer).await.expect("the server answers");
+                answer
+            }
+        };
         let (_, body) = answer.split_once("\r\n\r\n").expect("an HTTP answer");
         serde_json::from_str(body).expect("JSON")
     }
@@ -292,6 +315,13 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.down("KILL");
     }
+}
+
+/// On another machine only a process there can ask.
+fn asked_there(node: &Node, port: u16, request: &str) -> String {
+    let script = format!("exec 3<>/dev/tcp/{}/{port}; printf %s \"$0\" >&3; cat <&3", node.address);
+    let output = node.command(Path::new("bash")).args(["-c", &script, request]).output();
+    String::from_utf8_lossy(&output.expect("there is a bash").stdout).into_owned()
 }
 
 fn port_of(url: &str) -> u16 {

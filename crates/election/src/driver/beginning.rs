@@ -1,0 +1,78 @@
+//! Beginning: of very many elections that are entered together, a few claim at a time.
+//!
+//! Ten thousand claims at once are thirty thousand calls in one queue, with every renewal of those that lead already behind
+//! them: the last claims would be given up before they were answered, and the first renewals too. So a candidate that is entered
+//! while many claims are under way waits for its turn before it begins, and no time-out of its runs before that. Where
+//! each claim is a call of its own, that is; sessions claim many in one.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use bellwether_core::Boot;
+
+use super::Key;
+
+/// With so many claims under way, no more begin. Enough for a store that is far away; few enough for renewals not to notice.
+const CLAIMS_AT_ONCE: usize = 256;
+/// When no claim is answered for so long, the store is away and nobody is in anybody's way: then all begin.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Those who wait for their turn.
+#[derive(Default)]
+pub(super) struct Beginning {
+    waiting: VecDeque<Key>,
+    patience_ends: Boot,
+}
+
+impl Beginning {
+    /// Whether one that is entered now has to wait, with so many claims under way.
+    pub(super) fn is_crowded(&self, claims: usize) -> bool {
+        claims >= CLAIMS_AT_ONCE || !self.waiting.is_empty()
+    }
+
+    pub(super) fn wait(&mut self, now: Boot, key: Key) {
+        if self.waiting.is_empty() {
+            self.patience_ends = now + PATIENCE;
+        }
+        self.waiting.push_back(key);
+    }
+
+    /// A claim was answered: the store is there.
+    pub(super) fn answered(&mut self, now: Boot) {
+        self.patience_ends = now + PATIENCE;
+    }
+
+    /// Who may begin now, with so many claims under way.
+    pub(super) fn next(&mut self, now: Boot, claims: usize) -> Option<Key> {
+        let may = claims < CLAIMS_AT_ONCE || now >= self.patience_ends;
+        if may { self.waiting.pop_front() } else { None }
+    }
+
+    /// When those who wait are to be asked for again at the latest.
+    pub(super) fn due(&self) -> Boot {
+        if self.waiting.is_empty() { Boot::FOREVER } else { self.patience_ends }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_who_wait_begin_in_turn_and_all_when_nothing_is_answered() {
+        let mut beginning = Beginning::default();
+        let now = Boot::default() + Duration::from_secs(10);
+        assert!(!beginning.is_crowded(CLAIMS_AT_ONCE - 1) && beginning.is_crowded(CLAIMS_AT_ONCE));
+        assert_eq!(beginning.due(), Boot::FOREVER);
+        (1..=4).for_each(|number| beginning.wait(now, Key(number)));
+        assert!(beginning.is_crowded(0), "nobody overtakes those who wait");
+        assert_eq!(beginning.next(now, CLAIMS_AT_ONCE), None);
+        assert_eq!(beginning.next(now, CLAIMS_AT_ONCE - 1), Some(Key(1)));
+        beginning.answered(now + PATIENCE / 2);
+        assert_eq!(beginning.next(now + PATIENCE, CLAIMS_AT_ONCE), None);
+        assert_eq!(beginning.due(), now + PATIENCE / 2 + PATIENCE);
+        let late = beginning.due();
+        assert_eq!([2, 3, 4].map(|_| beginning.next(late, CLAIMS_AT_ONCE)), [2, 3, 4].map(|n| Some(Key(n))));
+        assert!(beginning.next(late, 0).is_none() && beginning.due() == Boot::FOREVER);
+    }
+}
