@@ -172,26 +172,32 @@ impl World {
         }
         let state = self.store.record().clone();
         for node in self.alive() {
-            if !lock(&self.nodes[node].port).followed || self.nodes[node].cut.is_some() {
-                continue;
-            }
-            let net = self.options.net;
-            if self.chance(net.news_lost) {
-                self.tally.count(Fault::NewsLost);
-                continue;
-            }
-            let mut at = self.now + self.latency();
-            if self.chance(net.news_late) {
-                self.tally.count(Fault::NewsLate);
-                at += self.rng.below(self.options.longest_ttl());
-            }
+            let Some(at) = self.heard_at(node) else { continue };
             self.send_news(node, at, &state);
-            if self.chance(net.news_again) {
+            if self.chance(self.options.net.news_again) {
                 self.tally.count(Fault::NewsAgain);
                 let again = at + self.rng.below(self.options.longest_ttl());
                 self.send_news(node, again, &state);
             }
         }
+    }
+
+    /// When this node hears what its election's followers are told now, if it does.
+    pub(crate) fn heard_at(&mut self, node: usize) -> Option<Nanos> {
+        if !lock(&self.nodes[node].port).followed || self.nodes[node].cut.is_some() {
+            return None;
+        }
+        let net = self.options.net;
+        if self.chance(net.news_lost) {
+            self.tally.count(Fault::NewsLost);
+            return None;
+        }
+        let mut at = self.now + self.latency();
+        if self.chance(net.news_late) {
+            self.tally.count(Fault::NewsLate);
+            at += self.rng.below(self.options.longest_ttl());
+        }
+        Some(at)
     }
 
     pub(crate) fn send_news(&mut self, node: usize, at: Nanos, state: &State) {

@@ -7,10 +7,9 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
-use std::time::Duration;
 
 use bellwether_backend::{
-    Capabilities, Change, Changes, Found, FoundNote, Fut, Life, Note, Notes, Record, Register, Renewal, Write,
+    Capabilities, Change, Changes, Found, FoundNote, Fut, Life, Note, Notes, Record, Register, Write,
 };
 use bellwether_core::{ElectionName, Epoch, Error, ErrorKind, Incarnation};
 use futures_util::stream;
@@ -132,18 +131,7 @@ impl Register for SimRegister {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            renewal: Renewal::PerElection,
-            crash_proof: self.crash_proof,
-            notifies: true,
-            epoch_visible: true,
-            ttl_visible: true,
-            requests: true,
-            history: false,
-            cooldown: true,
-            lists: false,
-            ttl_unit: Duration::from_nanos(1),
-        }
+        Capabilities { crash_proof: self.crash_proof, history: false, lists: false, ..Capabilities::REGISTER }
     }
 
     fn load<'a>(&'a self, _: &'a ElectionName) -> Fut<'a, Result<Found<u64>, Error>> {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use bellwether_tests::{Candidate, Mounted, bellwether, run_to_end};
+use bellwether_tests::{Candidate, Mounted, bellwether, run_to_end, until_blocking};
 
 fn on(directory: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(bellwether());
@@ -112,15 +112,8 @@ fn a_read_only_directory_is_a_question_of_permission() {
 #[test]
 fn a_full_file_system_is_waited_for() {
     let directory = temporary();
-    let _mount = Mounted::small(directory.path().to_owned());
-    let ballast = directory.path().join("ballast");
-    while std::fs::OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(&ballast)
-        .and_then(|mut file| std::io::Write::write_all(&mut file, &[0; 4096]))
-        .is_ok()
-    {}
+    let mount = Mounted::small(directory.path().to_owned());
+    let ballast = mount.fill();
     let mut candidate = Candidate::on_file(directory.path(), "job", "a", &["--ttl", "1s"]);
     let error = candidate.expect("error");
     assert_eq!(error.text("kind"), Some("exhausted"), "{error:?}");
@@ -135,7 +128,10 @@ fn a_directory_that_is_removed_costs_the_lead_and_not_the_epochs() {
     let mut candidate = Candidate::on_file(&place, "job", "a", &["--ttl", "1s"]);
     let first = candidate.expect("acquired");
     // The leader may be writing there at this very moment.
-    while std::fs::remove_dir_all(&place).is_err_and(|error| error.kind() != std::io::ErrorKind::NotFound) {}
+    until_blocking(|| match std::fs::remove_dir_all(&place) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    });
     let lost = candidate.expect("lost");
     assert_eq!(lost.text("reason"), Some("conflict"), "{lost:?}");
     let second = candidate.expect("acquired");
@@ -177,14 +173,11 @@ fn looking_changes_no_byte() {
     let mut leader = Candidate::on_file(directory.path(), "job", "a", &["--ttl", "30s"]);
     leader.expect("acquired");
     // The leader writes its place in the history after it has begun to lead.
-    let before = loop {
+    let before = until_blocking(|| {
         let all = fingerprint(directory.path());
-        let names = || all.iter().map(|(name, _)| name);
-        if names().any(|name| name.contains("history")) && !names().any(|name| name.contains("/.tmp-")) {
-            break all;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    };
+        let has = |part: &str| all.iter().any(|(name, _)| name.contains(part));
+        if has("history") && !has("/.tmp-") { Ok(all) } else { Err("no history is written") }
+    });
     for _ in 0..20 {
         assert!(on(directory.path(), &["status", "job"]).status.success());
         assert!(on(directory.path(), &["status"]).status.success());

@@ -146,19 +146,12 @@ fn a_read_only_file_system_is_a_question_of_permission() {
 #[test]
 fn memory_is_no_place_for_epochs_and_a_full_one_for_nothing() {
     let directory = temporary();
-    let _mount = Mounted::small(directory.path().to_owned());
+    let mount = Mounted::small(directory.path().to_owned());
     let output = doctor(directory.path(), &["-o", "json"]);
     let (verdict, _, sentence) = finding(&report(&output), "durability");
     assert!(verdict == "warning" && sentence.contains("tmpfs"), "{sentence}");
     assert_eq!(output.status.code(), Some(0), "a warning is not bad: {output:?}");
-    let ballast = directory.path().join("ballast");
-    while std::fs::OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(&ballast)
-        .and_then(|mut file| std::io::Write::write_all(&mut file, &[0; 4096]))
-        .is_ok()
-    {}
+    mount.fill();
     let output = doctor(directory.path(), &["-o", "json"]);
     assert_eq!(output.status.code(), Some(69), "{output:?}");
     let (verdict, kind, sentence) = finding(&report(&output), "free space");

@@ -1,10 +1,10 @@
 //! What is wrong ends with its code and a sentence, and a password is never in it.
 
 use bellwether_support::servers::nats::{Server, Version};
-use bellwether_tests::Candidate;
+use bellwether_tests::{Candidate, command, on};
 use serde_json::json;
 
-use crate::{BUCKET, command, on, said, server};
+use crate::{BUCKET, said, server};
 
 const RUN: &[&str] = &["-v", "run", "job", "--ttl", "2s"];
 

@@ -4,11 +4,11 @@ use std::io::{BufRead, BufReader, Lines};
 use std::process::{Child, ChildStdout, Stdio};
 
 use bellwether_support::servers::nats::Version;
-use bellwether_tests::unwritten_by_status;
+use bellwether_tests::{command, json, on, unwritten_by_status};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::{BUCKET, candidate, command, json, on, said, server};
+use crate::{BUCKET, candidate, said, server};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_record_is_shown_as_it_is() {

@@ -3,34 +3,18 @@
 mod codes;
 mod looking;
 
-use std::process::{Command, Output};
+use std::process::Output;
 
 use bellwether_support::servers::nats::{Server, Version};
-use bellwether_tests::{Candidate, bellwether, overlaps, run_to_end};
+use bellwether_tests::{Candidate, command, json, on, overlaps};
 use rustix::process::Signal;
-use serde_json::Value;
 
 const BUCKET: &str = "bellwether";
-
-fn command(url: &str, arguments: &[&str]) -> Command {
-    let mut command = Command::new(bellwether());
-    command.env("BELLWETHER_BACKEND", url).args(arguments);
-    command
-}
-
-/// Runs it to its end.
-fn on(url: &str, arguments: &[&str]) -> Output {
-    run_to_end(command(url, arguments))
-}
 
 fn candidate(url: &str, id: &str, more: &[&str]) -> Candidate {
     let mut command = command(url, &["--id", id, "run", "job", "--events", "--ttl", "2s"]);
     command.args(more);
     Candidate::start(command)
-}
-
-fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 
 fn said(output: &Output) -> String {

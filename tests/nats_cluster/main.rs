@@ -1,32 +1,17 @@
 //! The command in the NATS profile `cluster`: its timing, and looking, asking and remembering without a surprise in the bucket.
 
-use std::process::{Command, Output};
-
+use bellwether_deadman::boot_now;
 use bellwether_support::servers::nats::{Server, Version};
-use bellwether_tests::{Candidate, bellwether, run_to_end};
+use bellwether_tests::{Candidate, PATIENCE, command, json, on};
 use rustix::process::Signal;
-use serde_json::{Value, json};
+use serde_json::json;
 
 const BUCKET: &str = "cluster-job";
-
-fn command(url: &str, arguments: &[&str]) -> Command {
-    let mut command = Command::new(bellwether());
-    command.env("BELLWETHER_BACKEND", url).args(arguments);
-    command
-}
-
-fn on(url: &str, arguments: &[&str]) -> Output {
-    run_to_end(command(url, arguments))
-}
 
 fn candidate(url: &str, id: &str, more: &[&str]) -> Candidate {
     let mut command = command(url, &["--id", id, "run", "job", "--events"]);
     command.args(more);
     Candidate::start(command)
-}
-
-fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 
 fn cluster(server: &Server) -> String {
@@ -70,29 +55,46 @@ async fn candidates_are_looked_at_and_asked_to_hand_over() {
     again.joined();
     let listed = on(&url, &["status"]);
     assert_eq!(listed.status.code(), Some(64), "{listed:?}");
-    let past = on(&url, &["history", "job"]);
-    assert!(
-        !past.status.success() && String::from_utf8_lossy(&past.stderr).contains("no history"),
-        "{past:?}"
-    );
-    let keys = server.api(&format!("STREAM.INFO.KV_{BUCKET}"), json!({ "subjects_filter": ">" })).await;
-    let mut keys: Vec<String> =
-        keys["state"]["subjects"].as_object().expect("keys").keys().cloned().collect();
-    keys.sort();
-    assert_eq!(keys, [format!("$KV.{BUCKET}.cooldown-a"), format!("$KV.{BUCKET}.lease")]);
+    assert_eq!(server.keys(BUCKET).await, ["cooldown-a", "lease"], "no other key is added");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn past_leaderships_are_kept_in_a_bucket_of_their_own_if_one_is_named() {
+async fn past_leaderships_are_kept_in_a_bucket_of_their_own() {
     let server = Server::start(Version::Current).await;
-    server.bucket("past", json!({})).await;
-    let url = format!("{}&bucket=past", cluster(&server));
-    let mut first = candidate(&url, "a", &[]);
-    first.expect("acquired");
-    first.signal(Signal::TERM);
-    assert_eq!(first.ended().code, Some(0));
+    let url = cluster(&server);
+    for looking in [&["history", "job"][..], &["status", "job"], &["doctor", "--no-write"]] {
+        let looked = on(&url, looking);
+        assert!(matches!(looked.status.code(), Some(0 | 1)), "{looked:?}");
+    }
+    assert!(server.revisions().await.is_empty(), "looking made a bucket");
+    let short = ["--ttl", "2s", "--renew", "500ms"];
+    let mut killed = candidate(&url, "a", &short);
+    let acquired = killed.expect("acquired");
+    let first = || json(&on(&url, &["history", "job", "-o", "json"]))[0].clone();
+    let by = boot_now() + PATIENCE;
+    while first()["epoch"].as_u64() != acquired.epoch() {
+        assert!(boot_now() < by, "it is not written down");
+    }
+    killed.kill();
+    for id in ["b", "c"] {
+        let mut next = candidate(&url, id, &short);
+        next.expect("acquired");
+        next.signal(Signal::TERM);
+        assert_eq!(next.ended().code, Some(0));
+    }
     let past = json(&on(&url, &["history", "job", "-o", "json"]));
-    assert_eq!((past[0]["id"].as_str(), past[0]["ended"].as_str()), (Some("a"), Some("released")), "{past}");
+    let told: Vec<_> = past
+        .as_array()
+        .expect("an array")
+        .iter()
+        .map(|one| (one["id"].as_str(), one["ended"].as_str()))
+        .collect();
+    let released = Some("released");
+    assert_eq!(told, [(Some("a"), None), (Some("b"), released), (Some("c"), released)], "{past}");
+    assert_eq!(server.keys("bellwether").await, ["cluster.history.job"]);
+    let old = on(&format!("{url}&bucket=past"), &["history", "job"]);
+    assert_eq!(old.status.code(), Some(64), "{old:?}");
+    assert!(String::from_utf8_lossy(&old.stderr).contains("notes=NAME"), "{old:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

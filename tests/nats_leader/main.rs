@@ -4,34 +4,21 @@
 mod partition;
 
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
+use bellwether_deadman::boot_now;
 use bellwether_support::servers::nats::{Server, Version};
-use bellwether_tests::{Candidate, bellwether, run_to_end};
+use bellwether_tests::{Candidate, PATIENCE, bellwether, command, json, on};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 const BUCKET: &str = "leaders";
 const KEY: &str = "leaders/control";
 
-fn command(url: &str, arguments: &[&str]) -> Command {
-    let mut command = Command::new(bellwether());
-    command.env("BELLWETHER_BACKEND", url).args(arguments);
-    command
-}
-
-fn on(url: &str, arguments: &[&str]) -> Output {
-    run_to_end(command(url, arguments))
-}
-
 fn candidate(url: &str, id: &str, more: &[&str]) -> Candidate {
     let mut command = command(url, &["--id", id, "run", KEY, "--events"]);
     command.args(more);
     Candidate::start(command)
-}
-
-fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 
 fn stderr(output: &Output) -> String {
@@ -98,6 +85,9 @@ async fn candidates_are_looked_at_and_asked_to_hand_over() {
     assert!(String::from_utf8_lossy(&listed.stdout).contains(KEY), "{listed:?}");
     let mut second = candidate(&url, "b", &[]);
     second.joined();
+    let asked = on(&url, &["step-down", KEY, "--to", "a"]);
+    assert_eq!(asked.status.code(), Some(64), "{asked:?}");
+    assert!(stderr(&asked).contains("a leads leaders/control already"), "{asked:?}");
     let asked = on(&url, &["step-down", KEY, "--to", "b", "-o", "json"]);
     assert_eq!((asked.status.code(), json(&asked)["to"].as_str()), (Some(0), Some("b")), "{asked:?}");
     second.expect("acquired");
@@ -106,11 +96,78 @@ async fn candidates_are_looked_at_and_asked_to_hand_over() {
     assert_eq!(second.ended().code, Some(0));
     let shown = on(&url, &["status", KEY, "-o", "json"]);
     assert_eq!(shown.status.code(), Some(1), "the key is deleted: {shown:?}");
+    assert_eq!(server.keys(BUCKET).await, [KEY], "no key is added to the user's bucket");
+}
+
+/// The history as a machine reads it, once it has this many entries.
+fn history(url: &str, count: usize) -> Vec<Value> {
+    let by = boot_now() + PATIENCE;
+    loop {
+        let told = on(url, &["history", KEY, "-o", "json"]);
+        assert_eq!(told.status.code(), Some(0), "{told:?}");
+        let past = json(&told).as_array().expect("an array").clone();
+        if past.len() >= count {
+            return past;
+        }
+        assert!(boot_now() < by, "{past:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn past_leaderships_are_told_also_of_one_that_was_killed() {
+    let (server, url) = server().await;
+    let url = format!("{url}&create=yes");
+    let short = ["--ttl", "2s", "--renew", "500ms"];
+    let mut first = candidate(&url, "a", &short);
+    first.expect("acquired");
+    first.signal(Signal::TERM);
+    assert_eq!(first.ended().code, Some(0));
+    let mut second = candidate(&url, "b", &short);
+    second.expect("acquired");
+    history(&url, 2);
+    second.kill();
+    let mut third = candidate(&url, "c", &short);
+    third.expect("acquired");
+    let past = history(&url, 3);
+    let told: Vec<_> = past.iter().map(|one| (one["id"].as_str(), one["ended"].as_str())).collect();
+    assert_eq!(told, [(Some("a"), Some("released")), (Some("b"), None), (Some("c"), None)], "{past:?}");
+    let table = on(&url, &["history", KEY]);
+    let table = String::from_utf8_lossy(&table.stdout);
+    assert!(table.lines().count() == 4 && table.contains("released"), "{table}");
+    assert_eq!(server.keys(BUCKET).await, [KEY], "no key is added to the user's bucket");
+    third.kill();
+    let before = server.revisions().await;
+    for looking in [&["history", KEY][..], &["status", KEY], &["status"], &["doctor", "--no-write"]] {
+        on(&url, looking);
+    }
+    assert_eq!(server.revisions().await, before, "looking changed something");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_bucket_for_notes_it_is_said_once_and_candidates_go_on() {
+    let (server, url) = server().await;
     let past = on(&url, &["history", KEY]);
-    assert!(!past.status.success() && stderr(&past).contains("no history"), "{past:?}");
-    let keys = server.api(&format!("STREAM.INFO.KV_{BUCKET}"), json!({ "subjects_filter": ">" })).await;
-    let keys: Vec<&String> = keys["state"]["subjects"].as_object().expect("keys").keys().collect();
-    assert_eq!(keys, [&format!("$KV.{BUCKET}.{KEY}")], "no key is added to the user's bucket");
+    assert_eq!(past.status.code(), Some(78), "{past:?}");
+    for part in ["past leaderships", "no bucket bellwether", "nats kv add bellwether", "create=yes"] {
+        assert!(stderr(&past).contains(part), "{past:?}");
+    }
+    let mut first = candidate(&url, "a", &["--cooldown", "100ms"]);
+    first.expect("acquired");
+    // Twice it begins to lead, and twice it ends.
+    let asked = on(&url, &["step-down", KEY]);
+    assert_eq!(asked.status.code(), Some(0), "{asked:?}");
+    first.expect("acquired");
+    first.signal(Signal::TERM);
+    let ended = first.ended();
+    assert_eq!(ended.code, Some(0));
+    let warnings: Vec<&str> =
+        ended.stderr.lines().filter(|line| line.contains("past leaderships are not kept")).collect();
+    assert!(warnings.len() == 1 && warnings[0].contains("create=yes"), "{}", ended.stderr);
+    assert!(first.said.iter().all(|line| line.event() != "error"), "{:?}", first.said);
+    let doctor = on(&url, &["doctor", "--no-write"]);
+    assert_eq!(doctor.status.code(), Some(0), "{doctor:?}");
+    assert!(String::from_utf8_lossy(&doctor.stdout).contains("no bucket bellwether for notes"), "{doctor:?}");
+    assert_eq!(server.revisions().await.into_keys().collect::<Vec<_>>(), [BUCKET]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,32 +1,16 @@
 //! The command on a PostgreSQL server: making the tables, asking a leader to go, and who cannot be asked.
 
-use std::process::{Command, Output};
 use std::time::Duration;
 
 use bellwether_support::servers::postgres::Server;
-use bellwether_tests::{Candidate, bellwether, run_to_end};
+use bellwether_tests::{Candidate, command, json, on};
 use serde_json::Value;
 
 /// The server has been up for so long, so no claim has to wait for it.
 const TTL: Duration = Duration::from_secs(3);
 
-fn command(url: &str, arguments: &[&str]) -> Command {
-    let mut command = Command::new(bellwether());
-    // Not as an argument, where a warning about passwords would look at it.
-    command.env("BELLWETHER_BACKEND", url).args(arguments);
-    command
-}
-
-fn on(url: &str, arguments: &[&str]) -> Output {
-    run_to_end(command(url, arguments))
-}
-
 fn candidate(url: &str, id: &str) -> Candidate {
     Candidate::start(command(url, &["--id", id, "run", "job", "--events", "--ttl", "3s"]))
-}
-
-fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 
 /// Steps down from a to c, past b, and returns the answer.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bellwether_support::servers::pgbouncer::Pooler;
 use bellwether_support::servers::postgres::Server;
-use bellwether_tests::{Candidate, PATIENCE, bellwether, run_to_end};
+use bellwether_tests::{Candidate, bellwether, run_to_end};
 use serde_json::Value;
 
 const TTL: Duration = Duration::from_secs(1);
@@ -163,10 +163,5 @@ async fn the_doctor_examines_a_server_and_leaves_nothing_behind() {
     assert_eq!(verdict("encryption"), "warning");
     assert!(report["renew_latency"]["p50_ms"].as_f64().is_some_and(|ms| ms > 0.0), "{report:#}");
     let left = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'";
-    let gone = async {
-        while server.number(left).await > 0 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, gone).await.expect("locks are left");
+    server.until(left, |number| number == 0).await;
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use bellwether_deadman::boot_now;
-use bellwether_tests::PATIENCE;
+use bellwether_tests::until_blocking;
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -40,7 +40,7 @@ fn a_hook_gets_the_json_of_every_event_in_order() {
     let mut candidate = run(&stage, &["--ttl", "5s", "--hook", &hook], &WAIT[1..]);
     assert_eq!(words(&mut candidate), "ready");
     let told = || fs::read_to_string(&heard).unwrap_or_default().contains("child_started");
-    wait_until("the hook is told of the command", told);
+    until_blocking(|| told().then_some(()).ok_or("the hook is not told of the command"));
     candidate.signal(Signal::TERM);
     assert_eq!(candidate.ended().code, Some(0));
     let heard = fs::read_to_string(&heard).expect("a file");
@@ -83,18 +83,10 @@ fn a_health_check_that_is_under_way_at_the_end_goes_too() {
     let check = format!("touch {}; sleep 1000 & sleep 1000", began.display());
     let options = ["--health-cmd", &check, "--health-cmd-interval", "300s"];
     let mut candidate = run(&stage, &options, "say ran");
-    wait_until("the health check begins", || began.exists());
+    until_blocking(|| began.exists().then_some(()).ok_or("no health check begins"));
     candidate.signal(Signal::TERM);
     assert_eq!(candidate.ended().code, Some(0));
     assert!(!has_said(&candidate, "said"), "it ran");
     let left = stage.emptied();
     assert!(left.is_empty(), "left of the health check: {left:?}");
-}
-
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let limit = boot_now() + PATIENCE;
-    while !is_so() {
-        assert!(boot_now() < limit, "{what}: in vain");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use bellwether_core::Boot;
 use bellwether_deadman::boot_now;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::{Line, PATIENCE, bellwether};
+use crate::{Line, PATIENCE, bellwether, until_blocking};
 
 /// A running candidate. Killed when dropped.
 pub struct Candidate {
@@ -37,6 +37,14 @@ pub fn run_to_end(mut command: Command) -> Output {
         thread::sleep(Duration::from_millis(2));
     }
     child.wait_with_output().expect("our own child")
+}
+
+/// Waits for its end, and fails the test if that does not come.
+pub fn exit_of(child: &mut Child) -> ExitStatus {
+    until_blocking(|| {
+        let status = child.try_wait().expect("our own child");
+        status.ok_or_else(|| format!("process {} does not end", child.id()))
+    })
 }
 
 /// How a process ended.
@@ -150,14 +158,8 @@ impl Candidate {
 
     /// Waits for its end, and for that of everybody who shares its stdout or stderr.
     pub fn ended(&mut self) -> Ended {
+        let status = exit_of(&mut self.child);
         let deadline = boot_now() + PATIENCE;
-        let status = loop {
-            if let Some(status) = self.child.try_wait().expect("our own child") {
-                break status;
-            }
-            assert!(boot_now() < deadline, "process {} does not end", self.pid());
-            thread::sleep(Duration::from_millis(2));
-        };
         let stderr = self.stderr.recv_timeout(deadline.since(boot_now()));
         let stderr =
             stderr.unwrap_or_else(|_| panic!("{} has ended, but not all that it started", self.pid()));

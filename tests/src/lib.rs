@@ -8,6 +8,7 @@ mod candidate;
 mod line;
 #[cfg(target_os = "linux")]
 mod mounted;
+mod on;
 mod overlap;
 #[cfg(target_os = "linux")]
 mod processes;
@@ -20,10 +21,11 @@ mod stage;
 mod untouched;
 
 pub use binary::bellwether;
-pub use candidate::{Candidate, Ended, run_to_end};
+pub use candidate::{Candidate, Ended, exit_of, run_to_end};
 pub use line::Line;
 #[cfg(target_os = "linux")]
 pub use mounted::Mounted;
+pub use on::{command, json, on};
 pub use overlap::{Overlap, overlaps};
 #[cfg(target_os = "linux")]
 pub use processes::Process;
@@ -31,5 +33,4 @@ pub use processes::Process;
 pub use stage::{Stage, Surroundings};
 pub use untouched::{untouched_by_status, unwritten_by_status};
 
-/// How long anything may take on a slow machine before a test calls it hung.
-pub const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
+pub use bellwether_support::{PATIENCE, until_blocking};

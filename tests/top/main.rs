@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 
-use bellwether_tests::{Candidate, PATIENCE, bellwether};
+use bellwether_tests::{Candidate, PATIENCE, bellwether, until_blocking};
 use rustix::process::Signal;
 use serde_json::Value;
 use terminal::Terminal;
@@ -161,9 +161,12 @@ fn machines_get_one_object_a_refresh() {
     let election = &one["elections"][0];
     assert_eq!((election["holder"].as_str(), election["life"].as_str()), (Some("alice"), Some("alive")));
     assert_eq!((election["epoch"].as_u64(), election["ttl_ms"].as_u64()), (Some(1), Some(10_000)));
-    while next()["elections"][0]["renewal_seen_ms_ago"].is_null() {}
+    let mut shows = |what: &str, wanted: fn(&Value) -> bool| {
+        until_blocking(|| wanted(&next()["elections"][0][what]).then_some(()).ok_or(format!("{what} stays")));
+    };
+    shows("renewal_seen_ms_ago", Value::is_u64);
     first.signal(Signal::TERM);
-    while !next()["elections"][0]["holder"].is_null() {}
+    shows("holder", Value::is_null);
 }
 
 #[test]

@@ -5,10 +5,9 @@ use std::io::{Read, Write};
 use std::process::{Child, Command};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
-use std::time::Duration;
 
 use bellwether_deadman::boot_now;
-use bellwether_tests::PATIENCE;
+use bellwether_tests::{PATIENCE, exit_of};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -87,14 +86,7 @@ impl Terminal {
 
     /// Waits for the command's end; its exit code.
     pub(crate) fn ended(&mut self) -> Option<i32> {
-        let deadline = boot_now() + PATIENCE;
-        loop {
-            if let Some(status) = self.child.try_wait().expect("our own child") {
-                return status.code();
-            }
-            assert!(boot_now() < deadline, "it does not end");
-            thread::sleep(Duration::from_millis(2));
-        }
+        exit_of(&mut self.child).code()
     }
 
     /// The screen, the cursor and the keyboard are as they were.

@@ -12,11 +12,10 @@ use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use bellwether_backend::{
     Capabilities, Changes, Discarded, Finding, Found, FoundNote, Fut, Lease, Life, Note, Notes, Probing,
-    Record, Register, Renewal, Write,
+    Record, Register, Write,
 };
 use bellwether_core::{Candidate, Clock, ElectionName, Epoch, Error, ErrorKind};
 
@@ -140,18 +139,7 @@ impl Register for FileRegister {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            renewal: Renewal::PerElection,
-            crash_proof: self.store.crash_proof,
-            notifies: true,
-            epoch_visible: true,
-            ttl_visible: true,
-            requests: true,
-            history: true,
-            cooldown: true,
-            lists: true,
-            ttl_unit: Duration::from_nanos(1),
-        }
+        Capabilities { crash_proof: self.store.crash_proof, ..Capabilities::REGISTER }
     }
 
     fn load<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Found<Version>, Error>> {

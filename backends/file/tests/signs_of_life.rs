@@ -9,17 +9,12 @@ use std::time::Duration;
 
 use bellwether_core::ElectionName;
 use bellwether_file::{Alive, Notice, boot_id, death_shows, is_dead, notices, sweep_dead};
-use bellwether_support::{Child, Scratch, role};
+use bellwether_support::{Child, Scratch, role, until_blocking};
 use support::{incarnation, names};
 
 fn proven(dir: &Path, bits: u128) -> bool {
     let boot = boot_id();
     is_dead(dir, incarnation(bits), boot.as_deref(), boot.as_deref())
-}
-
-fn pause() -> bool {
-    std::thread::sleep(Duration::from_millis(1));
-    false
 }
 
 /// In a child: holds the sign of life of incarnation 7 until it is killed or told to end.
@@ -79,8 +74,7 @@ fn a_duplicate_keeps_the_lock_until_the_last_one_is_closed() {
     assert!(!proven(scratch.path(), 7));
     drop(guard);
     // A child that another test starts at this moment has a copy of everything until it has become its program.
-    let soon = (0..1000).any(|_| proven(scratch.path(), 7) || pause());
-    assert!(soon);
+    until_blocking(|| proven(scratch.path(), 7).then_some(()).ok_or("it counts as alive"));
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod support;
 use std::time::Duration;
 
 use bellwether_file::{Numbered, Value, Write};
-use bellwether_support::{Child, Scratch, role};
+use bellwether_support::{Child, Scratch, role, until_blocking};
 
 const ROUNDS: u64 = 40;
 
@@ -44,13 +44,10 @@ fn a_writer_stopped_or_killed_anywhere_holds_nobody_up() {
 /// Whether twenty more values come, each one more than the last, whoever is stopped.
 fn goes_on(records: &Numbered) {
     let first = number(records);
-    for _ in 0..5000 {
-        if number(records) >= first + 20 {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    panic!("stuck at {first}");
+    until_blocking(|| {
+        let goes_on = number(records) >= first + 20;
+        goes_on.then_some(()).ok_or_else(|| format!("stuck at {first}"))
+    });
 }
 
 /// Values are their own numbers, so a lost or doubled update would show.

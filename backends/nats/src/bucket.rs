@@ -1,8 +1,8 @@
-//! One bucket: whether it is there and fit for elections, reading and writing keys of it.
+//! One bucket: whether it is there and fit for what it is for, reading and writing keys of it.
 //!
 //! Its settings are read before the first call and with every watch that is opened, and judged then; what is unsafe is refused with what to change. A bucket that is missing is
-//! made only when that was asked for, by a claim and never by a look, and never again once it has been seen: one that somebody
-//! deleted stays deleted, and every call fails at once.
+//! made only when that was asked for, by a claim or the first note and never by a look, and never again once it has been seen: one that
+//! somebody deleted stays deleted, and every call fails at once.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,8 +20,18 @@ use crate::errors::{
 use crate::shape::Shape;
 use crate::wire::{Content, Entry, Info, Settings, Wire, subject};
 
+/// What a bucket is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Elections, and notes on them where the profile keeps them there.
+    Elections,
+    /// Notes only. Nothing depends on it.
+    Notes,
+}
+
 pub(crate) struct Bucket {
     pub(crate) name: String,
+    pub(crate) purpose: Purpose,
     pub(crate) connection: Arc<Connection>,
     settings: Mutex<Option<Arc<Settings>>>,
     /// It was there.
@@ -38,9 +48,10 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
-    pub(crate) fn new(name: String, connection: Arc<Connection>) -> Bucket {
+    pub(crate) fn new(name: String, purpose: Purpose, connection: Arc<Connection>) -> Bucket {
         Bucket {
             name,
+            purpose,
             connection,
             settings: Mutex::default(),
             seen: AtomicBool::new(false),
@@ -187,10 +198,7 @@ impl Bucket {
         least: Epoch,
         limit: Duration,
     ) -> Result<Epoch, Error> {
-        let info = match self.info_if_made(limit).await? {
-            Some(info) => info,
-            None => self.make(limit).await?,
-        };
+        let info = self.info_or_make(limit).await?;
         let created = info.created_micros();
         let created =
             created.ok_or_else(|| unavailable("the server does not tell when the bucket was created"))?;
@@ -222,6 +230,21 @@ impl Bucket {
         Ok(())
     }
 
+    /// Makes the bucket if it is yet to be made.
+    pub(crate) async fn make_if_missing(&self, limit: Duration) -> Result<(), Error> {
+        if self.known().is_none() {
+            self.info_or_make(limit).await?;
+        }
+        Ok(())
+    }
+
+    async fn info_or_make(&self, limit: Duration) -> Result<Info, Error> {
+        match self.info_if_made(limit).await? {
+            Some(info) => Ok(info),
+            None => self.make(limit).await,
+        }
+    }
+
     async fn make(&self, limit: Duration) -> Result<Info, Error> {
         match self
             .wire(limit)
@@ -245,7 +268,16 @@ impl Bucket {
 
     fn learn(&self, settings: &Settings) -> Result<(), Error> {
         self.seen.store(true, Ordering::Relaxed);
-        let fit = unfit(&self.name, settings).map_or(Ok(()), |sentence| Err(misconfigured(sentence)));
+        let fit = match unfit(settings, &subject(&self.name, ">")) {
+            None => Ok(()),
+            Some(reason) => {
+                let cannot = match self.purpose {
+                    Purpose::Elections => "no election can be held on",
+                    Purpose::Notes => "no notes can be kept in",
+                };
+                Err(misconfigured(format!("{cannot} the bucket {}, because {reason}", self.name)))
+            }
+        };
         let known = fit.is_ok().then(|| Arc::new(settings.clone()));
         *self.settings.lock().unwrap_or_else(PoisonError::into_inner) = known;
         fit
@@ -257,10 +289,14 @@ impl Bucket {
         }
         // What is made anew in its place is looked at like a new one.
         *self.settings.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let (what, another) = match self.purpose {
+            Purpose::Elections => ("", ""),
+            Purpose::Notes => (" for notes, such as past leaderships", " name another with notes=BUCKET,"),
+        };
         misconfigured(format!(
-            "there is no bucket {}: create it (nats kv add {} --history 1 --replicas 3), or have it created with create=yes in \
-             the URL",
-            self.name, self.name
+            "there is no bucket {name}{what}: create it (nats kv add {name} --history 1 --replicas 3),{another} or have it \
+             created with create=yes in the URL",
+            name = self.name
         ))
     }
 
@@ -282,9 +318,8 @@ impl Bucket {
     }
 }
 
-/// Why no election can be held on a bucket with these settings.
-pub(crate) fn unfit(bucket: &str, settings: &Settings) -> Option<String> {
-    let all = subject(bucket, ">");
+/// Why nothing can be kept in a bucket with these settings; `all` are the subjects that it should have.
+fn unfit(settings: &Settings, all: &str) -> Option<&'static str> {
     let limited = settings.max_msgs > 0 || settings.max_bytes > 0;
     let reason = if settings.subjects != [all] {
         "its stream does not take exactly the bucket's subjects: use a bucket that was made as one"
@@ -309,7 +344,7 @@ pub(crate) fn unfit(bucket: &str, settings: &Settings) -> Option<String> {
     } else {
         return None;
     };
-    Some(format!("no election can be held on the bucket {bucket}, because {reason}"))
+    Some(reason)
 }
 
 #[cfg(test)]
@@ -330,9 +365,9 @@ mod tests {
 
     #[test]
     fn settings_that_make_elections_unsafe_are_refused_with_what_to_change() {
-        assert_eq!(unfit("b", &fit()), None);
+        assert_eq!(unfit(&fit(), "$KV.b.>"), None);
         assert_eq!(
-            unfit("b", &Settings { discard: "old".into(), ..fit() }),
+            unfit(&Settings { discard: "old".into(), ..fit() }, "$KV.b.>"),
             None,
             "nothing is ever discarded"
         );
@@ -346,7 +381,7 @@ mod tests {
             (Settings { no_ack: true, ..fit() }, "acknowledgement"),
             (Settings { persist_mode: Some("async".into()), ..fit() }, "persist mode"),
         ] {
-            let sentence = unfit("b", &settings).expect("unfit");
+            let sentence = unfit(&settings, "$KV.b.>").expect("unfit");
             assert!(sentence.contains(part), "{sentence}");
         }
     }

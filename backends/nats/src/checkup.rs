@@ -11,7 +11,7 @@ use bellwether_backend::{Finding, Probing};
 use bellwether_core::{Clock, Error, ErrorKind, duration};
 
 use crate::bucket::Bucket;
-use crate::errors::{BACKEND, Failure, STREAM_NOT_FOUND};
+use crate::errors::{BACKEND, STREAM_NOT_FOUND};
 use crate::register::Store;
 use crate::wire::{Info, Settings};
 
@@ -40,13 +40,41 @@ pub(crate) async fn checkup(store: &Store, probing: Probing, clock: &dyn Clock) 
                     findings.push(watching(&bucket, store.shape.leases()).await);
                 }
             }
-            Err(error) if error.kind() == ErrorKind::Misconfigured && store.connection.config().create => {
-                findings.push(unmade(&bucket, &error).await);
+            Err(_) if store.connection.config().create && is_missing(&bucket).await => {
+                let sentence = format!("{name} is not there yet: the first claim makes it");
+                findings.push(Finding::good("bucket", sentence));
             }
             Err(error) => findings.push(bad("bucket", &error)),
         }
     }
+    if let Some(bucket) = &store.notes {
+        findings.push(notes(bucket, store.connection.config().create).await);
+    }
     findings
+}
+
+/// Nothing here is bad: no leadership depends on it.
+async fn notes(bucket: &Bucket, create: bool) -> Finding {
+    let name = &bucket.name;
+    match bucket.info(CALL_LIMIT).await {
+        Ok(info) if info.config.max_age == 0 => {
+            Finding::good("notes", format!("past leaderships are kept in the bucket {name}, which is there"))
+        }
+        Ok(info) => {
+            let age = duration::print(Duration::from_nanos(info.config.max_age));
+            let sentence = format!(
+                "past leaderships are kept in the bucket {name}, which is there and forgets them after {age}: set its max age to 0"
+            );
+            Finding::warning("notes", sentence)
+        }
+        Err(_) if create && is_missing(bucket).await => {
+            let sentence = format!(
+                "the bucket {name} for past leaderships is not there yet: the first leadership makes it"
+            );
+            Finding::good("notes", sentence)
+        }
+        Err(error) => Finding::warning("notes", format!("past leaderships are not kept: {error}")),
+    }
 }
 
 fn bad(what: &'static str, error: &Error) -> Finding {
@@ -66,13 +94,8 @@ fn server(version: &str) -> Finding {
     Finding::good("server", said)
 }
 
-async fn unmade(bucket: &Bucket, error: &Error) -> Finding {
-    match bucket.wire(CALL_LIMIT).info(None).await {
-        Err(Failure::Said(STREAM_NOT_FOUND, _)) => {
-            Finding::good("bucket", format!("{} is not there yet: the first claim makes it", bucket.name))
-        }
-        _ => bad("bucket", error),
-    }
+async fn is_missing(bucket: &Bucket) -> bool {
+    matches!(bucket.wire(CALL_LIMIT).info(None).await, Err(failure) if failure.is(STREAM_NOT_FOUND))
 }
 
 fn settings(name: &str, Info { config, state, .. }: &Info) -> Vec<Finding> {

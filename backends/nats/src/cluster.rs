@@ -13,19 +13,19 @@
 //! - We do not take theirs at its word. Their lease counts as held for a ttl of ours from when its revision was first seen here.
 //! - Whoever writes the four fields without our record has changed the lease: our record counts only while it says the same.
 //!
-//! No other key is ever written to such a bucket. So past leaderships are kept only if the URL names a bucket for them.
+//! No other key is ever written to such a bucket. So past leaderships are kept in the bucket for notes.
 
 use std::time::Duration;
 
 use bellwether_backend::names::shortened;
-use bellwether_backend::{Capabilities, Note, Record, Renewal, json};
+use bellwether_backend::{Capabilities, Note, Record, json};
 use bellwether_core::{CandidateId, ElectionName, Epoch, Error, ErrorKind, Holder, Wall};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::errors::{BACKEND, invalid, misconfigured};
-use crate::names;
-use crate::shape::Shape;
+use crate::names::{self, CLUSTER};
+use crate::shape::{Place, Shape};
 
 const LEASE: &str = "lease";
 /// Longest name of an election that is used as it is, in bytes; with what stands before it, it fits the name of a stream.
@@ -33,10 +33,7 @@ const PLAIN_MAX_BYTES: usize = 200;
 /// Somebody else's epoch from here on is not believed: nobody counts that far, and to follow it would use up all there are.
 const FOREIGN_EPOCH_MAX: u64 = Epoch::MAX.get() - (1 << 32);
 
-pub(crate) struct Cluster {
-    /// The bucket for past leaderships, if there is one.
-    pub(crate) history: Option<String>,
-}
+pub(crate) struct Cluster;
 
 /// The fields of everybody, and ours.
 #[derive(Serialize)]
@@ -61,19 +58,8 @@ struct Incoming {
 
 impl Shape for Cluster {
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            renewal: Renewal::PerElection,
-            crash_proof: false,
-            notifies: true,
-            epoch_visible: true,
-            ttl_visible: true,
-            requests: true,
-            history: self.history.is_some(),
-            cooldown: true,
-            // Buckets of others could not be told from these.
-            lists: false,
-            ttl_unit: Duration::from_nanos(1),
-        }
+        // Buckets of others could not be told from these, so they are not listed.
+        Capabilities { lists: false, ..Capabilities::REGISTER }
     }
 
     fn bucket(&self, on: &ElectionName) -> Result<String, Error> {
@@ -88,11 +74,11 @@ impl Shape for Cluster {
         Ok(LEASE.to_owned())
     }
 
-    fn note(&self, on: &ElectionName, note: &Note) -> Option<(String, String)> {
-        match note {
-            Note::History => self.history.clone().map(|bucket| (bucket, names::note(on, note))),
-            Note::Cooldown(id) => Some((bucket(on), format!("cooldown-{id}"))),
-        }
+    fn note(&self, on: &ElectionName, note: &Note) -> Result<Place, Error> {
+        Ok(match note {
+            Note::History => Place::Apart(names::cluster_note(on, note)),
+            Note::Cooldown(id) => Place::Beside(format!("cooldown-{id}")),
+        })
     }
 
     fn admit(&self, id: &CandidateId) -> Result<(), Error> {
@@ -153,7 +139,7 @@ fn bucket(on: &ElectionName) -> String {
     let plain = name.len() <= PLAIN_MAX_BYTES && name.chars().all(in_alphabet);
     let name =
         if plain { name.to_owned() } else { shortened(name, '_', |c| if in_alphabet(c) { c } else { '-' }) };
-    format!("cluster-{name}")
+    format!("{CLUSTER}{name}")
 }
 
 fn in_alphabet(c: char) -> bool {

@@ -6,10 +6,11 @@
 //!
 //! | option | default | meaning |
 //! |---|---|---|
-//! | `bucket` | `bellwether` | the bucket that holds the elections; with `profile=cluster`, the one for past leaderships, and none by default |
+//! | `bucket` | `bellwether` | the bucket that holds the elections; `profile=cluster` has one for each, and `profile=leader` none by default |
 //! | `profile` | `native` | names of keys and the shape of records: `native`, `cluster` as go-cluster has them, or `leader` on a bucket of one's own |
 //! | `group` | the election's name | with `profile=leader`, the key |
-//! | `create`, `replicas` | no, 1 | make the bucket of an election when there is none, with so many replicas |
+//! | `notes` | `bellwether` | with `profile=cluster` and `profile=leader`, the bucket for past leaderships; `bellwether-notes` where `bucket=bellwether` |
+//! | `create`, `replicas` | no, 1 | make a bucket that is to be written when there is none, with so many replicas |
 //! | `creds`, `nkey` | – | a credentials file; a file with a seed |
 //! | `ca`, `cert` and `key` | the system's, none | whom to trust, and our own certificate |
 //! | `domain`, `inbox` | – | JetStream's domain; the prefix of subjects that answers come to |
@@ -28,12 +29,13 @@ use crate::names;
 
 /// The bucket where the URL names none.
 const BUCKET: &str = "bellwether";
+/// The bucket for notes, where that one is the user's.
+const NOTES: &str = "bellwether-notes";
 const PORT: u16 = 4222;
 /// A silent connection is given up at the third ping after the last answer.
 const PING_INTERVAL: Duration = Duration::from_secs(1);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-const OPTIONS: &str =
-    "bucket, profile, group, create, replicas, creds, nkey, ca, cert, key, domain, inbox, ping, timeout";
+const OPTIONS: &str = "bucket, profile, group, notes, create, replicas, creds, nkey, ca, cert, key, domain, inbox, ping, timeout";
 
 /// The shape of records and the names of keys, so that an election can be shared with what others run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,7 +66,8 @@ pub(crate) enum Identity {
 /// Where the servers are, who we are to them, and which bucket holds the elections:
 /// `nats://[USER:PASSWORD@ | TOKEN@]HOST[:PORT][,HOST[:PORT]]…[?OPTION=VALUE&…]`, with `tls://` to insist on TLS.
 ///
-/// The options are `bucket` (`bellwether`; in the profile `cluster` for past leaderships only), `profile` (`native` or `cluster`), `create` (no) and `replicas` (1) for a bucket that is missing,
+/// The options are `bucket` (`bellwether`), `profile` (`native`, `cluster` or `leader`), `group` (the key in the profile `leader`), `notes` (the bucket
+/// for past leaderships in the profiles `cluster` and `leader`), `create` (no) and `replicas` (1) for a bucket that is missing,
 /// `creds` and `nkey` for files with credentials or a seed, `ca`, `cert` and `key` for TLS, `domain`, `inbox`, `ping` (1s) and
 /// `timeout` (2s, for connecting).
 #[derive(Clone)]
@@ -79,6 +82,8 @@ pub struct Config {
     pub(crate) profile: Profile,
     /// The key, where it is not the election's name.
     pub(crate) group: Option<String>,
+    /// The bucket for notes, where the URL names one.
+    notes: Option<String>,
     pub(crate) create: bool,
     pub(crate) replicas: u8,
     pub(crate) domain: Option<String>,
@@ -140,6 +145,7 @@ impl Config {
             bucket: None,
             profile: Profile::Native,
             group: None,
+            notes: None,
             create: false,
             replicas: 1,
             domain: None,
@@ -167,20 +173,41 @@ impl Config {
             }
             _ => return Err(invalid("cert and key belong together; give both, or neither")),
         };
-        if config.profile == Profile::Leader && config.bucket.is_none() {
-            return Err(invalid("the profile leader is held on a bucket of yours: name it with bucket=NAME"));
-        }
-        if config.group.is_some() && config.profile != Profile::Leader {
-            return Err(invalid(
-                "group names the key in the profile leader; the others have keys of their own",
-            ));
-        }
-        Ok(config)
+        config.agrees().map(|()| config)
+    }
+
+    /// Whether the names fit the profile, and no bucket of others gets keys of ours.
+    fn agrees(&self) -> Result<(), Error> {
+        let notes = self.notes.as_deref();
+        let sentence = match self.profile {
+            Profile::Native if notes.is_some() => {
+                "notes names a bucket in the profiles cluster and leader; the profile native keeps notes in its own: leave it out"
+            }
+            Profile::Cluster if self.bucket.is_some() => {
+                "every election of the profile cluster has its own bucket: leave bucket out, and name the bucket for past \
+                 leaderships with notes=NAME"
+            }
+            Profile::Cluster if notes.is_some_and(|notes| notes.starts_with(names::CLUSTER)) => {
+                "buckets named cluster-… are those of elections: choose another name for notes"
+            }
+            Profile::Leader if self.bucket.is_none() => {
+                "the profile leader is held on a bucket of yours: name it with bucket=NAME"
+            }
+            Profile::Leader if self.bucket.as_deref() == notes => {
+                "no key is added to the bucket of the election: choose another bucket for notes"
+            }
+            Profile::Native | Profile::Cluster if self.group.is_some() => {
+                "group names the key in the profile leader; the others have keys of their own"
+            }
+            _ => return Ok(()),
+        };
+        Err(invalid(sentence))
     }
 
     fn set(&mut self, name: &str, value: String) -> Result<(), Error> {
         match name {
             "bucket" => self.bucket = Some(bucket(value)?),
+            "notes" => self.notes = Some(bucket(value)?),
             "group" => self.group = Some(group(value)?),
             "profile" => self.profile = profile(&value)?,
             "create" => self.create = yes_or_no(name, &value)?,
@@ -207,6 +234,12 @@ impl Config {
     /// The bucket, for every election where the profile has one for all.
     pub fn bucket(&self) -> &str {
         self.bucket.as_deref().unwrap_or(BUCKET)
+    }
+
+    /// The bucket for past leaderships and other notes, where the profile has one apart from that of the elections.
+    pub fn notes(&self) -> Option<&str> {
+        let usual = if self.bucket() == BUCKET && self.profile == Profile::Leader { NOTES } else { BUCKET };
+        (self.profile != Profile::Native).then(|| self.notes.as_deref().unwrap_or(usual))
     }
 
     /// The profile.
@@ -299,52 +332,4 @@ fn decoded(text: &str) -> Result<String, Error> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn servers_users_and_options_are_read() {
-        let config =
-            Config::from_url("nats://a,b:4223,[::1]:1?bucket=x_1&creds=/run/a%20b&create&replicas=3")
-                .unwrap();
-        assert_eq!(config.servers, ["nats://a:4222", "nats://b:4223", "nats://[::1]:1"]);
-        assert_eq!((config.bucket(), config.create, config.replicas, config.tls), ("x_1", true, 3, false));
-        assert!(matches!(config.identity, Identity::Credentials(path) if path.to_str() == Some("/run/a b")));
-        let config = Config::from_url("tls://u:p%40ss@[::1]/?ca=ca.pem&cert=c&key=k&ping=200ms").unwrap();
-        assert_eq!((config.servers[0].as_str(), config.tls), ("nats://[::1]:4222", true));
-        assert_eq!(config.ping_interval, Duration::from_millis(200));
-        assert!(
-            matches!(config.identity, Identity::User(user, password) if user == "u" && password == "p@ss")
-        );
-        let config = Config::from_url("nats://s3cret@a").unwrap();
-        assert!(!format!("{config:?}").contains("s3cret"));
-        assert!(matches!(config.identity, Identity::Token(token) if token == "s3cret"));
-    }
-
-    #[test]
-    fn what_cannot_be_read_is_refused_with_what_to_write_and_without_the_password() {
-        for (url, part) in [
-            ("file:x", "write nats://HOST:PORT"),
-            ("nats://u:s3cret@a:port", "HOST:PORT"),
-            ("nats://u:s3cret@", "HOST:PORT"),
-            ("nats://u:s3cret%@a", "%25"),
-            ("nats://a?bucket=a.b", "letters, digits"),
-            ("nats://a?profile=raft", "there are native"),
-            ("nats://a?profile=leader", "bucket=NAME"),
-            ("nats://a?profile=leader&bucket=", "letters, digits"),
-            ("nats://a?profile=leader&bucket=b&key=k", "group=KEY"),
-            ("nats://a?profile=leader&bucket=b&group=a..b", "single dots"),
-            ("nats://a?group=b", "profile leader"),
-            ("nats://a?cert=x", "belong together"),
-            ("nats://a?replicas=9", "from 1 to 5"),
-            ("nats://a?colour=blue", "there is no option \"colour\""),
-            ("nats://a?ping=0s", "at least 10ms"),
-            ("nats://a?create=perhaps", "yes or no"),
-        ] {
-            let error = Config::from_url(url).unwrap_err();
-            assert_eq!(error.kind(), bellwether_core::ErrorKind::InvalidInput);
-            assert!(error.to_string().contains(part), "{url}: {error}");
-            assert!(!error.to_string().contains("s3cret"), "{error}");
-        }
-    }
-}
+mod tests;

@@ -65,6 +65,11 @@ impl Connection {
         self.link.subscribe()
     }
 
+    /// Whether there is a link at the moment.
+    pub(crate) fn is_up(&self) -> bool {
+        self.link.borrow().up
+    }
+
     /// The client, connected for the first time if need be.
     pub(crate) async fn client(&self) -> Result<&Client, Error> {
         self.client.get_or_try_init(|| self.connect()).await

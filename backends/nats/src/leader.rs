@@ -16,14 +16,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bellwether_backend::{Capabilities, Note, Record, Renewal, json};
+use bellwether_backend::{Capabilities, Note, Record, json};
 use bellwether_core::{CandidateId, ElectionName, Epoch, Error, ErrorKind, Holder, Incarnation};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::errors::{BACKEND, misconfigured};
 use crate::names;
-use crate::shape::Shape;
+use crate::shape::{Place, Shape};
 
 /// A record is some hundred bytes; what is larger than this is none, and is not taken apart to find out.
 const RECORD_MAX_BYTES: usize = 64 * 1024;
@@ -58,19 +58,7 @@ struct Incoming {
 
 impl Shape for Leader {
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            renewal: Renewal::PerElection,
-            crash_proof: false,
-            notifies: true,
-            epoch_visible: true,
-            ttl_visible: true,
-            requests: true,
-            // The bucket is the user's: no key is added to it.
-            history: false,
-            cooldown: false,
-            lists: true,
-            ttl_unit: Duration::from_nanos(1),
-        }
+        Capabilities::REGISTER
     }
 
     fn bucket(&self, _: &ElectionName) -> Result<String, Error> {
@@ -85,8 +73,9 @@ impl Shape for Leader {
         Ok(self.group.clone().unwrap_or_else(|| names::bare(on)))
     }
 
-    fn note(&self, _: &ElectionName, _: &Note) -> Option<(String, String)> {
-        None
+    /// The bucket is the user's: no key is added to it.
+    fn note(&self, on: &ElectionName, note: &Note) -> Result<Place, Error> {
+        Ok(Place::Apart(names::leader_note(&self.bucket, &self.key(on)?, note)))
     }
 
     /// As others expect it: what is not renewed goes away by itself.

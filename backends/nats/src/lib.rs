@@ -4,6 +4,7 @@
 //!                    ┌─ connection: one client, the bound on every call ─┐
 //!  Lease ─ register ─┤                                                   ├─ wire: the calls ─ servers, 2.9 and later
 //!                    ├─ bucket: settings, read, write at a revision ─────┤
+//!                    ├─ notes: past leaderships, cooldowns ──────────────┤
 //!                    └─ news ─ watch: one consumer for all elections ────┘
 //!        shape: what a profile decides (native, cluster, leader), names of keys and the record
 //! ```
@@ -35,6 +36,7 @@ mod leader;
 mod names;
 mod native;
 mod news;
+mod notes;
 mod register;
 mod shape;
 mod watch;

@@ -9,6 +9,10 @@
 //! election.<name>        the lease
 //! history.<name>         past leaderships
 //! cooldown.<name>/<id>   until when an id stays away
+//!
+//! cluster.history.<name>                 notes on elections that are held elsewhere:
+//! leader.history.<bucket>/<key>          by the profile, and in the profile leader by bucket and key
+//! leader.cooldown.<bucket>/<key>/<id>
 //! ```
 //!
 //! `=` and `/` are in a bucket's alphabet and not in that of names used as they are, so no two of these can meet.
@@ -25,15 +29,31 @@ pub(crate) const LEASES: &str = "election.>";
 
 const LEASE: &str = "election.";
 
+/// What the bucket of an election begins with in the profile `cluster`.
+pub(crate) const CLUSTER: &str = "cluster-";
+
 pub(crate) fn lease(on: &ElectionName) -> String {
     format!("{LEASE}{}", name(on.as_str()))
 }
 
 pub(crate) fn note(on: &ElectionName, note: &Note) -> String {
-    let on = name(on.as_str());
+    of(&name(on.as_str()), note)
+}
+
+/// A note on an election of the profile `cluster`.
+pub(crate) fn cluster_note(on: &ElectionName, note: &Note) -> String {
+    format!("cluster.{}", of(&name(on.as_str()), note))
+}
+
+/// A note on the election under this key of this bucket, in the profile `leader`.
+pub(crate) fn leader_note(bucket: &str, key: &str, note: &Note) -> String {
+    format!("leader.{}", of(&format!("{bucket}/{}", name(key)), note))
+}
+
+fn of(place: &str, note: &Note) -> String {
     match note {
-        Note::History => format!("history.{on}"),
-        Note::Cooldown(id) => format!("cooldown.{on}/{}", name(id.as_str())),
+        Note::History => format!("history.{place}"),
+        Note::Cooldown(id) => format!("cooldown.{place}/{}", name(id.as_str())),
     }
 }
 
@@ -98,6 +118,31 @@ mod tests {
         assert_eq!(note(&on("a.b"), &Note::History), "history.a.b");
         let id = Note::Cooldown(CandidateId::new("host-1").unwrap());
         assert_eq!(note(&on("a.b"), &id), "cooldown.a.b/host-1");
+        assert_eq!(cluster_note(&on("a"), &Note::History), "cluster.history.a");
+        assert_eq!(leader_note("b", "jobs.eu", &Note::History), "leader.history.b/jobs.eu");
+        assert_eq!(
+            leader_note("b", "leaders/control", &id),
+            "leader.cooldown.b/leaders-control=fbba2a8fbc3b1ca3/host-1"
+        );
+    }
+
+    #[test]
+    fn no_note_lies_where_another_does() {
+        let ids = ["a", "b/c", "d.e"].map(|id| Note::Cooldown(CandidateId::new(id).unwrap()));
+        let notes: Vec<&Note> = ids.iter().chain([&Note::History]).collect();
+        let mut keys = Vec::new();
+        for name in ["a", "a.b", "b/a", "history.a", "leader.history.b/a", "a/a", "naïve"] {
+            keys.push(lease(&on(name)));
+            for kept in &notes {
+                keys.extend([note(&on(name), kept), cluster_note(&on(name), kept)]);
+                keys.extend(["a", "b", "history"].map(|bucket| leader_note(bucket, &bare(&on(name)), kept)));
+            }
+        }
+        assert!(keys.iter().all(|key| is_key(key)), "{keys:?}");
+        let count = keys.len();
+        keys.sort();
+        keys.dedup();
+        assert_eq!(keys.len(), count, "two are the same");
     }
 
     #[test]

@@ -3,14 +3,12 @@
 //! No server-side expiry is used: followers time the lease on their own clocks, so a bucket of any age of server will do and a
 //! ttl may be shorter than a second.
 
-use std::time::Duration;
-
-use bellwether_backend::{Capabilities, Note, Record, Renewal, json};
+use bellwether_backend::{Capabilities, Note, Record, json};
 use bellwether_core::{ElectionName, Error, ErrorKind};
 
 use crate::errors::{BACKEND, misconfigured};
 use crate::names;
-use crate::shape::Shape;
+use crate::shape::{Place, Shape};
 
 pub(crate) struct Native {
     pub(crate) bucket: String,
@@ -18,18 +16,7 @@ pub(crate) struct Native {
 
 impl Shape for Native {
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            renewal: Renewal::PerElection,
-            crash_proof: false,
-            notifies: true,
-            epoch_visible: true,
-            ttl_visible: true,
-            requests: true,
-            history: true,
-            cooldown: true,
-            lists: true,
-            ttl_unit: Duration::from_nanos(1),
-        }
+        Capabilities::REGISTER
     }
 
     fn bucket(&self, _: &ElectionName) -> Result<String, Error> {
@@ -44,8 +31,8 @@ impl Shape for Native {
         Ok(names::lease(on))
     }
 
-    fn note(&self, on: &ElectionName, note: &Note) -> Option<(String, String)> {
-        Some((self.bucket.clone(), names::note(on, note)))
+    fn note(&self, on: &ElectionName, note: &Note) -> Result<Place, Error> {
+        Ok(Place::Beside(names::note(on, note)))
     }
 
     fn leases(&self) -> &'static str {

@@ -9,17 +9,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bellwether_backend::{
-    Capabilities, Changes, Discarded, Finding, Found, FoundNote, Fut, Lease, Note, Notes, Probing, Record,
-    Register, Write,
+    Capabilities, Changes, Discarded, Finding, Found, Fut, Lease, Notes, Probing, Record, Register, Write,
 };
 use bellwether_core::{Bid, Clock, ElectionName, Epoch, Error};
 use futures_util::{StreamExt, stream};
 
-use crate::bucket::Bucket;
+use crate::bucket::{Bucket, Purpose};
 use crate::cluster::Cluster;
 use crate::config::{Config, Profile};
 use crate::connection::Connection;
-use crate::errors::{BACKEND, STREAM_NOT_FOUND, misconfigured};
+use crate::errors::{BACKEND, STREAM_NOT_FOUND};
 use crate::following::Following;
 use crate::health::HealthChecker;
 use crate::leader::Leader;
@@ -56,6 +55,8 @@ pub struct NatsRegister {
 pub(crate) struct Store {
     pub(crate) connection: Arc<Connection>,
     pub(crate) shape: Arc<dyn Shape>,
+    /// The bucket for notes, where the profile has one.
+    pub(crate) notes: Option<Arc<Bucket>>,
     pub(crate) following: Arc<Following>,
     buckets: Mutex<HashMap<String, Arc<Bucket>>>,
     /// The shortest ttl that was written, in milliseconds; 0 before the first.
@@ -67,14 +68,18 @@ impl NatsRegister {
     pub fn new(config: Config) -> NatsRegister {
         let shape: Arc<dyn Shape> = match config.profile {
             Profile::Native => Arc::new(Native { bucket: config.bucket().to_owned() }),
-            Profile::Cluster => Arc::new(Cluster { history: config.bucket.clone() }),
+            Profile::Cluster => Arc::new(Cluster),
             Profile::Leader => {
                 Arc::new(Leader { bucket: config.bucket().to_owned(), group: config.group.clone() })
             }
         };
+        let notes = config.notes().map(str::to_owned);
+        let connection = Arc::new(Connection::new(config));
+        let notes = notes.map(|name| Arc::new(Bucket::new(name, Purpose::Notes, Arc::clone(&connection))));
         let store = Store {
-            connection: Arc::new(Connection::new(config)),
+            connection,
             shape,
+            notes,
             following: Arc::default(),
             buckets: Mutex::default(),
             shortest_ttl: AtomicU64::new(0),
@@ -94,7 +99,7 @@ impl NatsRegister {
 impl Store {
     pub(crate) fn bucket(&self, name: &str) -> Arc<Bucket> {
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = || Arc::new(Bucket::new(name.to_owned(), Arc::clone(&self.connection)));
+        let new = || Arc::new(Bucket::new(name.to_owned(), Purpose::Elections, Arc::clone(&self.connection)));
         Arc::clone(buckets.entry(name.to_owned()).or_insert_with(new))
     }
 
@@ -105,7 +110,7 @@ impl Store {
         }
     }
 
-    fn place(&self, on: &ElectionName) -> Result<(Arc<Bucket>, String), Error> {
+    pub(crate) fn place(&self, on: &ElectionName) -> Result<(Arc<Bucket>, String), Error> {
         Ok((self.bucket(&self.shape.bucket(on)?), self.shape.key(on)?))
     }
 
@@ -178,12 +183,6 @@ impl Store {
         Ok(elections)
     }
 
-    fn note(&self, on: &ElectionName, note: &Note) -> Result<(Arc<Bucket>, String), Error> {
-        let (bucket, key) =
-            self.shape.note(on, note).ok_or_else(|| misconfigured("this profile keeps no such note"))?;
-        Ok((self.bucket(&bucket), key))
-    }
-
     async fn discard(&self, on: &ElectionName) -> Result<Discarded, Error> {
         let (bucket, key) = self.place(on)?;
         let limit = self.limit();
@@ -192,16 +191,13 @@ impl Store {
         if bucket.found(&*self.shape, on, entry)?.is_some_and(|(record, _)| record.is_held()) {
             return Ok(Discarded::Remains(format!("the key {key}, which is held")));
         }
+        let mut all: Vec<(Arc<Bucket>, String, u64)> = self.past(on).await?.into_iter().collect();
         if self.shape.owns_bucket() {
             // Somebody else's bucket is theirs to remove.
-            let gone = bucket.was_made_here() && bucket.wire(limit).remove().await.is_ok();
-            let remains = || Discarded::Remains(format!("the bucket {}", bucket.name));
-            return Ok(if gone { Discarded::Gone } else { remains() });
-        }
-        let mut all = vec![(bucket, key, revision)];
-        if let Ok((bucket, key)) = self.note(on, &Note::History)
-            && let Some((_, revision)) = bucket.load(&key, limit).await?
-        {
+            if !bucket.was_made_here() || bucket.wire(limit).remove().await.is_err() {
+                return Ok(Discarded::Remains(format!("the bucket {}", bucket.name)));
+            }
+        } else {
             all.push((bucket, key, revision));
         }
         for (bucket, key, revision) in all {
@@ -215,7 +211,7 @@ impl Store {
     }
 }
 
-fn written<V>(outcome: Result<Write<V>, Error>) -> Write<V> {
+pub(crate) fn written<V>(outcome: Result<Write<V>, Error>) -> Write<V> {
     match outcome {
         Ok(write) => write,
         Err(error) if error.is_retryable() => Write::Unknown(error),
@@ -283,8 +279,7 @@ impl Register for NatsRegister {
     }
 
     fn notes(&self) -> Option<&dyn Notes> {
-        let Capabilities { history, cooldown, .. } = self.capabilities();
-        (history || cooldown).then_some(self)
+        Some(&*self.store)
     }
 
     fn checkup(&self, probing: Probing, clock: Arc<dyn Clock>) -> Fut<'_, Vec<Finding>> {
@@ -293,30 +288,5 @@ impl Register for NatsRegister {
 
     fn danger_discard<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Discarded, Error>> {
         Box::pin(self.store.discard(on))
-    }
-}
-
-impl Notes for NatsRegister {
-    fn read<'a>(&'a self, on: &'a ElectionName, note: &'a Note) -> Fut<'a, Result<FoundNote, Error>> {
-        Box::pin(async move {
-            let (bucket, key) = self.store.note(on, note)?;
-            bucket.load(&key, self.store.limit()).await
-        })
-    }
-
-    fn write<'a>(
-        &'a self,
-        on: &'a ElectionName,
-        note: &'a Note,
-        at: Option<u64>,
-        bytes: &'a [u8],
-    ) -> Fut<'a, Write<u64>> {
-        Box::pin(async move {
-            let (bucket, key) = match self.store.note(on, note) {
-                Ok(place) => place,
-                Err(error) => return Write::Refused(error),
-            };
-            bucket.write(&key, at, Content::Value(bytes.to_vec()), self.store.limit()).await
-        })
     }
 }

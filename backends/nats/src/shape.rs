@@ -8,6 +8,15 @@ use std::time::Duration;
 use bellwether_backend::{Capabilities, Note, Record};
 use bellwether_core::{CandidateId, ElectionName, Error};
 
+/// The key of a note, and which bucket it is a key of.
+#[derive(Debug)]
+pub(crate) enum Place {
+    /// That of the election.
+    Beside(String),
+    /// The one for notes: the election's own bucket is somebody else's, too.
+    Apart(String),
+}
+
 /// Names and records of a profile.
 pub(crate) trait Shape: Send + Sync {
     fn capabilities(&self) -> Capabilities;
@@ -21,8 +30,8 @@ pub(crate) trait Shape: Send + Sync {
     /// The key of the lease.
     fn key(&self, on: &ElectionName) -> Result<String, Error>;
 
-    /// Bucket and key of a note, where the profile keeps it.
-    fn note(&self, on: &ElectionName, note: &Note) -> Option<(String, String)>;
+    /// Where a note lies.
+    fn note(&self, on: &ElectionName, note: &Note) -> Result<Place, Error>;
 
     /// Whether an id can be written as the profile writes it; if not, why.
     fn admit(&self, id: &CandidateId) -> Result<(), Error> {

@@ -54,6 +54,40 @@ async fn what_stands_in_the_way_is_bad_with_the_kind_that_a_candidate_would_meet
 }
 
 #[tokio::test]
+async fn the_bucket_for_notes_is_named_and_what_is_wrong_with_it_is_never_bad() {
+    let config = r#"authorization { users = [
+        { user: all, password: secret },
+        { user: some, password: secret, permissions: { publish: { deny: "$JS.API.STREAM.INFO.KV_past" } } },
+    ] }
+    no_auth_user: all"#;
+    let server = Server::start_with(Version::Current, config).await;
+    server.bucket("b", json!({})).await;
+    server.bucket("aging", support::aged(support::TTL)).await;
+    server.bucket("memory", json!({ "storage": "memory" })).await;
+    server.bucket("past", json!({})).await;
+    let place = |user: &str, query: &str| format!("nats://{user}:secret@127.0.0.1:{}?{query}", server.port());
+    let before = server.revisions().await;
+    for profile in ["profile=cluster", "profile=leader&bucket=b"] {
+        for (user, query, mark, part) in [
+            ("all", "", Mark::Warning, "no bucket bellwether for notes"),
+            ("all", "create=yes", Mark::Good, "bellwether for past leaderships is not there yet"),
+            ("all", "notes=past", Mark::Good, "past, which is there"),
+            ("all", "notes=aging", Mark::Warning, "max age to 0"),
+            ("all", "notes=memory", Mark::Warning, "no notes can be kept in the bucket memory"),
+            ("all", "notes=memory&create=yes", Mark::Warning, "file storage"),
+            ("some", "notes=past", Mark::Warning, "KV_past: give it that permission"),
+        ] {
+            let url = place(user, &format!("{profile}&{query}"));
+            let findings = actor(&url, "a").backend.checkup(Probing::Write).await;
+            let notes = finding(&findings, "notes");
+            assert_eq!(notes.verdict, mark, "{url}: {notes:?}");
+            assert!(notes.sentence.contains(part), "{url}: {notes:?}");
+        }
+    }
+    assert_eq!(server.revisions().await, before);
+}
+
+#[tokio::test]
 async fn an_election_that_was_made_to_measure_leaves_nothing_behind() {
     let server = server_with_bucket().await;
     let a = actor(&server.url(), "a");

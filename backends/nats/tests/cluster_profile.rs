@@ -23,17 +23,6 @@ async fn config(server: &Server) -> Value {
     server.api(&format!("STREAM.INFO.KV_{CLUSTER}"), json!({})).await["config"].clone()
 }
 
-/// The keys of the bucket.
-async fn keys(server: &Server) -> Vec<String> {
-    let body = json!({ "subjects_filter": ">" });
-    let info = server.api(&format!("STREAM.INFO.KV_{CLUSTER}"), body).await;
-    let subjects = info["state"]["subjects"].as_object().expect("there are keys");
-    let prefix = format!("$KV.{CLUSTER}.");
-    let mut keys: Vec<String> = subjects.keys().map(|key| key.replace(&prefix, "")).collect();
-    keys.sort();
-    keys
-}
-
 fn nanos(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap()
 }
@@ -52,7 +41,7 @@ async fn a_bucket_is_made_to_keep_records_for_two_ttls_by_a_claim_and_never_by_a
             (made["max_msgs_per_subject"].as_i64(), made["storage"].as_str()),
             (Some(1), Some("file"))
         );
-        assert_eq!(keys(&server).await, ["lease"]);
+        assert_eq!(server.keys(CLUSTER).await, ["lease"]);
     }
 }
 
@@ -125,7 +114,7 @@ async fn a_cooldown_is_stored_as_others_do_survives_a_restart_and_a_look_and_is_
     let grant = ours.lead().await;
     let how = Parting { reserve_for: None, cooldown: Some(minute) };
     assert!(matches!(ours.backend.release(&ours.on, &grant, &how).await, Outcome::Held(())));
-    assert_eq!(keys(&server).await, ["cooldown-ours", "lease"]);
+    assert_eq!(server.keys(CLUSTER).await, ["cooldown-ours", "lease"]);
     let body = json!({ "last_by_subj": format!("$KV.{CLUSTER}.cooldown-ours") });
     let stored = server.api(&format!("STREAM.MSG.GET.KV_{CLUSTER}"), body).await;
     let data = stored["message"]["data"].as_str().expect("a value");
@@ -199,28 +188,6 @@ async fn epochs_rise_through_everything_that_can_happen() {
         assert_eq!(held.epoch, 1, "nodes of others begin to count anew");
         up(&server, &mut last, "a foreign node that began to count anew").await;
     }
-}
-
-#[tokio::test]
-async fn past_leaderships_are_kept_only_in_a_bucket_that_was_named_for_them() {
-    let server = Server::start(Version::Current).await;
-    let without = actor(&cluster(&server), "ours");
-    assert!(!without.backend.capabilities().history);
-    server.bucket("past", json!({})).await;
-    let with = actor(&format!("{}&bucket=past", cluster(&server)), "ours");
-    assert!(with.backend.capabilities().history);
-    let grant = with.lead().await;
-    let past = bellwether_backend::Past {
-        epoch: grant.epoch,
-        id: with.bid.who.id.clone(),
-        incarnation: Some(with.bid.who.incarnation),
-        since: bellwether_core::Wall::default(),
-        until: None,
-        ended: None,
-    };
-    with.backend.remember(&with.on, &past).await.unwrap();
-    assert_eq!(with.backend.history(&with.on).await.unwrap(), [past]);
-    assert_eq!(keys(&server).await, ["lease"], "nothing else may lie in the cluster's bucket");
 }
 
 #[tokio::test]

@@ -21,11 +21,16 @@ fn actor(servers: &[Server], id: &str, ttl: Duration) -> Actor<Nats> {
     Actor::new(from_url(&url, clock()).unwrap(), id, ttl)
 }
 
-/// Who leads the stream, by its place in the list; asks again until one does.
+/// Who leads the stream of the elections, by its place in the list.
 async fn stream_leader(servers: &[Server], asked: usize) -> usize {
+    leader_of(BUCKET, servers, asked).await
+}
+
+/// Who leads the stream of a bucket; asks again until one does.
+async fn leader_of(bucket: &str, servers: &[Server], asked: usize) -> usize {
     let by = boot_now() + PATIENCE;
     loop {
-        let info = servers[asked].api(&format!("STREAM.INFO.KV_{BUCKET}"), json!({})).await;
+        let info = servers[asked].api(&format!("STREAM.INFO.KV_{bucket}"), json!({})).await;
         let leader = info["cluster"]["leader"].as_str().and_then(|name| name.strip_prefix('n'));
         if let Some(number) = leader.and_then(|number| number.parse().ok()) {
             return number;
@@ -170,4 +175,39 @@ async fn a_release_is_followed_within_moments_also_without_one_server() {
     println!("handover: median {:?}, longest {:?}", times[HANDOVERS / 2], times[HANDOVERS - 1]);
     // For a machine that is ten times slower, and busy.
     assert!(times[HANDOVERS / 2] < Duration::from_millis(400), "{times:?}");
+}
+
+/// Past leaderships on one server, which is away, and elections on three.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn notes_that_are_out_of_reach_keep_nobody_from_leading() {
+    let mut servers = Server::cluster(Version::Current, 3).await;
+    servers[0].bucket(BUCKET, json!({})).await;
+    servers[0].bucket("leaders", json!({ "num_replicas": 3 })).await;
+    let lost = leader_of(BUCKET, &servers, 0).await;
+    servers[lost].down("KILL");
+    let url = format!("{}?profile=leader&bucket=leaders", Server::url_of_all(&servers));
+    let candidate = |id| Actor::new(from_url(&url, clock()).unwrap(), id, TTL);
+    // Until elections can be held again, so that only the notes are silent.
+    let first = Actor { on: bellwether_support::election("first"), ..candidate("first") };
+    let _ = first.lead_within(PATIENCE).await;
+    let mut a = candidate("a");
+    a.bid.cooldown = Some(TTL);
+    let start = boot_now();
+    let grant = a.lead().await;
+    println!("a claim that looks for a cooldown in vain took {:?}", boot_now().since(start));
+    let past = bellwether_backend::Past {
+        epoch: grant.epoch,
+        id: a.bid.who.id.clone(),
+        incarnation: Some(a.bid.who.incarnation),
+        since: bellwether_core::Wall::default(),
+        until: None,
+        ended: None,
+    };
+    let (missed, kept) = tokio::join!(a.backend.remember(&a.on, &past), a.renew(&grant));
+    assert!(missed.as_ref().is_err_and(bellwether_core::Error::is_retryable), "{missed:?}");
+    assert!(matches!(kept, Outcome::Held(_)), "{kept:?}");
+    let how = Parting { reserve_for: None, cooldown: Some(TTL) };
+    let released = a.backend.release(&a.on, &grant, &how).await;
+    assert!(matches!(released, Outcome::Held(())), "{released:?}");
+    assert!(candidate("b").lead().await.epoch > grant.epoch);
 }

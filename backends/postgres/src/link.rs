@@ -15,7 +15,7 @@ use crate::names::millis;
 use crate::notices::Note;
 use crate::pooler::pinned;
 use crate::records::Records;
-use crate::session::{Hear, Session, Values};
+use crate::session::{Hear, Session, Values, only};
 use crate::slots::Slots;
 use crate::transport::place;
 use crate::watch::Others;
@@ -204,12 +204,9 @@ impl Alpha {
         statement: &Statement,
         values: Values<'_>,
     ) -> Result<Row, Failure> {
-        tune(&self.session, &self.tuned, ttl).await?;
-        self.session.row(limit(ttl), statement, values).await
+        self.rows(ttl, statement, values).await.and_then(only)
     }
-}
 
-impl Alpha {
     /// As [`Alpha::row`], for any number of rows.
     pub(crate) async fn rows(
         &self,
@@ -254,8 +251,7 @@ impl Beta {
         statement: &Statement,
         values: Values<'_>,
     ) -> Result<Row, Failure> {
-        tune(&self.session, &self.tuned, ttl).await?;
-        self.session.row(self.patience(ttl), statement, values).await
+        self.rows(ttl, statement, values).await.and_then(only)
     }
 
     /// How long an answer is waited for before the session is given up, and every presence on it with it: as long as any

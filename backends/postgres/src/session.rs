@@ -184,10 +184,7 @@ impl Session {
         statement: &Statement,
         values: Values<'_>,
     ) -> Result<Row, Failure> {
-        self.rows(limit, statement, values)
-            .await?
-            .pop()
-            .ok_or_else(|| Failure::Said(unavailable("the server answered with nothing")))
+        self.rows(limit, statement, values).await.and_then(only)
     }
 
     /// As [`Session::row`], for any number of rows.
@@ -261,6 +258,11 @@ impl Session {
             .as_ref()
             .and_then(|socket| socket.try_clone().ok())
     }
+}
+
+/// The one row of an answer.
+pub(crate) fn only(mut rows: Vec<Row>) -> Result<Row, Failure> {
+    rows.pop().ok_or_else(|| Failure::Said(unavailable("the server answered with nothing")))
 }
 
 impl Drop for Session {

@@ -16,8 +16,9 @@ macro_rules! second_of {
 
 /// What a new session is set to before anything else. Generic plans: each statement is planned once, when the session is
 /// opened, instead of in the middle of a handover. `synchronous_commit`: an epoch must survive the server's crash.
-pub(crate) const PREPARE_SESSION: &str = "SET synchronous_commit = on; SET statement_timeout = 0; SET lock_timeout = 0; \
-     SET idle_session_timeout = 0; SET idle_in_transaction_session_timeout = 0; \
+/// `search_path`: the functions are the server's own, whatever a role or a database has in front of them.
+pub(crate) const PREPARE_SESSION: &str = "SET search_path = pg_catalog; SET synchronous_commit = on; \
+     SET statement_timeout = 0; SET lock_timeout = 0; SET idle_session_timeout = 0; SET idle_in_transaction_session_timeout = 0; \
      SET default_transaction_read_only = off; SET client_min_messages = error; SET jit = off; \
      SET plan_cache_mode = force_generic_plan";
 

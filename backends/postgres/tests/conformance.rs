@@ -65,9 +65,7 @@ impl Harness for Database {
                 "SELECT count(*) FROM pg_locks WHERE classid::int8 = {} AND objid::int8 = {}",
                 one as u32, two as u32
             );
-            while self.server.number(&held).await > 0 {
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
+            self.server.until(&held, |number| number == 0).await;
             Ok(true)
         })
     }

@@ -9,7 +9,7 @@ use bellwether_election::{Election, Store};
 use bellwether_postgres::from_url;
 use bellwether_support::servers::postgres::Server;
 use bellwether_support::{Child, clock, role};
-use support::actor;
+use support::{PARKED, actor};
 
 const TTL: Duration = Duration::from_secs(3);
 
@@ -35,8 +35,8 @@ async fn a_released_lead_is_handed_over_in_milliseconds() {
         let first = a.wait_for_leadership().await.unwrap();
         let b = candidate(&server.url(), "b").await;
         b.wait_until(|status| status.leader.as_ref().is_some_and(|id| id.as_str() == "a")).await.unwrap();
-        // Until its third session is open, which would compete with what is measured.
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        // Its third session is open, and does not compete with what is measured.
+        server.until(PARKED, |parked| parked == 1).await;
         let released = boot_now();
         let leads = async {
             let second = b.wait_for_leadership().await.unwrap();
@@ -81,15 +81,15 @@ async fn calls_take_a_moment() {
 }
 
 /// From kill -9 to the next leadership, so many times.
-async fn failovers(url: &str, name: &str, times: usize) -> Vec<Duration> {
+async fn failovers(server: &Server, url: &str, name: &str, times: usize) -> Vec<Duration> {
+    let watches = i64::from(!url.contains("watch=off"));
     let mut failovers = Vec::new();
     for _ in 0..times {
         let mut child = Child::start(name, url);
         child.wait_for("leading");
         let b = candidate(url, "b").await;
         b.wait_until(|status| status.leader.as_ref().is_some_and(|id| id.as_str() == "a")).await.unwrap();
-        // Until its third session is parked.
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        server.until(PARKED, |parked| parked == watches).await;
         let killed = boot_now();
         child.kill();
         b.wait_for_leadership().await.unwrap();
@@ -109,11 +109,11 @@ async fn a_killed_leader_is_replaced_in_milliseconds() {
         return std::future::pending().await;
     }
     let server = Server::start(TTL).await;
-    let watched = median(failovers(&server.url(), NAME, 9).await);
+    let watched = median(failovers(&server, &server.url(), NAME, 9).await);
     println!("failover, from kill -9 to the next leadership (20 ms of it settle): {watched:?}");
     assert!(watched < Duration::from_millis(300), "{watched:?}");
     // Without the parked session the next retry has to find out: every 2/15 of the ttl.
-    let unwatched = median(failovers(&format!("{}?watch=off", server.url()), NAME, 5).await);
+    let unwatched = median(failovers(&server, &format!("{}?watch=off", server.url()), NAME, 5).await);
     println!("the same with watch=off: {unwatched:?}");
     assert!(unwatched < TTL / 2, "{unwatched:?}");
 }

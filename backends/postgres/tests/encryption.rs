@@ -96,9 +96,7 @@ async fn led(server: &Server, url: &str) -> (i64, i64) {
     let encrypted = server.number(&format!("{sessions} AND ssl")).await;
     candidate.let_go(&grant).await;
     drop(candidate);
-    while server.number(sessions).await > 0 {
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
+    server.until(sessions, |number| number == 0).await;
     (all, encrypted)
 }
 
@@ -218,12 +216,8 @@ async fn what_proves_a_crash_dies_last_over_encryption_too() {
         presence.0 as u32, presence.1 as u32
     );
     let sessions = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'bellwether%'";
-    while place.server.number(sessions).await > 1 {
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
+    place.server.until(sessions, |number| number <= 1).await;
     assert_eq!(place.server.number(&present).await, 1, "the guard still keeps it");
     assert!(Command::new("kill").arg(guard).status().unwrap().success());
-    while place.server.number(&present).await > 0 {
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
+    place.server.until(&present, |number| number == 0).await;
 }

@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use bellwether_core::Epoch;
 use bellwether_deadman::boot_now;
+use bellwether_support::PATIENCE;
 use bellwether_support::servers::postgres::Server;
 use support::actor;
 
 const TTL: Duration = Duration::from_millis(1_000);
-/// How long a server may take to come back, and its takers to wait, on a slow machine.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Three leaderships by somebody who remembers nothing, each released; the last epoch.
 async fn some(server: &Server, mut last: Epoch) -> Epoch {

@@ -8,15 +8,11 @@ use bellwether_deadman::boot_now;
 use bellwether_election::{Election, Store};
 use bellwether_postgres::from_url;
 use bellwether_support::servers::postgres::Server;
-use bellwether_support::{Child, clock, role};
+use bellwether_support::{Child, clock, role, until};
+use support::PARKED;
 
 const MANY: usize = 1_000;
 const TTL: Duration = Duration::from_secs(6);
-const PATIENCE: Duration = Duration::from_secs(20);
-
-/// Third sessions that wait for a leader's end.
-const PARKED: &str = "SELECT count(*) FROM pg_stat_activity \
-     WHERE application_name = 'bellwether watch' AND wait_event_type = 'Lock'";
 
 /// A candidate in every election, all on one store.
 async fn everywhere(url: &str, id: &str) -> Vec<Election> {
@@ -59,9 +55,7 @@ async fn a_killed_leader_of_a_thousand_elections_is_replaced_in_all_at_once() {
             .unwrap();
     }
     // The follower's third is parked on the leader's end.
-    while server.number(PARKED).await < 1 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    server.until(PARKED, |number| number >= 1).await;
     let killed = boot_now();
     child.kill();
     lead(&all).await;
@@ -69,10 +63,7 @@ async fn a_killed_leader_of_a_thousand_elections_is_replaced_in_all_at_once() {
     println!("all {MANY} taken over {took:?} after kill -9 (20 ms of it settle)");
     assert!(took < Duration::from_secs(5), "{took:?}");
     // The third goes back when nobody else leads.
-    while server.number(sessions).await > 2 {
-        assert!(boot_now().since(killed) < PATIENCE, "more than two sessions");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    server.until(sessions, |number| number <= 2).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -87,22 +78,18 @@ async fn vacuum_is_not_held_back_by_those_who_lead_and_those_who_follow() {
     let b = start("b").await.unwrap();
     b.wait_until(|status| status.leader.is_some()).await.unwrap();
     let admin = server.admin().await;
-    while server.number(PARKED).await < 1 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    server.until(PARKED, |number| number >= 1).await;
     // Longer than one statement stays parked: whoever held on to a snapshot would still do so.
     tokio::time::sleep(Duration::from_secs(3)).await;
     admin.batch_execute("CREATE TABLE heap AS SELECT generate_series(1, 10000) AS n").await.unwrap();
     admin.batch_execute("DELETE FROM heap").await.unwrap();
     let deleted = boot_now();
-    loop {
+    until(|| async {
         admin.batch_execute("VACUUM heap").await.unwrap();
-        if server.number("SELECT pg_relation_size('heap')").await == 0 {
-            break;
-        }
-        assert!(boot_now().since(deleted) < PATIENCE, "what was deleted cannot be removed");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+        let size = server.number("SELECT pg_relation_size('heap')").await;
+        if size == 0 { Ok(()) } else { Err("what was deleted cannot be removed") }
+    })
+    .await;
     println!("removed {:?} after it was deleted, while one leads and one follows", boot_now().since(deleted));
     let oldest = "SELECT coalesce(max(extract(epoch FROM clock_timestamp() - query_start) * 1000), 0)::int8 \
          FROM pg_stat_activity WHERE backend_xmin IS NOT NULL AND application_name LIKE 'bellwether%'";

@@ -73,9 +73,7 @@ async fn a_pooler_by_the_session_hands_over_and_replaces_the_killed_and_the_stop
         let mut child = Child::start(NAME, &format!("{}\n{}", pooler.url(), note.display()));
         child.wait_for("leading");
         b.denied().await;
-        while !note.exists() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        support::renewed(&note).await;
         child.signal(signal);
         let (third, at) = b.lead_within(5 * TTL).await;
         if signal == "-STOP" {

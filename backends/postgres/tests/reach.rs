@@ -105,14 +105,7 @@ async fn explicit_keys_are_the_lock_that_others_see() {
 async fn without_watching_a_follower_has_two_sessions_and_is_handed_over_to_all_the_same() {
     const ALL: &str = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
     let server = Server::start(2 * TTL).await;
-    let count = async |wanted: i64| {
-        let counted = async {
-            while server.number(ALL).await != wanted {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(20), counted).await.expect("another number of sessions");
-    };
+    let count = async |wanted: i64| server.until(ALL, |number| number == wanted).await;
     for (more, sessions) in [("", 5), ("?watch=off", 4)] {
         let url = format!("{}{more}", server.url());
         let candidate = async |id: &str| {
@@ -184,6 +177,23 @@ async fn a_role_that_may_not_date_promotions_leads_and_one_without_rights_is_tol
     assert_eq!(permission.verdict, Mark::Bad(ErrorKind::PermissionDenied), "{}", permission.sentence);
     let needed = "GRANT EXECUTE ON FUNCTION pg_logical_emit_message(boolean, text, text) TO plain";
     assert!(permission.sentence.contains(needed), "{}", permission.sentence);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_database_puts_in_front_of_the_server_s_own_functions_is_not_called() {
+    let server = Server::start(TTL).await;
+    sql(
+        &server,
+        "CREATE SCHEMA shadow; \
+         CREATE FUNCTION shadow.pg_try_advisory_lock(int4, int4) RETURNS boolean LANGUAGE sql AS 'SELECT true'; \
+         ALTER DATABASE postgres SET search_path = shadow, pg_catalog, public",
+    )
+    .await;
+    let (a, b) = (actor(&server.url(), "a", TTL), actor(&server.url(), "b", TTL));
+    let grant = a.lead().await;
+    b.denied().await;
+    a.let_go(&grant).await;
+    b.lead().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

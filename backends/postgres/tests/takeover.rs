@@ -4,13 +4,14 @@ mod support;
 
 use std::time::Duration;
 
+use bellwether_backend::Backend;
 use bellwether_core::{ErrorKind, Outcome, Proof, Signal};
 use bellwether_deadman::boot_now;
 use bellwether_election::{Election, Store};
 use bellwether_postgres::{Keys, Postgres, from_url};
 use bellwether_support::servers::postgres::Server;
-use bellwether_support::{Actor, Child, clock, role};
-use support::{actor, noted, renew_for_ever};
+use bellwether_support::{Actor, Child, Stopped, clock, election, role};
+use support::{actor, noted, renew_for_ever, renewed};
 
 const TTL: Duration = Duration::from_secs(1);
 
@@ -79,9 +80,7 @@ async fn both_sessions_of_a_connected_leader_terminated_at_once_make_no_two_lead
          > interval '{} seconds')::int4::int8",
         ttl.as_secs()
     );
-    while server.number(&old).await == 0 {
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+    server.until(&old, |number| number != 0).await;
     for _ in 0..3 {
         let a = candidate("a").await.unwrap();
         let first = a.wait_for_leadership().await.unwrap();
@@ -162,13 +161,14 @@ async fn a_stopped_holder_is_replaced_after_its_ttl_and_not_before() {
     }
     let server = Server::start(ttl).await;
     let mut late = Vec::new();
-    for _ in 0..10 {
-        let note = server.dir().join("renewed");
+    for round in 0..10 {
+        // A place of its own for each: what an earlier one wrote says nothing of this one.
+        let note = server.dir().join(format!("renewed-{round}"));
         let mut child = Child::start(NAME, &format!("{}\n{}", server.url(), note.display()));
         child.wait_for("leading");
         let b = actor(&server.url(), "b", ttl);
         b.denied().await;
-        tokio::time::sleep(Duration::from_millis(300)).await;
+        renewed(&note).await;
         child.signal("-STOP");
         let (grant, at) = b.lead_within(2 * ttl).await;
         assert!(!grant.after_crash, "it was silent, not dead");
@@ -250,12 +250,28 @@ async fn a_renewal_counts_only_when_the_second_session_answered_too() {
     let mut grant = a.lead().await;
     grant = a.keep(&grant).await;
     let second = "SELECT pid::int8 FROM pg_stat_activity WHERE application_name = 'bellwether presence'";
-    let pid = server.number(second).await.to_string();
-    let kill = |signal: &str| std::process::Command::new("kill").args([signal, &pid]).status().unwrap();
-    kill("-STOP");
+    let stopped = Stopped::process(server.number(second).await);
     let outcome = a.renew(&grant).await;
-    kill("-CONT");
+    drop(stopped);
     assert!(!matches!(outcome, Outcome::Held(_)), "the lock's session alone answered: {outcome:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_renewal_that_an_earlier_heartbeat_answers_counts_from_when_that_left() {
+    let server = Server::start(TTL).await;
+    let mut a = actor(&server.url(), "a", TTL);
+    let (reports, other) = (a.on.clone(), election("other"));
+    let first = a.lead().await;
+    a.on = other.clone();
+    let second = a.lead().await;
+    a.on = reports;
+    let left = a.keep(&first).await.counted_from;
+    // Asked while that heartbeat was under way: it answers for both, and the server knows of no later instant.
+    let asked = left + Duration::from_nanos(1);
+    match a.backend.renew(asked, &[(other, second)]).await.remove(0) {
+        Outcome::Held(grant) => assert_eq!(grant.counted_from, left),
+        outcome => panic!("{outcome:?}"),
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -27,6 +27,22 @@ pub struct Capabilities {
     pub ttl_unit: Duration,
 }
 
+impl Capabilities {
+    /// What a register that keeps whole records and tells of changes can do; a store that differs says in what.
+    pub const REGISTER: Capabilities = Capabilities {
+        renewal: Renewal::PerElection,
+        crash_proof: false,
+        notifies: true,
+        epoch_visible: true,
+        ttl_visible: true,
+        requests: true,
+        history: true,
+        cooldown: true,
+        lists: true,
+        ttl_unit: Duration::from_nanos(1),
+    };
+}
+
 /// How renewals are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Renewal {

@@ -11,6 +11,9 @@ pub const HISTORY_MAX: usize = 100;
 /// How often a write that others overtook is tried again; history is best effort.
 const TRIES: usize = 4;
 
+/// Longest word for an end that is believed, in bytes: what somebody else wrote must not make the whole too large to be written.
+const ENDED_MAX_BYTES: usize = 64;
+
 /// One leadership that was, or still is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Past {
@@ -52,7 +55,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Vec<Past> {
             incarnation: line.incarnation.as_deref().and_then(Incarnation::parse),
             since: Wall::parse(&line.since)?,
             until: line.until.as_deref().and_then(Wall::parse),
-            ended: line.ended,
+            ended: line.ended.filter(|ended| ended.len() <= ENDED_MAX_BYTES),
         })
     };
     lines.into_iter().filter_map(past).collect()
@@ -109,5 +112,7 @@ mod tests {
         assert_eq!(all.len(), 1);
         assert_eq!(parse(&print(&all)), all);
         assert!(parse(b"not json").is_empty());
+        let long = good.replace('}', &format!(r#","ended":"{}"}}"#, "x".repeat(1_000_000)));
+        assert_eq!(parse(format!("[{long}]").as_bytes()), all, "what was never an end is none");
     }
 }

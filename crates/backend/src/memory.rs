@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
 
 use bellwether_core::{Clock, ElectionName, Epoch, Error, ErrorKind};
 use futures_util::stream;
 
 use crate::{
     Capabilities, Change, Changes, Discarded, Finding, Found, FoundNote, Fut, Lease, Mailbox, Note, Notes,
-    Probing, Record, Register, Renewal, Write,
+    Probing, Record, Register, Write,
 };
 
 /// What all connections share. Cloning shares it; it lasts as long as its longest-lived clone or connection.
@@ -112,18 +111,7 @@ impl Register for Memory {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            renewal: Renewal::PerElection,
-            crash_proof: false,
-            notifies: true,
-            epoch_visible: true,
-            ttl_visible: true,
-            requests: true,
-            history: true,
-            cooldown: true,
-            lists: true,
-            ttl_unit: Duration::from_nanos(1),
-        }
+        Capabilities::REGISTER
     }
 
     fn load<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Found<u64>, Error>> {

@@ -118,7 +118,7 @@ impl fmt::Display for Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
         let exit = match &error {
-            Error::Settings(_) | Error::Name(_) | Error::NoBackend => Exit::Usage,
+            Error::Settings(_) | Error::Name(_) | Error::NoBackend | Error::AlreadyLeader => Exit::Usage,
             Error::NotLeader | Error::InCooldown | Error::NotStarted | Error::CasFailed | Error::TimedOut => {
                 Exit::NotLed
             }

@@ -49,6 +49,7 @@ impl KernelDeadline {
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod kernel {
     use super::*;
+    use crate::setting::once_at;
     use std::{mem, process, ptr};
 
     #[derive(Debug)]
@@ -75,15 +76,7 @@ mod kernel {
 
         pub(super) fn set(&mut self, at: Option<Boot>) {
             assert!(self.owner == process::id(), "a forked child has no kernel deadline: make one");
-            // All zeroes would mean "off", so the instant of boot becomes the nanosecond after it.
-            let nanos = at.map_or(0, |at| at.as_nanos().max(1));
-            let setting = libc::itimerspec {
-                it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 },
-                it_value: libc::timespec {
-                    tv_sec: (nanos / 1_000_000_000).try_into().unwrap_or(libc::time_t::MAX),
-                    tv_nsec: (nanos % 1_000_000_000) as _,
-                },
-            };
+            let setting = once_at(at);
             // SAFETY: the timer is this process's and not deleted; the setting is read during the call only, and no
             // old one is asked for.
             let status = unsafe {

@@ -28,6 +28,8 @@ mod identity;
 mod pid1;
 pub mod process;
 mod protections;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod setting;
 mod timer;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod watched;

@@ -16,12 +16,10 @@ pub enum Error {
     NoBackend,
     /// Not leading, so there is nothing to step down from.
     NotLeader,
-    /// Leading already.
+    /// The one who is to take over leads already.
     AlreadyLeader,
     /// Not taking part.
     NotStarted,
-    /// Taking part already.
-    AlreadyStarted,
     /// Stepped down not long ago, and staying away.
     InCooldown,
     /// The leadership's deadline has passed.
@@ -50,9 +48,10 @@ impl fmt::Display for Error {
             Error::Name(bad) => bad.fmt(f),
             Error::NoBackend => f.write_str("an election needs a store: give the builder a backend"),
             Error::NotLeader => f.write_str("not the leader"),
-            Error::AlreadyLeader => f.write_str("already the leader"),
+            Error::AlreadyLeader => {
+                f.write_str("the one who is to take over leads already: there is nothing to hand over")
+            }
             Error::NotStarted => f.write_str("not started"),
-            Error::AlreadyStarted => f.write_str("already started"),
             Error::InCooldown => f.write_str("in cooldown after stepping down"),
             Error::LeaseExpired => f.write_str("the lease has expired"),
             Error::EpochMismatch { ours, holder: Some(holder) } => {

@@ -54,11 +54,18 @@ impl Store {
 
     /// Asks the leader, wherever it runs, to step down, and to hand over to `to` if one is named. Returns the epoch
     /// that was asked to end; it ends when the leader has stopped its work.
+    ///
+    /// # Errors
+    /// [`Error::NotLeader`] when nobody leads, [`Error::AlreadyLeader`] when `to` does, [`Error::CasFailed`] when somebody was quicker; and what
+    /// the store says.
     pub async fn ask_to_step_down(&self, on: &ElectionName, to: Option<CandidateId>) -> Result<Epoch, Error> {
         let seen = self.0.backend.observe(on).await?;
         // A holder that lives and does not say who it is can still be asked, or the store says why not.
         if seen.leader().is_none() && seen.proof != Proof::Alive {
             return Err(Error::NotLeader);
+        }
+        if to.is_some() && seen.leader() == to.as_ref() {
+            return Err(Error::AlreadyLeader);
         }
         let epoch = seen.epoch.unwrap_or(Epoch::ZERO);
         match self.0.backend.request(on, &Request { epoch, what: Ask::StepDown { to } }).await {

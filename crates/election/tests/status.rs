@@ -93,6 +93,22 @@ async fn somebody_far_away_asks_the_leader_to_hand_over() {
 }
 
 #[tokio::test]
+async fn who_leads_already_has_nothing_handed_over() {
+    let store = MemoryStore::default();
+    let election = candidate(&store, "a").start().await.unwrap();
+    let leadership = soon(election.wait_for_leadership()).await.unwrap();
+    let admin = Store::new(connect(&store));
+    let asked = soon(admin.ask_to_step_down(&name(), Some(election.id().clone()))).await;
+    assert!(matches!(asked, Err(Error::AlreadyLeader)), "{asked:?}");
+    let handed = soon(election.step_down_to(election.id().clone())).await;
+    assert!(matches!(handed, Err(Error::AlreadyLeader)), "{handed:?}");
+    assert!(leadership.is_valid() && soon(election.validate()).await.unwrap(), "it was asked to let go");
+    soon(election.stop()).await.unwrap();
+    let handed = soon(election.step_down_to(election.id().clone())).await;
+    assert!(matches!(handed, Err(Error::NotStarted)), "{handed:?}");
+}
+
+#[tokio::test]
 async fn history_tells_who_led_and_how_it_ended() {
     let store = MemoryStore::default();
     let (puppet, builder) = puppet(&store, "a");

@@ -253,19 +253,7 @@ impl World {
     /// Followers park on the session that has the lock, and mostly hear when it ends.
     pub(crate) fn announce_end(&mut self) {
         for node in self.alive() {
-            if !lock(&self.nodes[node].port).followed || self.nodes[node].cut.is_some() {
-                continue;
-            }
-            let net = self.options.net;
-            if self.chance(net.news_lost) {
-                self.tally.count(Fault::NewsLost);
-                continue;
-            }
-            let mut at = self.now + self.latency();
-            if self.chance(net.news_late) {
-                self.tally.count(Fault::NewsLate);
-                at += self.rng.below(self.options.longest_ttl());
-            }
+            let Some(at) = self.heard_at(node) else { continue };
             self.queue.push(at, Event::Down(node, 0, Box::new(Down::News(Heard::Ended))));
         }
     }

@@ -11,8 +11,7 @@ use bellwether_core::{
 use bellwether_deadman::{SystemClock, boot_now, random_bits};
 use futures_util::StreamExt;
 
-/// How long news may take on a slow machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+use crate::PATIENCE;
 
 /// A candidate on a backend, which does what it is told and nothing else.
 #[derive(Debug)]

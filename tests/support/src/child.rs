@@ -1,16 +1,20 @@
 //! Real child processes: a test started again in another role.
 
+use std::fmt::Display;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use bellwether_backend::Backend;
 use bellwether_core::{Candidate, CandidateId, ElectionName, Incarnation};
 
-use crate::{Actor, election};
+use crate::{Actor, election, until_blocking};
 
 const ROLE: &str = "BELLWETHER_TEST_ROLE";
 const LEADING: &str = "leading";
+/// How long a child may take to get where it is wanted, on a slow machine: a leader may have to wait for another first.
+const LONGEST: Duration = Duration::from_secs(120);
 
 /// A process that is killed when the test is over, whatever happened.
 #[derive(Debug)]
@@ -32,8 +36,16 @@ impl Child {
     /// Waits for a line with this in it, and returns the line.
     pub fn wait_for(&mut self, words: &str) -> String {
         let output = BufReader::new(self.0.stdout.take().expect("waited for once"));
-        let said = output.lines().map_while(Result::ok).find(|line| line.contains(words));
-        said.unwrap_or_else(|| panic!("the child ended without saying {words}"))
+        let (say, said) = mpsc::channel();
+        let wanted = words.to_owned();
+        std::thread::spawn(move || {
+            let line = output.lines().map_while(Result::ok).find(|line| line.contains(&wanted));
+            let _ = say.send(line);
+        });
+        match said.recv_timeout(LONGEST) {
+            Ok(line) => line.unwrap_or_else(|| panic!("the child ended without saying {words}")),
+            Err(_) => panic!("the child does not say {words} within {LONGEST:?}"),
+        }
     }
 
     /// Sends a signal, as `-STOP`.
@@ -63,6 +75,32 @@ impl Drop for Child {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
+    }
+}
+
+/// Somebody else's process that does nothing any more; it goes on when this is dropped.
+#[derive(Debug)]
+pub struct Stopped(String);
+
+impl Stopped {
+    /// It does nothing any more when this returns, and its connections stay open.
+    pub fn process(id: impl Display) -> Stopped {
+        let stopped = Stopped(id.to_string());
+        stopped.signal("-STOP");
+        let status = format!("/proc/{id}/stat");
+        let is_so = || std::fs::read_to_string(&status).is_ok_and(|text| text.contains(") T "));
+        until_blocking(|| is_so().then_some(()).ok_or_else(|| format!("process {id} does not stop")));
+        stopped
+    }
+
+    fn signal(&self, name: &str) {
+        let _ = Command::new("kill").args([name, &self.0]).status();
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        self.signal("-CONT");
     }
 }
 

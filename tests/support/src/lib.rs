@@ -3,6 +3,7 @@
 //! - [`Actor`]: a candidate on a backend of its own, one call at a time.
 //! - [`Child`]: this test program once more in another process, to be stopped and killed.
 //! - [`netns`]: machines on a network of their own, which can be cut off in silence.
+//! - [`until`]: waiting for what nobody announces, with a bound.
 //! - [`Proxy`]: a way to a server that can be cut, silenced or slowed down.
 //! - [`servers`]: real servers, each started by the test that needs it, on a free port of the loopback.
 //!
@@ -11,11 +12,13 @@
 mod actor;
 mod child;
 pub mod netns;
+mod patience;
 mod proxy;
 mod scratch;
 pub mod servers;
 
 pub use actor::{Actor, News, clock, election};
-pub use child::{Child, crash, lead_until_killed, role};
+pub use child::{Child, Stopped, crash, lead_until_killed, role};
+pub use patience::{PATIENCE, until, until_blocking};
 pub use proxy::Proxy;
 pub use scratch::Scratch;

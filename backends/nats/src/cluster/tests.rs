@@ -2,7 +2,7 @@ use bellwether_core::{Ask, Incarnation, Request};
 
 use super::*;
 
-const SHAPE: Cluster = Cluster { history: None };
+const SHAPE: Cluster = Cluster;
 
 fn on(name: &str) -> ElectionName {
     ElectionName::new(name).unwrap()
@@ -115,8 +115,9 @@ fn names_that_fit_are_used_as_they_are_and_others_are_shortened() {
     assert!(bucket(&on(&"x".repeat(253))).len() < 100);
     let id = |id| CandidateId::new(id).unwrap();
     let note = SHAPE.note(&on("c"), &Note::Cooldown(id("node-1")));
-    assert_eq!(note, Some(("cluster-c".to_owned(), "cooldown-node-1".to_owned())));
-    assert_eq!(SHAPE.note(&on("c"), &Note::History), None);
+    assert!(matches!(&note, Ok(Place::Beside(key)) if key == "cooldown-node-1"), "{note:?}");
+    let note = SHAPE.note(&on("c"), &Note::History);
+    assert!(matches!(&note, Ok(Place::Apart(key)) if key == "cluster.history.c"), "{note:?}");
     for bad in ["a.b", "a b", "*", "a>", "é", "a/b"] {
         let error = SHAPE.admit(&id(bad)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");

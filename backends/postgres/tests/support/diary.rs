@@ -5,11 +5,8 @@ use std::time::Duration;
 use bellwether_core::What;
 use bellwether_election::{Election, ElectionBuilder, Event, Store};
 use bellwether_postgres::from_url;
-use bellwether_support::clock;
+use bellwether_support::{PATIENCE, clock};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-
-/// How long anything may take on a slow machine.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A candidate and its diary: `acquired`, `lost connection`, `follower>acquiring` and so on, each from the callback of that name.
 pub struct Diary {

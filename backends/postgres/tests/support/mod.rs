@@ -9,12 +9,16 @@ use std::time::Duration;
 
 use bellwether_core::Boot;
 use bellwether_postgres::{Postgres, from_url};
-use bellwether_support::{Actor, clock};
+use bellwether_support::{Actor, clock, until};
 
 /// A candidate in the election `reports`, with connections of its own.
 pub fn actor(url: &str, id: &str, ttl: Duration) -> Actor<Postgres> {
     Actor::new(from_url(url, clock()).unwrap(), id, ttl)
 }
+
+/// How many sessions are parked on a leader's end.
+pub const PARKED: &str = "SELECT count(*) FROM pg_stat_activity \
+     WHERE application_name = 'bellwether watch' AND wait_event_type = 'Lock'";
 
 /// In a child: leads, renews, and writes down from when each renewal counts. `role`: the URL and, on a line of its own, where.
 pub async fn renew_for_ever(role: &str, ttl: Duration) {
@@ -29,6 +33,11 @@ pub async fn renew_for_ever(role: &str, ttl: Duration) {
         std::fs::rename(&fresh, note).unwrap();
         tokio::time::sleep(ttl / 10).await;
     }
+}
+
+/// Until [`renew_for_ever`] has written its first.
+pub async fn renewed(note: &Path) {
+    until(|| async { note.exists().then_some(()).ok_or("the leader does not renew") }).await;
 }
 
 /// What [`renew_for_ever`] wrote down last.

@@ -14,14 +14,17 @@ pub(crate) async fn history(global: &Global, history: &History) -> Result<Exit, 
         let sentence = format!("the {} store keeps no history", store.backend().name());
         return Err(Failure::new(Exit::Unavailable, sentence));
     }
-    let all = store.history(&history.election).await?;
+    let all = store.history(&history.election).await.map_err(|error| {
+        let failure = Failure::from(error);
+        Failure::new(failure.exit(), format!("past leaderships cannot be told: {failure}"))
+    })?;
     if global.output == Format::Json {
         let all: Vec<Value> = all.iter().map(json_of).collect();
         let _ = output::line(&Value::Array(all).to_string());
         return Ok(Exit::Clean);
     }
     if all.is_empty() {
-        let _ = output::line("nobody has led this election yet");
+        let _ = output::line("no leadership of this election is written down");
         return Ok(Exit::Clean);
     }
     let rows: Vec<Vec<String>> = all.iter().map(row).collect();

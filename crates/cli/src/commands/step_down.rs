@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bellwether::core::{Epoch, Proof, Seen};
-use bellwether::{Boot, boot_now};
+use bellwether::{Boot, Error, boot_now};
 use serde_json::json;
 
 use super::signals::Signals;
@@ -29,7 +29,14 @@ pub(crate) async fn step_down(global: &Global, step_down: &StepDown) -> Result<E
             return Err(Failure::new(Exit::NotLed, format!("nobody leads {on}: there is nobody to ask")));
         }
     };
-    let epoch = store.ask_to_step_down(on, step_down.to.clone()).await?;
+    let epoch = store.ask_to_step_down(on, step_down.to.clone()).await.map_err(|error| {
+        match (&error, &step_down.to) {
+            (Error::AlreadyLeader, Some(to)) => {
+                Failure::new(Exit::Usage, format!("{to} leads {on} already: there is nothing to hand over"))
+            }
+            _ => error.into(),
+        }
+    })?;
     let asked_at = boot_now();
     let limit = before.ttl.unwrap_or(Duration::from_secs(15)) * 2;
     let mut free_since = None;

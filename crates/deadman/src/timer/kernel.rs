@@ -4,6 +4,7 @@
 //! stopped between the reading and the setting.
 
 use crate::boot_now;
+use crate::setting::once_at;
 use bellwether_core::Boot;
 use std::future;
 use std::io;
@@ -50,17 +51,8 @@ impl Timer {
         if self.set_to == deadline {
             return;
         }
-        // All zeroes would mean "off", so the instant of boot becomes the nanosecond after it.
-        let nanos = deadline.map_or(0, |deadline| deadline.as_nanos().max(1));
-        let setting = libc::itimerspec {
-            it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 },
-            it_value: libc::timespec {
-                // Below 2^64 / 10^9, so it fits even where it is signed; a 32-bit system wakes too early, and
-                // the loop in `until` sets the timer again.
-                tv_sec: (nanos / 1_000_000_000).try_into().unwrap_or(libc::time_t::MAX),
-                tv_nsec: (nanos % 1_000_000_000) as _,
-            },
-        };
+        // Where the setting is too early for lack of bits, the loop in `until` sets it again.
+        let setting = once_at(deadline);
         // SAFETY: the descriptor is open, the setting is read during the call only, and no old one is asked for.
         let status = unsafe {
             let fd = self.fd.get_ref().as_raw_fd();

@@ -3,6 +3,7 @@
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use bellwether_backend::{Backend, Past};
@@ -29,6 +30,8 @@ pub(super) struct Calls {
     backend: Arc<dyn Backend>,
     keeps_history: bool,
     claims: usize,
+    /// History could not be written, and that has been said.
+    history_missed: Arc<AtomicBool>,
     under_way: FuturesUnordered<UnderWay>,
 }
 
@@ -43,7 +46,13 @@ pub(super) struct Caller<'a> {
 impl Calls {
     pub(super) fn new(backend: Arc<dyn Backend>) -> Calls {
         let keeps_history = backend.capabilities().history;
-        Calls { backend, keeps_history, claims: 0, under_way: FuturesUnordered::new() }
+        Calls {
+            backend,
+            keeps_history,
+            claims: 0,
+            history_missed: Arc::default(),
+            under_way: FuturesUnordered::new(),
+        }
     }
 
     pub(super) fn claim(&mut self, caller: Caller<'_>, call: Call, bid: Bid) {
@@ -99,7 +108,8 @@ impl Calls {
         self.under_way.is_empty()
     }
 
-    /// History is best effort: what cannot be written is logged and forgotten. True if an answer will come.
+    /// History is best effort: what cannot be written is logged and forgotten, and that somebody has to do something about it is said
+    /// once, not with every leadership. True if an answer will come.
     pub(super) fn remember(&mut self, caller: Caller<'_>, past: Past) -> bool {
         if !self.keeps_history {
             return false;
@@ -107,9 +117,16 @@ impl Calls {
         let (backend, on) = self.parts(caller);
         let name = backend.name();
         let work = async move { backend.remember(&on, &past).await };
-        self.push(caller, guarded(work, name), |result| {
-            if let Ok(Err(error)) | Err(error) = result {
-                tracing::debug!(%error, "history not written");
+        let missed = Arc::clone(&self.history_missed);
+        self.push(caller, guarded(work, name), move |result| {
+            match result {
+                Ok(Ok(())) => missed.store(false, Ordering::Relaxed),
+                Ok(Err(error)) | Err(error)
+                    if !error.is_retryable() && !missed.swap(true, Ordering::Relaxed) =>
+                {
+                    tracing::warn!(%error, "past leaderships are not kept; elections go on without");
+                }
+                Ok(Err(error)) | Err(error) => tracing::debug!(%error, "history not written"),
             }
             None
         });

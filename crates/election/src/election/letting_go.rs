@@ -19,7 +19,13 @@ impl Election {
     }
 
     /// Like [`step_down`](Self::step_down), keeping the record for `to` for a moment.
+    ///
+    /// # Errors
+    /// [`Error::AlreadyLeader`] when `to` is this candidate, and it leads; then nothing has changed.
     pub async fn step_down_to(&self, to: CandidateId) -> Result<(), Error> {
+        if to == *self.id() && self.is_leader() {
+            return Err(Error::AlreadyLeader);
+        }
         self.step_down_with(Some(to)).await
     }
 

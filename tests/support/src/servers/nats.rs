@@ -4,20 +4,18 @@
 //! The current one is that of `BELLWETHER_TEST_NATS` (a program), of the `PATH`, or the copy that `cargo xtask test` keeps in
 //! the user's cache; the old one that of `BELLWETHER_TEST_NATS_OLD`, or a copy beside it.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use async_nats::HeaderMap;
-use bellwether_deadman::boot_now;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::Scratch;
 use crate::netns::Node;
+use crate::{Scratch, until, until_blocking};
 
-const PATIENCE: Duration = Duration::from_secs(30);
 /// Where servers on machines of their own find each other.
 const ROUTE_PORT: u16 = 6_222;
 
@@ -107,15 +105,13 @@ impl Server {
             async move { Server::begin(version, &config, node).await }
         });
         let servers: Vec<Server> = futures_util::future::join_all(servers).await;
-        let by = boot_now() + PATIENCE;
-        loop {
+        until(|| async {
             let meta = servers[0].monitored("/jsz").await["meta_cluster"].clone();
-            if meta["leader"].is_string() && meta["cluster_size"] == size {
-                return servers;
-            }
-            assert!(boot_now() < by, "the cluster has no leader: {meta}");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+            let led = meta["leader"].is_string() && meta["cluster_size"] == size;
+            if led { Ok(()) } else { Err(format!("the cluster has no leader: {meta}")) }
+        })
+        .await;
+        servers
     }
 
     /// Starts it, again on the same port if it was up before.
@@ -134,21 +130,21 @@ impl Server {
         let process = command.spawn().expect("the server starts");
         let ports = dir.join(format!("nats-server_{}.ports", process.id()));
         self.process = Some(process);
-        let by = boot_now() + PATIENCE;
-        loop {
+        let told = until(|| async {
             let text = std::fs::read_to_string(&ports).unwrap_or_default();
             if let Ok(told) = serde_json::from_str::<Value>(&text) {
-                self.port = told["nats"][0].as_str().map(port_of);
-                self.monitor = told["monitoring"][0].as_str().map(port_of);
+                let port = told["nats"][0].as_str().map_or(0, port_of);
                 // On another machine it cannot be tried from here; it tells its ports when it listens.
-                if self.node.is_some() || TcpStream::connect((self.address(), self.port())).await.is_ok() {
-                    return;
+                if self.node.is_some() || TcpStream::connect((self.address(), port)).await.is_ok() {
+                    return Ok(told);
                 }
             }
-            let log = || std::fs::read_to_string(self.scratch.path().join("log")).unwrap_or_default();
-            assert!(boot_now() < by, "the server does not come up:\n{}", log());
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+            let log = std::fs::read_to_string(self.scratch.path().join("log")).unwrap_or_default();
+            Err(format!("the server does not come up:\n{log}"))
+        })
+        .await;
+        self.port = told["nats"][0].as_str().map(port_of);
+        self.monitor = told["monitoring"][0].as_str().map(port_of);
     }
 
     /// Ends it: `TERM` in order, `KILL` as a crash.
@@ -164,11 +160,7 @@ impl Server {
         self.signal("-STOP");
         let status = format!("/proc/{}/stat", self.pid());
         let stopped = || std::fs::read_to_string(&status).is_ok_and(|text| text.contains(") T "));
-        let by = boot_now() + PATIENCE;
-        while !stopped() {
-            assert!(boot_now() < by, "the server does not stop");
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        until_blocking(|| stopped().then_some(()).ok_or("the server does not stop"));
     }
 
     /// Lets it go on after [`Server::stop`].
@@ -236,6 +228,35 @@ impl Server {
     pub async fn last_sequence(&self, bucket: &str) -> u64 {
         let info = self.api(&format!("STREAM.INFO.KV_{bucket}"), json!({})).await;
         info["state"]["last_seq"].as_u64().unwrap_or_else(|| panic!("no such bucket: {info}"))
+    }
+
+    /// Every bucket with the number of its last write.
+    pub async fn revisions(&self) -> BTreeMap<String, u64> {
+        let mut all = BTreeMap::new();
+        loop {
+            let page = self.api("STREAM.LIST", json!({ "offset": all.len() })).await;
+            let streams = page["streams"].as_array().cloned().unwrap_or_default();
+            if streams.is_empty() {
+                return all;
+            }
+            all.extend(streams.iter().map(|stream| {
+                let name = stream["config"]["name"].as_str().expect("a name").trim_start_matches("KV_");
+                (name.to_owned(), stream["state"]["last_seq"].as_u64().expect("a number"))
+            }));
+        }
+    }
+
+    /// The keys in a bucket, those of which only a mark is left included.
+    pub async fn keys(&self, bucket: &str) -> Vec<String> {
+        let info = self.api(&format!("STREAM.INFO.KV_{bucket}"), json!({ "subjects_filter": ">" })).await;
+        let prefix = format!("$KV.{bucket}.");
+        let subjects = info["state"]["subjects"].as_object();
+        let mut keys: Vec<String> = subjects
+            .into_iter()
+            .flat_map(|subjects| subjects.keys().map(|subject| subject.replace(&prefix, "")))
+            .collect();
+        keys.sort();
+        keys
     }
 
     /// Writes a key as somebody with a tool would; `None` deletes it.

@@ -5,12 +5,10 @@
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
-
-use bellwether_deadman::boot_now;
 
 use super::postgres::Server;
 use super::user::{as_user, directory};
+use crate::until_blocking;
 
 /// A running pooler.
 #[derive(Debug)]
@@ -36,11 +34,7 @@ impl Pooler {
         let mut command = as_user(&program(), None);
         command.arg(file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let pooler = Pooler { dir, port, process: command.spawn().expect("the pooler starts") };
-        let by = boot_now() + Duration::from_secs(30);
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            assert!(boot_now() < by, "the pooler does not come up");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        until_blocking(|| TcpStream::connect(("127.0.0.1", port)).map_err(|_| "the pooler does not come up"));
         pooler
     }
 

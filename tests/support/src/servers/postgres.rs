@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use bellwether_deadman::boot_now;
 use tokio_postgres::{Client, NoTls};
 
 use super::user::{as_user, directory, run};
 use crate::netns::Node;
+use crate::until;
 
 /// A running server, or one that was stopped and can be started again.
 #[derive(Debug)]
@@ -104,12 +104,13 @@ impl Server {
         }
         command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
         self.process = Some(command.spawn().expect("the server starts"));
-        let by = boot_now() + Duration::from_secs(30);
-        while tokio_postgres::connect(&self.local_url(), NoTls).await.is_err() {
-            let log = || std::fs::read_to_string(self.dir.join("log")).unwrap_or_default();
-            assert!(boot_now() < by, "the server does not come up:\n{}", log());
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        until(|| async {
+            tokio_postgres::connect(&self.local_url(), NoTls).await.map(drop).map_err(|_| {
+                let log = std::fs::read_to_string(self.dir.join("log")).unwrap_or_default();
+                format!("the server does not come up:\n{log}")
+            })
+        })
+        .await;
     }
 
     /// `INT` ends the sessions at once, `QUIT` is a crash, and `KILL` is one of the first process only: the others notice, and
@@ -162,6 +163,16 @@ impl Server {
         self.admin().await.query_one(sql, &[]).await.unwrap().get(0)
     }
 
+    /// Asks again and again until the number is as wanted. The catalogue tells of no changes, so there is nothing to wait on.
+    pub async fn until(&self, sql: &str, wanted: impl Fn(i64) -> bool + Sync) {
+        let wanted = &wanted;
+        until(|| async move {
+            let number = self.number(sql).await;
+            if wanted(number) { Ok(()) } else { Err(format!("still {number}: {sql}")) }
+        })
+        .await;
+    }
+
     /// Writes a file of the server's own, which nobody else can read, into [`Server::dir`].
     pub fn write(&self, name: &str, content: &str) -> PathBuf {
         use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -178,12 +189,8 @@ impl Server {
         let admin = self.admin().await;
         admin.batch_execute(&format!("ALTER SYSTEM SET {setting} = '{value}'")).await.unwrap();
         admin.batch_execute("SELECT pg_reload_conf()").await.unwrap();
-        let by = boot_now() + Duration::from_secs(30);
         let is = format!("SELECT (current_setting('{setting}') = '{value}')::int4::int8");
-        while self.number(&is).await == 0 {
-            assert!(boot_now() < by, "{setting} does not become {value}");
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        self.until(&is, |is| is == 1).await;
     }
 
     /// A directory that its user can write to.

@@ -1,0 +1,83 @@
+//! What is kept beside elections: past leaderships, and until when an id stays away.
+//!
+//! The native profile keeps it in its bucket. The others hold elections in buckets that are not only ours, and no key is added to
+//! those: their notes lie in a bucket of Bellwether's own. No leadership depends on that one. Where it is missing, closed to us or silent,
+//! elections go on as if there were no notes; only whoever reads or writes past leaderships is told.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bellwether_backend::{FoundNote, Fut, Note, Notes, Write};
+use bellwether_core::{ElectionName, Error, ErrorKind};
+
+use crate::bucket::{Bucket, Purpose};
+use crate::errors::BACKEND;
+use crate::register::{Store, written};
+use crate::shape::Place;
+use crate::wire::Content;
+
+/// How long a claim waits for one answer about a cooldown that lies apart. No leadership may hang on it.
+const COOLDOWN_LIMIT: Duration = Duration::from_secs(1);
+
+impl Store {
+    fn note(&self, on: &ElectionName, note: &Note) -> Result<(Arc<Bucket>, String), Error> {
+        match (self.shape.note(on, note)?, &self.notes) {
+            (Place::Apart(key), Some(bucket)) => Ok((Arc::clone(bucket), key)),
+            (Place::Apart(_), None) => {
+                Err(Error::new(ErrorKind::Bug, BACKEND, "a profile without a bucket for notes needs one"))
+            }
+            (Place::Beside(key), _) => Ok((self.place(on)?.0, key)),
+        }
+    }
+
+    /// Where the past leaderships of an election lie, and their revision.
+    pub(crate) async fn past(&self, on: &ElectionName) -> Result<Option<(Arc<Bucket>, String, u64)>, Error> {
+        let (bucket, key) = self.note(on, &Note::History)?;
+        let found = match bucket.load(&key, self.limit()).await {
+            // Where nothing can be read, nothing was written.
+            Err(_) if bucket.purpose == Purpose::Notes => None,
+            found => found?,
+        };
+        Ok(found.map(|(_, revision)| (bucket, key, revision)))
+    }
+}
+
+impl Notes for Store {
+    fn read<'a>(&'a self, on: &'a ElectionName, note: &'a Note) -> Fut<'a, Result<FoundNote, Error>> {
+        Box::pin(async move {
+            let (bucket, key) = self.note(on, note)?;
+            if bucket.purpose == Purpose::Elections || *note == Note::History {
+                return bucket.load(&key, self.limit()).await;
+            }
+            match bucket.load(&key, COOLDOWN_LIMIT).await {
+                // Without a link the claim fails as well, and asks again with the next.
+                Err(error) if self.connection.is_up() => {
+                    tracing::debug!(%error, bucket = bucket.name, "a cooldown cannot be looked up");
+                    Ok(None)
+                }
+                found => found,
+            }
+        })
+    }
+
+    fn write<'a>(
+        &'a self,
+        on: &'a ElectionName,
+        note: &'a Note,
+        at: Option<u64>,
+        bytes: &'a [u8],
+    ) -> Fut<'a, Write<u64>> {
+        Box::pin(async move {
+            let (bucket, key) = match self.note(on, note) {
+                Ok(place) => place,
+                Err(error) => return Write::Refused(error),
+            };
+            let limit = self.limit();
+            let content = Content::Value(bytes.to_vec());
+            match bucket.make_if_missing(limit).await {
+                Ok(()) => bucket.write(&key, at, content, limit).await,
+                Err(error) => written(Err(error)),
+            }
+        })
+    }
+}
