@@ -6,10 +6,22 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+const VERSION: [&str; 4] = [
+    "CARGO_PKG_VERSION_MAJOR",
+    "CARGO_PKG_VERSION_MINOR",
+    "CARGO_PKG_VERSION_PATCH",
+    "CARGO_PKG_VERSION_PRE",
+];
+
 /// The cargo that started this, so that one toolchain is used throughout.
 pub(crate) fn cargo(root: &Path) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root);
+    // What the cargo around this says of this package: build scripts of others (ring's) read variables of the same names, and all
+    // that depends on them would be built anew whenever cargo is called now from here and now by hand.
+    for name in ["CARGO_MANIFEST_DIR", "CARGO_PKG_NAME"].into_iter().chain(VERSION) {
+        command.env_remove(name);
+    }
     command
 }
 

@@ -1,17 +1,15 @@
 //! The stores on which leaders fall silent, on machines of their own.
 
 use std::fmt;
-use std::time::Duration;
 
-use bellwether_deadman::boot_now;
 use bellwether_support::netns::{Network, Node};
 use bellwether_support::servers::nats::{Server, Version};
 use bellwether_support::servers::postgres;
+use bellwether_support::until_blocking;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
 use super::{Silence, TTL};
-use crate::PATIENCE;
 
 /// Names of keys and the shape of records on NATS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,18 +151,14 @@ impl Store {
     /// who that is, and by its word none lags behind. Somebody has led already, so that there is a bucket.
     pub(super) fn spare(&self) -> usize {
         let Servers::Nats(servers) = &self.servers else { return 0 };
-        let by = boot_now() + PATIENCE;
-        loop {
+        until_blocking(|| {
             let told: Vec<Value> = servers.iter().map(|server| self.stream(server)).collect();
             let leaders: Vec<Option<usize>> = told.iter().map(leader_of).collect();
-            if let Some(leader) = leaders[0].filter(|leader| leaders.iter().all(|one| *one == Some(*leader)))
-                && none_lags(&told[leader])
-            {
-                return (leader + 1) % servers.len();
-            }
-            assert!(boot_now() < by, "the servers do not agree on who leads the stream: {told:?}");
-            std::thread::sleep(Duration::from_millis(50));
-        }
+            let agreed = leaders[0].filter(|leader| leaders.iter().all(|one| *one == Some(*leader)));
+            let leader = agreed.filter(|leader| none_lags(&told[*leader]));
+            let spare = leader.map(|leader| (leader + 1) % servers.len());
+            spare.ok_or_else(|| format!("the servers do not agree on who leads the stream: {told:?}"))
+        })
     }
 
     /// How the bucket's stream is spread, by one server's word.

@@ -50,7 +50,7 @@ struct Ending {
 }
 
 impl Entry {
-    pub(super) fn new(key: Key, entrant: Entrant) -> Entry {
+    pub(super) fn new(key: Key, entrant: Entrant, waits: bool) -> Entry {
         let Entrant { core, shared, hooks, started, driver } = entrant;
         let status = Status::new(&shared.election, core.who());
         let span = log::span(&shared.election, core.who());
@@ -68,7 +68,7 @@ impl Entry {
             core,
             shared,
             timer: None,
-            waits: false,
+            waits,
             status,
             hooks,
             driver,

@@ -191,14 +191,11 @@ impl Driver {
         let on = entrant.shared.election.clone();
         self.guarded(|backend| backend.follow(&on, true));
         self.names.entry(on).or_default().push(key);
-        let mut entry = Entry::new(key, entrant);
-        entry.waits = each_for_itself && self.beginning.is_crowded(self.calls.claims());
-        if entry.waits {
+        let waits = each_for_itself && self.beginning.is_crowded(self.calls.claims());
+        self.entries.insert(key, Entry::new(key, entrant, waits));
+        if waits {
             self.beginning.wait(boot_now(), key);
-        }
-        let waits = entry.waits;
-        self.entries.insert(key, entry);
-        if !waits {
+        } else {
             self.feed(key, Input::Start);
         }
     }
@@ -280,14 +277,15 @@ impl Driver {
     /// Tells one machine something, does what it wants, and sets its timer.
     fn feed(&mut self, key: Key, input: Input) {
         let Some(entry) = self.entries.get_mut(&key) else { return };
-        if std::mem::take(&mut entry.waits) && !matches!(input, Input::Start) {
-            if matches!(input, Input::Signal(_)) {
+        if entry.waits {
+            match input {
                 // It looks for itself when its turn comes.
-                entry.waits = true;
-                return;
+                Input::Signal(_) => return,
+                Input::Start => {}
+                // Whatever a handle wants of it, it wants of one that has begun.
+                _ => entry.feed(Input::Start, &mut self.calls),
             }
-            // Whatever a handle wants of it, it wants of one that has begun.
-            entry.feed(Input::Start, &mut self.calls);
+            entry.waits = false;
         }
         entry.feed(input, &mut self.calls);
         let timer = entry.core.poll_timeout();
