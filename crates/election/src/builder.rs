@@ -245,19 +245,29 @@ impl ElectionBuilder {
 
     /// Takes part. Fails only on what trying again cannot mend; a store that is out of reach is tried in the
     /// background.
-    pub async fn start(self) -> Result<Election, Error> {
+    pub async fn start(mut self) -> Result<Election, Error> {
+        let stop_when = self.stop_when.take();
+        let election = self.build()?;
+        match stop_when {
+            Some(signal) => election.start_until(signal).await?,
+            None => election.start().await?,
+        }
+        Ok(election)
+    }
+
+    /// The election, not taking part yet: for whoever may have to [`stop`](Election::stop) it before
+    /// [`start`](Election::start) has returned.
+    ///
+    /// # Errors
+    /// When a setting is missing or refused.
+    pub fn build(self) -> Result<Election, Error> {
         let strategy = Arc::new(Careful(self.options.strategy));
         let settings = Settings::new(Options { strategy, ..self.options })?;
         let name = ElectionName::new(&self.name)?;
         let id = CandidateId::new(self.id.unwrap_or_default())?;
         let store = self.store.ok_or(Error::NoBackend)?;
         let recipe = Recipe { settings, id, hooks: self.hooks, health: self.health };
-        let election = Election::new(name, store, recipe, self.callbacks, self.subscribers);
-        match self.stop_when {
-            Some(signal) => election.start_until(signal).await?,
-            None => election.start().await?,
-        }
-        Ok(election)
+        Ok(Election::new(name, store, recipe, self.callbacks, self.subscribers))
     }
 }
 

@@ -91,6 +91,24 @@ async fn a_stop_during_an_attempt_waits_until_the_late_grant_is_given_back() {
     assert_eq!(connect(&store).observe(&name()).await.unwrap().leader(), None);
 }
 
+#[tokio::test]
+async fn a_start_that_is_called_off_can_still_be_stopped_and_gives_back_what_it_got() {
+    let store = MemoryStore::default();
+    let (puppet, builder) = puppet(&store, "a");
+    let election = builder.build().unwrap();
+    soon(election.stop()).await.unwrap();
+    assert_eq!(puppet.log.lines(), [""; 0], "nothing has begun");
+    puppet.set(Op::Claim, Rule::Late);
+    tokio::select! {
+        _ = election.start() => panic!("the claim is not answered"),
+        () = puppet.log.until("claim", 1) => {}
+    }
+    let ((), stopped) = tokio::join!(async { puppet.set_all(Rule::Pass) }, soon(election.stop()));
+    stopped.unwrap();
+    assert_eq!(puppet.log.count("release"), 1);
+    assert_eq!(connect(&store).observe(&name()).await.unwrap().leader(), None);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn eight_starts_at_once_are_one() {
     for _ in 0..20 {

@@ -44,12 +44,15 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
         watching.push(hook::run(builder.subscribe(), command.clone()));
     }
     let seen = live.then(|| builder.subscribe());
-    let election = tokio::select! {
-        started = builder.start() => started?,
-        () = signals.leave() => return Ok(Exit::Clean),
+    let election = builder.build()?;
+    let begun = tokio::select! {
+        started = election.start() => { started?; true }
+        // It may lead already.
+        () = signals.leave() => false,
     };
-    let screen = seen.map(|events| screen::show(election.clone(), events));
+    let screen = seen.filter(|_| begun).map(|events| screen::show(election.clone(), events));
     let outcome = match &work {
+        _ if !begun => Ok(Exit::Clean),
         Some(work) => work.lead(&election, &store, run, &mut signals).await,
         None => tokio::select! {
             outcome = take_part(&election, run) => outcome,
