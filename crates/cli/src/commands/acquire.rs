@@ -16,14 +16,18 @@ pub(crate) async fn acquire(global: &Global, acquire: &Acquire) -> Result<Exit, 
     let store = backend::connect(global)?;
     let mut leave = Signals::new()?;
     let builder = Election::builder(acquire.election.as_str()).backend(store).id(backend::id(global));
-    let election = tokio::select! {
-        started = builder.options(options).start() => started?,
-        () = leave.leave() => return Ok(Exit::NotLed),
+    let election = builder.options(options).build()?;
+    let attempt = async {
+        election.start().await?;
+        tokio::select! {
+            biased;
+            leadership = election.wait_for_leadership() => leadership.map(Some),
+            () = somebody_lives(&election) => Ok(None),
+        }
     };
     let leadership = tokio::select! {
         biased;
-        leadership = election.wait_for_leadership() => Some(leadership?),
-        () = somebody_lives(&election) => None,
+        leadership = attempt => leadership?,
         () = leave.leave() => None,
     };
     let exit = match leadership {
@@ -45,6 +49,10 @@ pub(crate) async fn acquire(global: &Global, acquire: &Acquire) -> Result<Exit, 
         }
         None => Exit::NotLed,
     };
-    election.stop().await?;
+    // A second signal does not wait for the store; the record then runs out by itself.
+    tokio::select! {
+        stopped = election.stop() => stopped?,
+        () = leave.leave() => {}
+    }
     Ok(exit)
 }
