@@ -226,7 +226,7 @@ async fn whatever_lies_under_the_key_ends_after_a_ttl() {
         ["", "not JSON", "{}", r#"{"id":7,"token":true}"#, r#"{"id":"","token":""}"#, &deep, &meta, &huge]
     {
         hand.put(text).await;
-        let a = ours(&server, "a", Duration::from_millis(200));
+        let a = ours(&server, "a", Duration::from_millis(500));
         let mut news = ours(&server, "w", TTL).news();
         a.denied().await;
         let (grant, _) = a.lead_within(PATIENCE).await;
