@@ -252,3 +252,25 @@ impl<R: Register> Register for Announcing<R> {
         self.register.elections()
     }
 }
+
+#[tokio::test]
+async fn a_claim_that_lost_against_what_is_free_again_is_made_once_more() {
+    let store = MemoryStore::default();
+    let (register, faults) = faulty(&store);
+    let a = Arc::new(Lease::new(register, Arc::new(SystemClock)));
+    let b = Lease::new(store.register(), Arc::new(SystemClock));
+    let gate = Gate::new();
+    faults.next(Op::Read, Fault::HoldsAnswer(gate.clone()));
+    let claim = tokio::spawn({
+        let a = Arc::clone(&a);
+        async move { a.claim(&on(), &bid("a", 1)).await }
+    });
+    gate.reached().await;
+    // It has read that nobody is there. Now somebody comes, and goes.
+    let Outcome::Held(grant) = b.claim(&on(), &bid("b", 2)).await else { panic!("nobody is in the way") };
+    assert!(matches!(b.release(&on(), &grant, &Parting::default()).await, Outcome::Held(())));
+    gate.open();
+    let Outcome::Held(won) = claim.await.unwrap() else { panic!("nobody is in the way any more") };
+    assert!(won.epoch > grant.epoch);
+    assert_eq!((faults.calls(Op::Read), faults.calls(Op::Write)), (2, 2));
+}

@@ -2,7 +2,7 @@
 
 use bellwether_core::{Bid, Bug, ElectionName, Epoch, Error, ErrorKind, Grant, Holder, Outcome, Seen, Wall};
 
-use super::{Claims, Shared, failed};
+use super::{Claims, Shared, TRIES, failed};
 use crate::{Life, Note, Record, Register, Verdict, Write};
 
 impl<R: Register> Shared<R> {
@@ -22,11 +22,14 @@ impl<R: Register> Shared<R> {
         {
             return outcome;
         }
-        if let Err(error) = self.look(on).await {
-            return failed(error);
-        }
-        if let Some(outcome) = self.take(on, bid).await {
-            return outcome;
+        // Lost against something that keeps nobody out, such as a record that the store took away when it had run out: once more.
+        for _ in 0..TRIES {
+            if let Err(error) = self.look(on).await {
+                return failed(error);
+            }
+            if let Some(outcome) = self.take(on, bid).await {
+                return outcome;
+            }
         }
         match self.look(on).await {
             Ok(()) => Outcome::Denied(self.seen(on)),
