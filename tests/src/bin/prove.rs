@@ -91,8 +91,9 @@ mod linux {
         println!("{}", Silenced::heading());
         let mut good = true;
         for kind in kinds {
-            let Some(mut silences) = Silences::new(*kind) else { return false };
             for how in kind.ways() {
+                // On servers of its own: one that was cut off upsets its cluster for a while when it is back.
+                let Some(mut silences) = Silences::new(*kind) else { return false };
                 let silenced = silences.series(*how, runs, at_once.max(1));
                 println!("{silenced}");
                 silenced.complaints().iter().for_each(|complaint| println!("FAILED {complaint}"));
