@@ -22,6 +22,8 @@ use run::Run;
 use store::Store;
 pub use store::{Kind, Profile};
 
+use crate::{bellwether, run_to_end};
+
 /// The ttl of every run.
 pub const TTL: Duration = Duration::from_secs(2);
 /// How much longer than the ttl a successor of a silent leader may take.
@@ -83,6 +85,12 @@ impl Silences {
         let mut network = Network::new()?;
         let (leaders, others) = (network.node(), network.node());
         let store = Store::start(kind, &mut network);
+        // Somebody leads once, so that whatever is made by the first is there.
+        let mut first = others.command(bellwether());
+        first.args(["--backend", &store.url(), "--id", "first", "acquire", "first"]);
+        first.args(["--ttl", &format!("{}ms", TTL.as_millis())]);
+        let ended = run_to_end(first);
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
         Some(Silences { kind, leaders, others, store, runs: 0, network })
     }
 

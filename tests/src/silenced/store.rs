@@ -11,6 +11,9 @@ use tokio::runtime::Runtime;
 
 use super::{Silence, TTL};
 
+/// The stream of the bucket `elections`, which two profiles hold theirs in.
+const STREAM: &str = "KV_elections";
+
 /// Names of keys and the shape of records on NATS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
@@ -164,7 +167,9 @@ impl Store {
     /// How the bucket's stream is spread, by one server's word.
     fn stream(&self, asked: &Server) -> Value {
         let all = self.runtime.block_on(asked.monitored("/jsz?accounts=true&streams=true"));
-        all["account_details"][0]["stream_detail"][0]["cluster"].clone()
+        let streams = all["account_details"][0]["stream_detail"].as_array();
+        let found = streams.and_then(|all| all.iter().find(|stream| stream["name"] == STREAM));
+        found.map_or(Value::Null, |stream| stream["cluster"].clone())
     }
 }
 
