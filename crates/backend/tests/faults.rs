@@ -151,8 +151,9 @@ async fn a_release_that_succeeds_at_the_second_try_still_leaves_its_cooldown() {
     let lease = Lease::new(register, Arc::new(SystemClock));
     let Outcome::Held(grant) = lease.claim(&on(), &bid("a", 1)).await else { panic!("not held") };
     let parting = Parting { reserve_for: None, cooldown: Some(minute) };
-    faults.next(Op::Write, Fault::Fails(ErrorKind::Unavailable));
+    faults.always(Op::Write, Fault::Fails(ErrorKind::Unavailable));
     assert!(matches!(lease.release(&on(), &grant, &parting).await, Outcome::Unknown(_)));
+    faults.always(Op::Write, Fault::None);
     assert!(matches!(lease.release(&on(), &grant, &parting).await, Outcome::Held(())));
 
     let again = Bid { cooldown: Some(minute), ..bid("a", 2) };
@@ -273,4 +274,20 @@ async fn a_claim_that_lost_against_what_is_free_again_is_made_once_more() {
     let Outcome::Held(won) = claim.await.unwrap() else { panic!("nobody is in the way any more") };
     assert!(won.epoch > grant.epoch);
     assert_eq!((faults.calls(Op::Read), faults.calls(Op::Write)), (2, 2));
+}
+
+#[tokio::test]
+async fn a_release_without_an_answer_is_made_once_more_and_never_twice() {
+    for (fault, writes) in [(Fault::Fails(ErrorKind::TimedOut), 2), (Fault::LosesAnswer, 2)] {
+        let store = MemoryStore::default();
+        let (register, faults) = faulty(&store);
+        let a = Lease::new(register, Arc::new(SystemClock));
+        let b = Lease::new(store.register(), Arc::new(SystemClock));
+        let Outcome::Held(grant) = a.claim(&on(), &bid("a", 1)).await else { panic!("nobody is in the way") };
+        faults.next(Op::Write, fault.clone());
+        let released = a.release(&on(), &grant, &Parting::default()).await;
+        assert!(matches!(released, Outcome::Held(())), "{fault:?}: {released:?}");
+        assert_eq!(store.writes(), writes, "{fault:?}");
+        assert!(matches!(b.claim(&on(), &bid("b", 2)).await, Outcome::Held(_)), "{fault:?}");
+    }
 }

@@ -277,6 +277,15 @@ pub(super) fn unknown<T: Debug>(what: &str, outcome: Outcome<T>) -> Result<(), S
     }
 }
 
+/// Whether a release whose answer was kept back is known to have let go: a backend may find out by itself.
+pub(super) fn let_go_after_all(what: &str, outcome: Outcome<()>) -> Result<bool, Stop> {
+    match outcome {
+        Outcome::Held(()) => Ok(true),
+        Outcome::Unknown(_) => Ok(false),
+        other => Err(Stop::failed(format!("{what} was to be unknown, or done: {other:?}"))),
+    }
+}
+
 /// The clock of a machine that booted at another time and whose wall clock is wrong.
 pub(super) struct OtherClock {
     pub(super) inner: Arc<dyn Clock>,

@@ -3,7 +3,7 @@
 use bellwether_core::{ErrorKind, Grant, Outcome};
 
 use super::case::{Case, Ran, case, ensure};
-use super::stage::{Stage, certainly_not, held, unknown};
+use super::stage::{Stage, certainly_not, held, let_go_after_all, unknown};
 use crate::faults::{Fault, Op};
 
 pub(super) const CASES: &[Case] = &[
@@ -105,11 +105,12 @@ async fn lost_renewal(stage: Stage) -> Ran {
 async fn lost_release(stage: Stage) -> Ran {
     let ((a, faults), b) = (stage.faulty("a").await?, stage.candidate("b").await?);
     let grant = a.lead().await?;
-    faults.next(Op::Write, Fault::Fails(ErrorKind::Unavailable));
+    faults.always(Op::Write, Fault::Fails(ErrorKind::Unavailable));
     unknown("a release that was not sent", a.release(&grant).await)?;
+    faults.always(Op::Write, Fault::None);
     b.denied().await?;
     faults.next(Op::Write, Fault::LosesAnswer);
-    unknown("a release whose answer is lost", a.release(&grant).await)?;
+    let_go_after_all("a release whose answer is lost", a.release(&grant).await)?;
     b.lead().await?;
     // Tried once more, as a careful leader does: it finds another's record, and leaves it alone.
     certainly_not("a release after the release", || a.release(&grant)).await?;

@@ -49,8 +49,19 @@ impl<R: Register> Shared<R> {
                 ..held.record.clone()
             }
         };
-        let written = self.rewrite(on, grant, Bug::BlindRelease, released).await;
-        self.memory().held.remove(&(on.clone(), grant.incarnation));
+        let forget = || self.memory().held.remove(&(on.clone(), grant.incarnation));
+        let mut written = self.rewrite(on, grant, Bug::BlindRelease, &released).await;
+        forget();
+        if let Outcome::Unknown(_) = written {
+            // It may never have left: then everybody would wait for a ttl. The second try looks first.
+            written = match self.rewrite(on, grant, Bug::BlindRelease, &released).await {
+                Outcome::Denied(seen) if seen.holder.is_none() && seen.epoch == Some(grant.epoch) => {
+                    Outcome::Held(())
+                }
+                written => written,
+            };
+            forget();
+        }
         if let (Outcome::Held(()), Some(span), Some(notes), Some(id)) =
             (&written, how.cooldown, self.register.notes(), id.into_inner())
         {
