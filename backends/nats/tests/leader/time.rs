@@ -65,7 +65,7 @@ fn starved_leader(url: String, ready: mpsc::Sender<Election>, starve: &mpsc::Rec
         let election = candidate(&url, "starved").start().await.unwrap();
         leads(&election).await;
         ready.send(election.clone()).unwrap();
-        while starve.try_recv().is_err() {
+        while starve.try_recv() == Err(mpsc::TryRecvError::Empty) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         // The only thread there is: no renewal, no timer, no event.
