@@ -49,8 +49,10 @@ async fn candidates_are_looked_at_and_asked_to_hand_over() {
     assert_eq!(asked.status.code(), Some(0), "{asked:?}");
     assert_eq!(json(&asked)["to"], "b");
     second.expect("acquired");
+    // The cooldown is written after the release, and before it is told.
+    first.expect("lost");
     first.kill();
-    // The cooldown is in the bucket, and the same id stays away after a restart.
+    // It is in the bucket, and the same id stays away after a restart.
     let mut again = candidate(&url, "a", &[]);
     again.joined();
     let listed = on(&url, &["status"]);
