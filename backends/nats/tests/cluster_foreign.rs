@@ -8,8 +8,8 @@ use std::time::Duration;
 use bellwether_core::{Boot, Grant, Outcome};
 use bellwether_deadman::boot_now;
 use bellwether_nats::Nats;
-use bellwether_support::Actor;
 use bellwether_support::servers::nats::{Server, Version};
+use bellwether_support::{Actor, until};
 use support::foreign::{Foreign, Held};
 use support::{CLUSTER, PATIENCE, TTL, actor, cluster};
 
@@ -18,14 +18,7 @@ const SHORT: Duration = Duration::from_millis(300);
 const ROUNDS: usize = 20;
 
 async fn acquired(foreign: &Foreign) -> Held {
-    let by = boot_now() + PATIENCE;
-    loop {
-        if let Some(held) = foreign.acquire().await {
-            return held;
-        }
-        assert!(boot_now() < by, "the foreign node is kept out");
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
+    until(|| async { foreign.acquire().await.ok_or("the foreign node is kept out") }).await
 }
 
 #[tokio::test]

@@ -9,8 +9,8 @@ use async_nats::Client;
 use bellwether_core::{Clock, ErrorKind};
 use bellwether_deadman::boot_now;
 use bellwether_nats::{Config, HealthChecker, Nats, Response, from_url};
-use bellwether_support::clock;
 use bellwether_support::servers::nats::{Server, Version};
+use bellwether_support::{clock, until};
 use serde_json::{Value, json};
 use support::{PATIENCE, actor, cluster};
 
@@ -145,12 +145,6 @@ async fn it_shares_the_connection_of_the_elections_answers_again_after_an_outage
     server.up().await;
     let other = actor(&cluster(&server), "b");
     let asking = other.backend.register().health("c", "b", clock()).unwrap();
-    let by = boot_now() + PATIENCE;
-    loop {
-        match asking.query_node("a", Duration::from_secs(1)).await {
-            Ok(answer) => break assert_eq!((answer.role.as_str(), answer.leader.as_str()), ("PRIMARY", "a")),
-            Err(error) => assert!(boot_now() < by, "{error}"),
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    let answer = until(|| asking.query_node("a", Duration::from_secs(1))).await;
+    assert_eq!((answer.role.as_str(), answer.leader.as_str()), ("PRIMARY", "a"));
 }

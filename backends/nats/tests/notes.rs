@@ -10,7 +10,7 @@ use bellwether_deadman::boot_now;
 use bellwether_election::{Election, ElectionBuilder};
 use bellwether_nats::{Config, Nats, from_url};
 use bellwether_support::servers::nats::{Server, Version};
-use bellwether_support::{Actor, clock};
+use bellwether_support::{Actor, clock, until};
 use serde_json::json;
 use support::stage::{leads, soon};
 use support::{BUCKET, CLUSTER, KEY, LEADERS, actor};
@@ -82,12 +82,11 @@ async fn crashed(url: String, id: &'static str) {
             let led = leads(&election).await.epoch();
             let observer = from_url(&url, clock()).unwrap();
             // It is written after the promotion, and a crash before that would leave nothing to tell.
-            let written = async {
-                while !observer.history(election.name()).await.unwrap().iter().any(|past| past.epoch == led) {
-                    tokio::time::sleep(Duration::from_millis(2)).await;
-                }
-            };
-            soon(written).await;
+            until(|| async {
+                let past = observer.history(election.name()).await.unwrap();
+                if past.iter().any(|past| past.epoch == led) { Ok(()) } else { Err(format!("{past:?}")) }
+            })
+            .await;
             std::mem::forget(election);
         });
         runtime.shutdown_background();
@@ -106,16 +105,11 @@ async fn three_leaderships(version: Version, profile: &Profile) {
     let third = candidate(&url, "c").start().await.unwrap();
     leads(&third).await;
     let observer = actor(&url, "observer");
-    let told = async {
-        loop {
-            let past = observer.backend.history(&observer.on).await.unwrap();
-            if past.len() == 3 {
-                return past;
-            }
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    };
-    let past = soon(told).await;
+    let past = until(|| async {
+        let past = observer.backend.history(&observer.on).await.unwrap();
+        if past.len() == 3 { Ok(past) } else { Err(format!("{past:?}")) }
+    })
+    .await;
     let told: Vec<_> = past.iter().map(|past| (past.id.as_str(), past.ended.as_deref())).collect();
     // Nobody was there to say how the second ended, and nobody invents it.
     assert_eq!(told, [("a", Some("released")), ("b", None), ("c", None)], "{past:?}");
@@ -256,13 +250,9 @@ async fn a_bucket_that_is_closed_to_us_costs_no_leadership_and_may_be_opened_lat
             server.down("TERM");
             server.up().await;
             for (a, grant) in shut_out {
-                let opened = async {
-                    while a.backend.remember(&a.on, &past(&a, &grant)).await.is_err() {
-                        tokio::time::sleep(Duration::from_millis(20)).await;
-                    }
-                };
-                soon(opened).await;
-                assert_eq!(a.backend.history(&a.on).await.unwrap(), [past(&a, &grant)]);
+                let past = past(&a, &grant);
+                until(|| a.backend.remember(&a.on, &past)).await;
+                assert_eq!(a.backend.history(&a.on).await.unwrap(), [past]);
             }
         }
     }

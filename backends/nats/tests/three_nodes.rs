@@ -9,7 +9,7 @@ use bellwether_core::{Boot, Epoch, Grant, Outcome, Parting, Signal};
 use bellwether_deadman::boot_now;
 use bellwether_nats::{Nats, from_url};
 use bellwether_support::servers::nats::{Server, Version};
-use bellwether_support::{Actor, clock};
+use bellwether_support::{Actor, clock, until};
 use serde_json::json;
 use support::{BUCKET, PATIENCE};
 
@@ -28,31 +28,24 @@ async fn stream_leader(servers: &[Server], asked: usize) -> usize {
 
 /// Who leads the stream of a bucket; asks again until one does.
 async fn leader_of(bucket: &str, servers: &[Server], asked: usize) -> usize {
-    let by = boot_now() + PATIENCE;
-    loop {
+    until(|| async {
         let info = servers[asked].api(&format!("STREAM.INFO.KV_{bucket}"), json!({})).await;
         let leader = info["cluster"]["leader"].as_str().and_then(|name| name.strip_prefix('n'));
-        if let Some(number) = leader.and_then(|number| number.parse().ok()) {
-            return number;
-        }
-        assert!(boot_now() < by, "no leader: {info}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+        leader.and_then(|number| number.parse().ok()).ok_or_else(|| format!("no leader: {info}"))
+    })
+    .await
 }
 
 /// Until every replica of the stream is there and has caught up.
 async fn whole(servers: &[Server], asked: usize) {
-    let by = boot_now() + PATIENCE;
-    loop {
+    until(|| async {
         let info = servers[asked].api(&format!("STREAM.INFO.KV_{BUCKET}"), json!({})).await;
         let replicas = info["cluster"]["replicas"].as_array().cloned().unwrap_or_default();
         let current = replicas.iter().filter(|replica| replica["current"] == true).count();
-        if info["cluster"]["leader"].is_string() && current + 1 == servers.len() {
-            return;
-        }
-        assert!(boot_now() < by, "a replica does not come back: {info}");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+        let whole = info["cluster"]["leader"].is_string() && current + 1 == servers.len();
+        if whole { Ok(()) } else { Err(format!("a replica does not come back: {info}")) }
+    })
+    .await;
 }
 
 /// Renews until then; the longest time that went by without a renewal. Any denial, and a whole ttl without one, fails.

@@ -11,7 +11,7 @@ use bellwether_core::{Ask, Boot, Epoch, ErrorKind, Outcome, Proof, Request, What
 use bellwether_deadman::boot_now;
 use bellwether_nats::Nats;
 use bellwether_support::servers::nats::{Server, Version};
-use bellwether_support::{Actor, election};
+use bellwether_support::{Actor, election, until};
 use serde_json::json;
 
 /// Short, so that many rounds fit in a test.
@@ -27,15 +27,16 @@ fn ours(server: &Server, id: &str, ttl: Duration) -> Actor<Nats> {
 
 /// As followers of that kind do on every word of the watch, only without the pause.
 async fn created(other: &Other) -> Holds {
-    soon(async {
-        loop {
-            if let Some(holds) = other.create().await {
-                return holds;
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+    until(|| async { other.create().await.ok_or("the key is still there") }).await
+}
+
+/// Until nothing is left under the key, not even a mark.
+async fn nothing_left(other: &Other) {
+    until(|| async {
+        let left = other.get().await.revision;
+        if left == 0 { Ok(()) } else { Err(format!("revision {left} is still there")) }
     })
-    .await
+    .await;
 }
 
 #[tokio::test]
@@ -185,12 +186,7 @@ async fn a_record_that_the_server_took_away_in_silence_is_not_waited_for_once_mo
         let other = Other::new(&server, "other").await;
         let grant = dead.lead().await;
         b.denied().await;
-        soon(async {
-            while other.get().await.revision != 0 {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        })
-        .await;
+        nothing_left(&other).await;
         let gone = boot_now();
         let (next, at) = b.lead_within(PATIENCE).await;
         assert!(at.since(gone) < TTL, "waited for {:?} once more", at.since(gone));
@@ -260,12 +256,7 @@ async fn rising(version: Version) {
     up(&server, &mut last, "release").await;
     up(&server, &mut last, "crash").await;
     // Nothing is left then, not even a mark.
-    soon(async {
-        while other.get().await.revision != 0 {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    })
-    .await;
+    nothing_left(&other).await;
     let (second, grant) = up(&server, &mut last, "expiry on the server").await;
     second.let_go(&grant).await;
     server.put(LEADERS, KEY, None).await;

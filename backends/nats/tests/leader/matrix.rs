@@ -13,7 +13,7 @@ use bellwether_core::{ErrorKind, Reason, What};
 use bellwether_deadman::boot_now;
 use bellwether_election::{Election, Error, HookError, Hooks, Leadership};
 use bellwether_support::servers::nats::{Server, Version};
-use bellwether_support::{Child, role};
+use bellwether_support::{Child, role, until};
 
 async fn server() -> (Server, String) {
     let server = server_for_leaders(Version::Current, LEASE).await;
@@ -311,14 +311,9 @@ async fn roles_of_one_process_are_elections_of_their_own_on_one_connection() {
         "{status:?}"
     );
     // One watch a process; the first of each, for fewer roles, are forgotten by the server after some seconds.
-    soon(async {
-        loop {
-            let info = server.api(&format!("STREAM.INFO.KV_{LEADERS}"), serde_json::json!({})).await;
-            if info["state"]["consumer_count"] == 2 {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
+    until(|| async {
+        let info = server.api(&format!("STREAM.INFO.KV_{LEADERS}"), serde_json::json!({})).await;
+        if info["state"]["consumer_count"] == 2 { Ok(()) } else { Err(format!("not two watches: {info}")) }
     })
     .await;
     let listed = two.backend().elections().await.unwrap();

@@ -1,6 +1,6 @@
 //! The testing matrix of the profile `leader`: clocks that are wrong and runtimes that do not run.
 
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::support::other::Other;
@@ -11,6 +11,7 @@ use bellwether_deadman::{SystemClock, boot_now};
 use bellwether_election::Election;
 use bellwether_nats::from_url;
 use bellwether_support::servers::nats::Version;
+use tokio::sync::oneshot;
 
 /// A machine whose wall clock is wrong by so many hours.
 struct Wrong(i64);
@@ -59,15 +60,18 @@ async fn apart(leader: i64, follower: i64) {
 }
 
 /// A runtime of its own, in which a candidate leads and which is then kept from running at all.
-fn starved_leader(url: String, ready: mpsc::Sender<Election>, starve: &mpsc::Receiver<()>, span: Duration) {
+fn starved_leader(
+    url: String,
+    ready: oneshot::Sender<Election>,
+    starve: oneshot::Receiver<()>,
+    span: Duration,
+) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let election = candidate(&url, "starved").start().await.unwrap();
         leads(&election).await;
-        ready.send(election.clone()).unwrap();
-        while starve.try_recv() == Err(mpsc::TryRecvError::Empty) {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        assert!(ready.send(election.clone()).is_ok(), "nobody waits for it");
+        starve.await.unwrap();
         // The only thread there is: no renewal, no timer, no event.
         std::thread::sleep(span);
         soon(election.wait_until(|status| status.leader.as_ref().is_some_and(|id| id.as_str() == "b")))
@@ -82,11 +86,11 @@ async fn a_leader_whose_runtime_does_not_run_is_no_leader_past_its_deadline() {
     let server = server_for_leaders(Version::Current, LEASE).await;
     let url = leaders(server.port());
     let judge = Judge::default();
-    let (ready, told) = mpsc::channel();
-    let (starve, starved) = mpsc::channel();
+    let (ready, told) = oneshot::channel();
+    let (starve, starved) = oneshot::channel();
     let its_url = url.clone();
-    let thread = std::thread::spawn(move || starved_leader(its_url, ready, &starved, 2 * LEASE));
-    let a = soon(tokio::task::spawn_blocking(move || told.recv().unwrap())).await.unwrap();
+    let thread = std::thread::spawn(move || starved_leader(its_url, ready, starved, 2 * LEASE));
+    let a = soon(told).await.unwrap();
     let first = a.leadership().expect("it leads");
     let b = judge.start(candidate(&url, "b")).await;
     soon(b.wait_until(|status| status.leader.is_some())).await.unwrap();

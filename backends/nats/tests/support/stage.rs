@@ -1,12 +1,14 @@
 //! Whole candidates on a server, with everything that a program would have, and a judge that hears every event.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_core::{Boot, Epoch, Options, Reason, StateName, What};
 use bellwether_election::{Election, ElectionBuilder, Event, Leadership};
 use bellwether_nats::from_url;
 use bellwether_support::clock;
+use futures_util::future::select_ok;
+use tokio::sync::watch;
 
 use super::{KEY, PATIENCE};
 
@@ -28,7 +30,7 @@ pub fn candidate(url: &str, id: &str) -> ElectionBuilder {
 
 /// Hears what the candidates of a test have to say.
 #[derive(Clone, Default)]
-pub struct Judge(Arc<Mutex<Vec<Event>>>);
+pub struct Judge(Arc<watch::Sender<Vec<Event>>>);
 
 impl Judge {
     /// Starts a candidate, and listens to it from the beginning.
@@ -37,7 +39,7 @@ impl Judge {
         let all = Arc::clone(&self.0);
         tokio::spawn(async move {
             while let Some(event) = events.next().await {
-                all.lock().unwrap().push(event);
+                all.send_modify(|all| all.push(event));
             }
         });
         soon(builder.start()).await.expect("a candidate starts")
@@ -46,17 +48,13 @@ impl Judge {
     /// Waits until somebody says this.
     pub async fn heard(&self, id: &str, wanted: impl Fn(&What) -> bool) -> Event {
         let said = |event: &&Event| event.candidate.id.as_str() == id && wanted(&event.what);
-        let hearing = async {
-            loop {
-                if let Some(event) = self.0.lock().unwrap().iter().find(said) {
-                    return event.clone();
-                }
-                tokio::time::sleep(Duration::from_millis(2)).await;
+        let mut all = self.0.subscribe();
+        match tokio::time::timeout(PATIENCE, all.wait_for(|all| all.iter().any(|event| said(&event)))).await {
+            Ok(heard) => {
+                let all = heard.expect("the judge itself keeps it open");
+                all.iter().find(said).expect("just heard").clone()
             }
-        };
-        match tokio::time::timeout(PATIENCE, hearing).await {
-            Ok(event) => event,
-            Err(_) => panic!("{id} never said it, but:\n{:#?}", self.0.lock().unwrap()),
+            Err(_) => panic!("{id} never said it, but:\n{:#?}", self.0.borrow()),
         }
     }
 
@@ -69,12 +67,12 @@ impl Judge {
 
     /// How often something was said.
     pub fn count(&self, wanted: impl Fn(&Event) -> bool) -> usize {
-        self.0.lock().unwrap().iter().filter(|event| wanted(event)).count()
+        self.0.borrow().iter().filter(|event| wanted(event)).count()
     }
 
     /// No two led at once, and epochs rose. Returns how many leaderships there were.
     pub fn verdict(&self) -> usize {
-        let mut events = self.0.lock().unwrap().clone();
+        let mut events = self.0.borrow().clone();
         // One candidate's events come in order; a stable sort leaves them so.
         events.sort_by_key(|event| event.boot);
         let mut led: Vec<(String, Epoch, Boot, Boot)> = Vec::new();
@@ -116,13 +114,9 @@ pub async fn leads(election: &Election) -> Leadership {
 
 /// Waits until one of these leads.
 pub async fn one_leads(all: &[Election]) -> usize {
-    soon(async {
-        loop {
-            if let Some(at) = all.iter().position(Election::is_leader) {
-                return at;
-            }
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    })
-    .await
+    let each = all
+        .iter()
+        .enumerate()
+        .map(|(at, election)| Box::pin(async move { election.wait_for_leadership().await.map(|_| at) }));
+    soon(select_ok(each)).await.expect("one of them takes part").0
 }
