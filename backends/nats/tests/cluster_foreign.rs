@@ -5,7 +5,7 @@ mod support;
 
 use std::time::Duration;
 
-use bellwether_core::{Boot, Grant, Outcome};
+use bellwether_core::{Boot, Grant, Holder, Outcome};
 use bellwether_deadman::boot_now;
 use bellwether_nats::Nats;
 use bellwether_support::servers::nats::{Server, Version};
@@ -40,11 +40,51 @@ async fn a_release_lets_the_other_kind_in_at_once_with_a_greater_epoch() {
         let held = foreign.renew(&held).await.expect("nobody else has written");
         assert!(matches!(ours.renew(&grant).await, Outcome::Denied(_)), "what was let go is gone");
         ours.denied().await;
-        assert!(foreign.step_down(&held).await);
-        let next = ours.lead().await;
-        assert_eq!(next.epoch.get(), u64::try_from(held.epoch).unwrap() + 1, "one step over theirs");
+        let deleted = boot_now();
+        foreign.step_down().await;
+        let (next, at) = ours.lead_within(PATIENCE).await;
+        assert!(at.since(deleted) >= TTL, "a deletion by hand looks the same, so it is waited for");
+        assert!(next.epoch.get() > u64::try_from(held.epoch).unwrap(), "{next:?} after {held:?}");
         assert!(foreign.renew(&held).await.is_none(), "a stale renewal of theirs");
+        assert_eq!(server.keys(CLUSTER).await, ["cooldown-theirs", "lease"], "theirs is left alone");
     }
+}
+
+#[tokio::test]
+async fn a_foreign_node_that_steps_down_too_late_deletes_our_lease_and_nobody_of_ours_leads_beside_the_other()
+{
+    let server = Server::start(Version::Current).await;
+    let (a, b) = (actor(&cluster(&server), "a"), actor(&cluster(&server), "b"));
+    let grant = a.lead().await;
+    b.denied().await;
+    let stale = Foreign::new(&server, CLUSTER, "stale", TTL).await;
+    let deleted = boot_now();
+    stale.step_down().await;
+    let (next, at) = b.lead_within(PATIENCE).await;
+    assert!(at.since(deleted) >= TTL, "led {:?} after the deletion", at.since(deleted));
+    assert!(matches!(a.renew(&grant).await, Outcome::Denied(_)), "what was deleted is gone");
+    assert!(next.epoch > grant.epoch);
+    assert!(stale.acquire().await.is_none(), "ours holds it");
+}
+
+#[tokio::test]
+async fn a_foreign_node_with_our_leader_s_id_takes_the_lease_and_ours_is_over() {
+    let server = Server::start(Version::Current).await;
+    let (a, b) = (actor(&cluster(&server), "twin"), actor(&cluster(&server), "b"));
+    let grant = a.lead().await;
+    let mut news = b.news();
+    b.denied().await;
+    let twin = Foreign::new(&server, CLUSTER, "twin", TTL).await;
+    let held = twin.acquire().await.expect("what has its id is its own");
+    assert_eq!(held.epoch, i64::try_from(grant.epoch.get()).unwrap(), "by force, and under the same epoch");
+    // No incarnation: it is not taken for ours.
+    let foreign = |holder: &Holder| holder.id.as_str() == "twin" && holder.incarnation.is_none();
+    news.until_seen(|seen| seen.holder.as_ref().is_some_and(foreign)).await;
+    assert!(matches!(a.renew(&grant).await, Outcome::Denied(_)), "two would lead under one id");
+    a.denied().await;
+    let held = twin.renew(&held).await.expect("nobody else has written");
+    let (next, at) = b.lead_within(PATIENCE).await;
+    assert!(at >= held.until && next.epoch > grant.epoch);
 }
 
 #[tokio::test]
@@ -151,7 +191,7 @@ async fn hold_theirs(theirs: &Foreign, mut held: Held, from: Boot, release: bool
     let end = if release { boot_now() } else { held.until };
     beliefs.push(("theirs", from, end.min(held.until)));
     if release {
-        theirs.step_down(&held).await;
+        theirs.step_down().await;
     }
 }
 

@@ -7,7 +7,7 @@ use crate::support::other::{Holds, Other};
 use crate::support::stage::{Judge, candidate, leads, soon};
 use crate::support::{KEY, LEADERS, PATIENCE, TTL, actor, aged, leaders, server_for_leaders};
 use bellwether_backend::{Backend, Discarded};
-use bellwether_core::{Ask, Boot, Epoch, ErrorKind, Outcome, Proof, Request, What};
+use bellwether_core::{Ask, Boot, Epoch, ErrorKind, Outcome, Proof, Reason, Request, What};
 use bellwether_deadman::boot_now;
 use bellwether_nats::Nats;
 use bellwether_support::servers::nats::{Server, Version};
@@ -18,6 +18,8 @@ use serde_json::json;
 const SHORT: Duration = Duration::from_millis(500);
 /// A round of theirs and ours; longer than a machine under load stands still.
 const ROUND: Duration = Duration::from_millis(700);
+/// So long that what happens before the next renewal does not depend on how busy the machine is.
+const LONG: Duration = Duration::from_secs(60);
 
 fn ours(server: &Server, id: &str, ttl: Duration) -> Actor<Nats> {
     let mut actor = actor(&leaders(server.port()), id);
@@ -46,7 +48,7 @@ async fn each_sees_the_other_and_a_release_of_ours_lets_them_in_at_once() {
 
 async fn sees_each_other(version: Version) {
     let server = server_for_leaders(version, TTL).await;
-    let (a, other) = (ours(&server, "a", TTL), Other::new(&server, "other").await);
+    let (a, mut other) = (ours(&server, "a", TTL), Other::new(&server, "other").await);
     let grant = a.lead().await;
     assert!(other.create().await.is_none(), "ours holds it");
     let grant = a.keep(&grant).await;
@@ -59,17 +61,41 @@ async fn sees_each_other(version: Version) {
     let holds = other.create().await.expect("a deleted key is free");
     let seen = a.denied().await;
     assert_eq!(seen.leader().map(|id| id.as_str()), Some("other"));
-    assert_eq!((seen.epoch, seen.priority), (None, Some(10)));
-    assert_eq!(seen.metadata.get("region").map(String::as_str), Some("eu-west-1"));
+    assert_eq!((seen.epoch, seen.priority), (None, None));
     assert_eq!(seen.ttl, Some(TTL), "others go by the bucket's max age");
     assert!(matches!(a.renew(&grant).await, Outcome::Denied(_)), "what was let go is gone");
+    other.priority = 10;
     let holds = other.update(&holds).await.expect("nobody else has written");
-    assert!(other.delete(&holds).await);
-    let (next, _) = a.lead_within(PATIENCE).await;
+    assert_eq!(a.denied().await.priority, Some(10));
+    let deleted = boot_now();
+    other.delete().await;
+    let (next, at) = a.lead_within(PATIENCE).await;
+    assert!(at.since(deleted) >= TTL, "a deletion by hand looks the same, so it is waited for");
     assert!(next.epoch > grant.epoch);
     assert!(other.update(&holds).await.is_none(), "a stale update of theirs");
-    assert!(!other.delete(&holds).await, "a stale deletion of theirs");
     a.keep(&next).await;
+}
+
+#[tokio::test]
+async fn one_of_theirs_that_stops_too_late_ends_our_leadership_at_once_and_it_begins_anew() {
+    let server = server_for_leaders(Version::Current, LONG).await;
+    let judge = Judge::default();
+    let start = |id| judge.start(candidate(&leaders(server.port()), id).ttl(LONG).renew_interval(LONG / 3));
+    let a = start("a").await;
+    let first = leads(&a).await.epoch();
+    let b = start("b").await;
+    soon(b.wait_until(|status| status.leader.as_ref() == Some(a.id()))).await.unwrap();
+    let deleted = boot_now();
+    Other::new(&server, "stale").await.delete().await;
+    let (lost, reason) = judge.lost("a").await;
+    assert_eq!(reason, Reason::Conflict);
+    // By the watch, not by the next renewal.
+    assert!(lost.boot.since(deleted) < LONG / 6, "noticed after {:?}", lost.boot.since(deleted));
+    let next = |what: &What| matches!(what, What::Acquired { epoch, .. } if *epoch > first);
+    let again = judge.heard("a", next).await;
+    assert!(again.boot.since(deleted) < LONG / 6, "it knows that nobody else led");
+    assert!(!b.is_leader());
+    assert_eq!(judge.verdict(), 2);
 }
 
 #[tokio::test]
@@ -133,7 +159,7 @@ async fn in_twenty_rounds_theirs_and_ours_never_lead_at_once() {
         let until = boot_now();
         // In turns it stops and dies.
         let until = if round % 2 == 0 {
-            assert!(other.delete(&holds).await);
+            other.delete().await;
             until
         } else {
             until + (ROUND - Duration::from_millis(50))
@@ -264,8 +290,8 @@ async fn rising(version: Version) {
     server.put(LEADERS, KEY, None).await;
     let (third, grant) = up(&server, &mut last, "deletion of the key").await;
     third.let_go(&grant).await;
-    let holds = created(&other).await;
-    assert!(other.delete(&holds).await);
+    created(&other).await;
+    other.delete().await;
     up(&server, &mut last, "a leadership of theirs").await;
     server.remove_bucket(LEADERS).await;
     server.bucket(LEADERS, aged(SHORT)).await;

@@ -1,6 +1,7 @@
-//! A node of somebody else's, written after the description of go-cluster and knowing nothing of ours: it judges a lease by
-//! `expires_at` and its own wall clock, creates and updates at an expected revision, takes over with the next epoch, and steps down
-//! by a lease of nobody.
+//! A node of somebody else's that does as those of go-cluster 0.1 do, and knows nothing of ours: it judges a lease by `expires_at` and
+//! its own wall clock, takes one that has run out with the next epoch, and one under its own id at once and with the same epoch; it reads
+//! before it renews, steps down by a cooldown and a deletion that expects no revision, and lets nothing go when it stops. Its times
+//! have nanoseconds and the offset of its zone.
 
 use std::time::Duration;
 
@@ -9,6 +10,8 @@ use bellwether_core::{Boot, Clock, Wall};
 use bellwether_deadman::{SystemClock, boot_now};
 use bellwether_support::servers::nats::Server;
 use serde_json::{Value, json};
+
+const LEASE: &str = "lease";
 
 pub struct Foreign {
     client: Client,
@@ -40,7 +43,7 @@ impl Foreign {
 
     /// The lease and its revision; `None` where the key is not there or was deleted.
     pub async fn get(&self) -> (Option<Value>, u64) {
-        let body = json!({ "last_by_subj": format!("$KV.{}.lease", self.bucket) });
+        let body = json!({ "last_by_subj": format!("$KV.{}.{LEASE}", self.bucket) });
         let call = format!("$JS.API.STREAM.MSG.GET.KV_{}", self.bucket);
         let got = self.client.request(call, body.to_string().into()).await.expect("an answer");
         let got: Value = serde_json::from_slice(&got.payload).expect("JSON");
@@ -50,48 +53,55 @@ impl Foreign {
         (serde_json::from_slice(&bytes).ok(), revision)
     }
 
-    /// Acquires if the lease is free by its own clock.
+    /// Acquires if the lease is its own, or free by its own clock.
     pub async fn acquire(&self) -> Option<Held> {
         let (lease, revision) = self.get().await;
         let epoch = match &lease {
             None => 1,
             Some(lease) => {
+                let own = lease["node_id"] == self.id;
                 let expires = Wall::parse(lease["expires_at"].as_str()?)?.as_unix_nanos();
-                if lease["node_id"] != "" && self.now() <= expires {
+                if !own && self.now() <= expires {
                     return None;
                 }
-                lease["epoch"].as_i64()? + 1
+                lease["epoch"].as_i64()? + i64::from(!own)
             }
         };
-        let acquired_at = Wall::from_unix_nanos(self.now()).to_string();
-        self.write(self.id, revision, epoch, acquired_at).await
+        self.write(revision, epoch, printed(self.now())).await
     }
 
-    /// Renews at the expected revision; `None` when somebody has written since.
+    /// Renews what it reads, if that has its id and its epoch; `None` when it has not, or when somebody has written since.
     pub async fn renew(&self, held: &Held) -> Option<Held> {
-        self.write(self.id, held.revision, held.epoch, held.acquired_at.clone()).await
+        let (lease, revision) = self.get().await;
+        lease.filter(|lease| lease["node_id"] == self.id && lease["epoch"] == held.epoch)?;
+        self.write(revision, held.epoch, held.acquired_at.clone()).await
     }
 
-    /// A lease of nobody, with the same epoch, expired.
-    pub async fn step_down(&self, held: &Held) -> bool {
-        self.put("", held.revision, held.epoch, &held.acquired_at, self.now() - 1).await.is_some()
+    /// Stays away for a lease, and deletes the lease, whoever holds it by now.
+    pub async fn step_down(&self) {
+        let until = self.now() / 1_000_000 + i64::try_from(self.ttl.as_millis()).expect("a short lease");
+        let cooldown = format!("cooldown-{}", self.id);
+        self.publish(&cooldown, HeaderMap::new(), until.to_string()).await.expect("nothing is compared");
+        let mut deleted = HeaderMap::new();
+        deleted.insert("KV-Operation", "DEL");
+        self.publish(LEASE, deleted, String::new()).await.expect("nothing is compared");
     }
 
-    async fn write(&self, id: &str, revision: u64, epoch: i64, acquired_at: String) -> Option<Held> {
+    async fn write(&self, at: u64, epoch: i64, acquired_at: String) -> Option<Held> {
         let until = boot_now() + self.ttl;
-        let expires = self.now() + self.ttl.as_nanos() as i64;
-        let revision = self.put(id, revision, epoch, &acquired_at, expires).await?;
+        let expires_at = printed(self.now() + self.ttl.as_nanos() as i64);
+        let lease = json!({
+            "node_id": self.id, "epoch": epoch, "expires_at": expires_at, "acquired_at": acquired_at
+        });
+        let mut headers = HeaderMap::new();
+        headers.insert("Nats-Expected-Last-Subject-Sequence", at.to_string());
+        let revision = self.publish(LEASE, headers, lease.to_string()).await?;
         Some(Held { revision, epoch, acquired_at, until })
     }
 
-    async fn put(&self, id: &str, at: u64, epoch: i64, acquired_at: &str, expires: i64) -> Option<u64> {
-        let expires_at = Wall::from_unix_nanos(expires).to_string();
-        let lease =
-            json!({ "node_id": id, "epoch": epoch, "expires_at": expires_at, "acquired_at": acquired_at });
-        let mut headers = HeaderMap::new();
-        headers.insert("Nats-Expected-Last-Subject-Sequence", at.to_string());
-        let subject = format!("$KV.{}.lease", self.bucket);
-        let done = self.client.request_with_headers(subject, headers, lease.to_string().into()).await;
+    async fn publish(&self, key: &str, headers: HeaderMap, text: String) -> Option<u64> {
+        let subject = format!("$KV.{}.{key}", self.bucket);
+        let done = self.client.request_with_headers(subject, headers, text.into()).await;
         let done: Value = serde_json::from_slice(&done.expect("an answer").payload).expect("JSON");
         if done["error"].is_null() {
             return done["seq"].as_u64();
@@ -99,4 +109,11 @@ impl Foreign {
         assert_eq!(done["error"]["err_code"], 10_071, "{done}");
         None
     }
+}
+
+/// As Go prints a time of a machine in Kolkata: nanoseconds without the zeros at their end.
+fn printed(nanos: i64) -> String {
+    let local = Wall::from_unix_nanos(nanos + 19_800 * 1_000_000_000).to_string();
+    let fraction = format!(".{:09}", nanos.rem_euclid(1_000_000_000));
+    format!("{}{}+05:30", &local[..19], fraction.trim_end_matches('0').trim_end_matches('.'))
 }

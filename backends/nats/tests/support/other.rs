@@ -1,6 +1,6 @@
-//! A candidate of somebody else's, written after the description of the format that the profile `leader` shares and knowing
-//! nothing of ours: it creates the key, updates it with the same token at the revision that it knows, deletes it when it stops,
-//! and believes until an update conflicts.
+//! A candidate of somebody else's that does as those of the library whose format the profile `leader` shares, and knows nothing of
+//! ours: it creates the key, updates it with the same token at the revision that it knows, believes until an update fails, and deletes the key
+//! when it stops, whatever is there by then. (The library itself believes on until the third failure in a row.)
 
 use async_nats::{Client, HeaderMap};
 use base64::Engine as _;
@@ -13,6 +13,8 @@ use super::{KEY, LEADERS};
 pub struct Other {
     client: Client,
     id: &'static str,
+    /// Zero is not written.
+    pub priority: i32,
 }
 
 /// What it holds.
@@ -33,7 +35,7 @@ pub struct Sees {
 
 impl Other {
     pub async fn new(server: &Server, id: &'static str) -> Other {
-        Other { client: server.admin().await, id }
+        Other { client: server.admin().await, id, priority: 0 }
     }
 
     /// Gets in if the key is not there, or was deleted.
@@ -54,11 +56,11 @@ impl Other {
         Some(Holds { revision, ..holds.clone() })
     }
 
-    /// On stopping.
-    pub async fn delete(&self, holds: &Holds) -> bool {
+    /// On stopping, if it believes to lead: no revision is expected.
+    pub async fn delete(&self) {
         let mut headers = HeaderMap::new();
         headers.insert("KV-Operation", "DEL");
-        self.publish(headers, Some(holds.revision), "").await.is_some()
+        self.publish(headers, None, "").await.expect("nothing is compared");
     }
 
     /// Writes whatever is wanted over whatever is there, as only a person with a tool would.
@@ -83,8 +85,11 @@ impl Other {
     }
 
     fn payload(&self, token: &str) -> String {
-        let meta = json!({ "hostname": "node-01", "region": "eu-west-1" });
-        json!({ "id": self.id, "token": token, "priority": 10, "meta": meta }).to_string()
+        let mut payload = json!({ "id": self.id, "token": token });
+        if self.priority != 0 {
+            payload["priority"] = self.priority.into();
+        }
+        payload.to_string()
     }
 
     async fn publish(&self, mut headers: HeaderMap, expected: Option<u64>, text: &str) -> Option<u64> {
