@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use bellwether_tests::{Candidate, bellwether, json, run_to_end, until_blocking};
+use bellwether_tests::{Candidate, Piped, bellwether, json, run_to_end, until_blocking};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -141,21 +141,14 @@ fn watch_prints_changes_and_explain_the_bounds() {
     let directory = temporary();
     let mut watch = Command::new(bellwether());
     watch.arg("--backend").arg(format!("file:{}", directory.path().display()));
-    let mut watching = watch
-        .args(["watch", "job", "-o", "json"])
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .expect("it starts");
-    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(watching.stdout.take().expect("a pipe")));
-    let mut next =
-        || -> Value { serde_json::from_str(&lines.next().expect("a line").expect("text")).expect("JSON") };
+    watch.args(["watch", "job", "-o", "json"]);
+    let mut watching = Piped::run(watch);
+    let mut next = || -> Value { serde_json::from_str(&watching.line()).expect("JSON") };
     assert!(next()["holder"].is_null());
     let mut leader = leader(directory.path(), "a", &["--ttl", "10s"]);
     while next()["holder"].as_str() != Some("a") {}
     leader.signal(Signal::TERM);
     while !next()["holder"].is_null() {}
-    watching.kill().expect("our own child");
-    watching.wait().expect("our own child");
     let explained = json(&run_to_end({
         let mut command = Command::new(bellwether());
         command.args(["explain", "--ttl", "10s", "-o", "json"]);

@@ -1,10 +1,7 @@
 //! Looking: what is seen, and that nothing is changed by it.
 
-use std::io::{BufRead, BufReader, Lines};
-use std::process::{Child, ChildStdout, Stdio};
-
 use bellwether_support::servers::nats::Version;
-use bellwether_tests::{command, json, on, unwritten_by_status};
+use bellwether_tests::{Piped, command, json, on, unwritten_by_status};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -26,33 +23,13 @@ async fn the_record_is_shown_as_it_is() {
     assert_eq!(all[0]["election"].as_str(), Some("job"), "{all}");
 }
 
-/// `bellwether watch`, ended when dropped.
-struct Watcher(Child, Lines<BufReader<ChildStdout>>);
-
-impl Watcher {
-    fn start(url: &str) -> Watcher {
-        let mut command = command(url, &["watch", "job", "-o", "json"]);
-        let mut child = command.stdout(Stdio::piped()).spawn().expect("the command starts");
-        let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
-        Watcher(child, lines)
-    }
-
-    /// Reads on until this one leads.
-    fn until(&mut self, holder: Option<&str>) {
-        let told = self.1.by_ref().map_while(Result::ok).find(|line| {
-            let seen: Value = serde_json::from_str(line).expect("an object");
-            assert_eq!(seen["election"].as_str(), Some("job"), "{line}");
-            seen["holder"].as_str() == holder
-        });
-        assert!(told.is_some(), "the watch ended before {holder:?} led");
-    }
-}
-
-impl Drop for Watcher {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// Reads on until this one leads.
+fn until_led_by(watch: &mut Piped, holder: Option<&str>) {
+    watch.until(|line| {
+        let seen: Value = serde_json::from_str(line).expect("an object");
+        assert_eq!(seen["election"].as_str(), Some("job"), "{line}");
+        seen["holder"].as_str() == holder
+    });
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -61,15 +38,15 @@ async fn a_watch_tells_of_every_leader_and_writes_nothing() {
     // Makes the bucket, which a watch does not.
     assert_eq!(on(&url, &["acquire", "job", "--ttl", "1s"]).status.code(), Some(0));
     let before = server.last_sequence(BUCKET).await;
-    let mut watcher = Watcher::start(&url);
-    watcher.until(None);
+    let mut watch = Piped::run(command(&url, &["watch", "job", "-o", "json"]));
+    until_led_by(&mut watch, None);
     assert_eq!(server.last_sequence(BUCKET).await, before, "a watch wrote something");
     let mut leader = candidate(&url, "a", &[]);
     leader.expect("acquired");
-    watcher.until(Some("a"));
+    until_led_by(&mut watch, Some("a"));
     leader.signal(Signal::TERM);
     assert_eq!(leader.ended().code, Some(0));
-    watcher.until(None);
+    until_led_by(&mut watch, None);
 }
 
 #[test]

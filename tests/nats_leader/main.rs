@@ -3,12 +3,10 @@
 #[cfg(target_os = "linux")]
 mod partition;
 
-use std::io::{BufRead, BufReader};
-use std::process::{Output, Stdio};
+use std::process::Output;
 
-use bellwether_deadman::boot_now;
 use bellwether_support::servers::nats::{Server, Version};
-use bellwether_tests::{Candidate, PATIENCE, bellwether, command, json, on};
+use bellwether_tests::{Candidate, Piped, bellwether, command, json, on, until_blocking};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -67,18 +65,15 @@ fn the_profile_s_own_timing_and_its_rules_hold() {
 async fn candidates_are_looked_at_and_asked_to_hand_over() {
     let (server, url) = server().await;
     assert_eq!(on(&url, &["status", KEY]).status.code(), Some(1), "nobody has ever led");
-    let mut watch =
-        command(&url, &["watch", KEY, "-o", "json"]).stdout(Stdio::piped()).spawn().expect("it starts");
-    let mut changes = BufReader::new(watch.stdout.take().expect("piped")).lines();
+    let mut watch = Piped::run(command(&url, &["watch", KEY, "-o", "json"]));
     let mut first = candidate(
         &url,
         "a",
         &["--validate-every", "1s", "--disconnect-grace", "3s", "--failed-renewals", "5"],
     );
     first.expect("acquired");
-    let told = changes.find(|line| line.as_ref().is_ok_and(|line| line.contains(r#""a""#)));
-    assert!(told.is_some(), "the watch ended");
-    watch.kill().and_then(|()| watch.wait()).expect("our own child");
+    watch.until(|line| line.contains(r#""a""#));
+    drop(watch);
     let shown = json(&on(&url, &["status", KEY, "-o", "json"]));
     assert_eq!((shown["holder"].as_str(), shown["ttl_ms"].as_u64()), (Some("a"), Some(10_000)), "{shown}");
     let listed = on(&url, &["status"]);
@@ -101,16 +96,12 @@ async fn candidates_are_looked_at_and_asked_to_hand_over() {
 
 /// The history as a machine reads it, once it has this many entries.
 fn history(url: &str, count: usize) -> Vec<Value> {
-    let by = boot_now() + PATIENCE;
-    loop {
+    until_blocking(|| {
         let told = on(url, &["history", KEY, "-o", "json"]);
         assert_eq!(told.status.code(), Some(0), "{told:?}");
         let past = json(&told).as_array().expect("an array").clone();
-        if past.len() >= count {
-            return past;
-        }
-        assert!(boot_now() < by, "{past:?}");
-    }
+        if past.len() >= count { Ok(past) } else { Err(format!("not {count} entries: {past:?}")) }
+    })
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,6 +10,7 @@ mod line;
 mod mounted;
 mod on;
 mod overlap;
+mod piped;
 #[cfg(target_os = "linux")]
 mod processes;
 #[cfg(target_os = "linux")]
@@ -27,6 +28,7 @@ pub use line::Line;
 pub use mounted::Mounted;
 pub use on::{command, json, on};
 pub use overlap::{Overlap, overlaps};
+pub use piped::Piped;
 #[cfg(target_os = "linux")]
 pub use processes::Process;
 #[cfg(target_os = "linux")]

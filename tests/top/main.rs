@@ -2,12 +2,10 @@
 
 mod terminal;
 
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::process::Command;
 
-use bellwether_tests::{Candidate, PATIENCE, bellwether, until_blocking};
+use bellwether_tests::{Candidate, Piped, bellwether, until_blocking};
 use rustix::process::Signal;
 use serde_json::Value;
 use terminal::Terminal;
@@ -100,39 +98,12 @@ fn a_store_that_cannot_be_used_is_said_without_touching_the_screen() {
     assert!(!said.contains("\x1b[?1049h"), "{said:?}");
 }
 
-/// `top` with its output in a pipe. Killed when dropped.
-struct Piped(Child, Receiver<String>);
-
-impl Piped {
-    fn run(mut command: Command) -> Piped {
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("it starts");
-        let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
-        let (sender, receiver) = channel();
-        // A thread of its own, so that a line that never comes fails the test instead of hanging it.
-        std::thread::spawn(move || lines.map_while(Result::ok).all(|line| sender.send(line).is_ok()));
-        Piped(child, receiver)
-    }
-
-    fn next(&mut self) -> String {
-        self.1.recv_timeout(PATIENCE).expect("a line in time")
-    }
-
-    fn wait_for(&mut self, part: &str) -> String {
-        loop {
-            let line = self.next();
-            assert!(!line.contains('\x1b'), "plain: {line:?}");
-            if line.contains(part) {
-                return line;
-            }
-        }
-    }
-}
-
-impl Drop for Piped {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// The next line with this in it; every line until then is plain.
+fn plain_with(piped: &mut Piped, part: &str) -> String {
+    piped.until(|line| {
+        assert!(!line.contains('\x1b'), "plain: {line:?}");
+        line.contains(part)
+    })
 }
 
 #[test]
@@ -142,11 +113,11 @@ fn where_there_is_no_terminal_tables_are_printed_plain_when_something_changes() 
     let mut second = Candidate::on_file(directory.path(), "job", "bob", &["--ttl", "10s"]);
     second.joined();
     let mut piped = Piped::run(top(directory.path(), &["job"]));
-    assert!(piped.next().starts_with("ELECTION"));
-    let row = piped.next();
+    assert!(piped.line().starts_with("ELECTION"));
+    let row = piped.line();
     assert!(row.starts_with("job") && row.contains("alice") && row.ends_with("alive"), "{row}");
     first.signal(Signal::TERM);
-    let row = piped.wait_for("bob");
+    let row = plain_with(&mut piped, "bob");
     assert!(row.starts_with("job") && row.ends_with("alive"), "{row}");
 }
 
@@ -155,7 +126,7 @@ fn machines_get_one_object_a_refresh() {
     let directory = temporary();
     let mut first = leader(directory.path(), "job", "alice");
     let mut piped = Piped::run(top(directory.path(), &["-o", "json", "--interval", "100ms"]));
-    let mut next = || -> Value { serde_json::from_str(&piped.next()).expect("JSON") };
+    let mut next = || -> Value { serde_json::from_str(&piped.line()).expect("JSON") };
     let (one, two) = (next(), next());
     assert!(one["boot_ns"].as_u64() < two["boot_ns"].as_u64() && one["error"].is_null(), "{one}");
     let election = &one["elections"][0];
@@ -175,9 +146,9 @@ fn a_stopped_leader_is_shown_as_silent() {
     let mut leader = Candidate::on_file(directory.path(), "job", "alice", &["--ttl", "1s"]);
     leader.expect("acquired");
     let mut piped = Piped::run(top(directory.path(), &[]));
-    piped.wait_for("alice");
+    plain_with(&mut piped, "alice");
     leader.signal(Signal::STOP);
-    let row = piped.wait_for("silent");
+    let row = plain_with(&mut piped, "silent");
     assert!(row.contains("alice"), "{row}");
     leader.signal(Signal::CONT);
 }
@@ -188,7 +159,7 @@ fn looking_changes_nothing() {
     let missing = directory.path().join("missing");
     let mut piped = Piped::run(top(&missing, &["--interval", "50ms"]));
     for _ in 0..4 {
-        piped.wait_for("no elections here yet");
+        plain_with(&mut piped, "no elections here yet");
     }
     assert!(!missing.exists());
 }

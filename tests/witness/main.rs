@@ -5,10 +5,10 @@
 
 #![cfg(target_os = "linux")]
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use bellwether_tests::series::{Series, Way};
-use bellwether_tests::{Stage, Surroundings};
+use bellwether_tests::{Piped, Stage, Surroundings};
 
 fn every_way(surroundings: Surroundings, times: usize) {
     let ways = Way::all(surroundings).repeat(times);
@@ -57,13 +57,9 @@ fn two_witnesses_at_once_are_seen_and_so_is_an_orphan() {
     assert!(!stage.orphans(epoch.map(|epoch| epoch + 1)).is_empty(), "an orphan goes unnoticed");
     // Another, which no election keeps from starting.
     let witness = env!("CARGO_BIN_EXE_bellwether-witness");
-    let mut second =
-        Command::new(witness).arg(stage.path()).stdout(Stdio::piped()).spawn().expect("it starts");
-    let mut said = String::new();
-    let output = second.stdout.take().expect("a pipe");
-    std::io::BufRead::read_line(&mut std::io::BufReader::new(output), &mut said).expect("a line");
-    second.kill().expect("our own child");
-    second.wait().expect("our own child");
+    let mut second = Command::new(witness);
+    second.arg(stage.path());
+    let said = Piped::run(second).line();
     assert!(said.contains("\"alone\":false"), "{said}");
     assert!(stage.take_two_at_once().contains("\"alone\":false"));
 }

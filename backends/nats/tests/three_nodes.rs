@@ -29,7 +29,7 @@ async fn stream_leader(servers: &[Server], asked: usize) -> usize {
 /// Who leads the stream of a bucket; asks again until one does.
 async fn leader_of(bucket: &str, servers: &[Server], asked: usize) -> usize {
     until(|| async {
-        let info = servers[asked].api(&format!("STREAM.INFO.KV_{bucket}"), json!({})).await;
+        let info = servers[asked].asked(&format!("STREAM.INFO.KV_{bucket}"), json!({})).await?;
         let leader = info["cluster"]["leader"].as_str().and_then(|name| name.strip_prefix('n'));
         leader.and_then(|number| number.parse().ok()).ok_or_else(|| format!("no leader: {info}"))
     })
@@ -39,7 +39,7 @@ async fn leader_of(bucket: &str, servers: &[Server], asked: usize) -> usize {
 /// Until every replica of the stream is there and has caught up.
 async fn whole(servers: &[Server], asked: usize) {
     until(|| async {
-        let info = servers[asked].api(&format!("STREAM.INFO.KV_{BUCKET}"), json!({})).await;
+        let info = servers[asked].asked(&format!("STREAM.INFO.KV_{BUCKET}"), json!({})).await?;
         let replicas = info["cluster"]["replicas"].as_array().cloned().unwrap_or_default();
         let current = replicas.iter().filter(|replica| replica["current"] == true).count();
         let whole = info["cluster"]["leader"].is_string() && current + 1 == servers.len();

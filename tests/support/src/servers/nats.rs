@@ -4,9 +4,11 @@
 //! The current one is that of `BELLWETHER_TEST_NATS` (a program), of the `PATH`, or the copy that `cargo xtask test` keeps in
 //! the user's cache; the old one that of `BELLWETHER_TEST_NATS_OLD`, or a copy beside it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use async_nats::HeaderMap;
 use serde_json::{Value, json};
@@ -77,12 +79,7 @@ impl Server {
 
     /// This many, as one cluster. Ready when a leader of it all is chosen.
     pub async fn cluster(version: Version, size: usize) -> Vec<Server> {
-        let free = || std::net::TcpListener::bind("127.0.0.1:0").expect("the loopback has ports");
-        // All at once, so that no two get the same.
-        let listeners: Vec<_> = (0..size).map(|_| free()).collect();
-        let address = |listener: &std::net::TcpListener| listener.local_addr().expect("bound").to_string();
-        let members = listeners.iter().map(|listener| (address(listener), None)).collect();
-        drop(listeners);
+        let members = (1..=size).map(|_| (format!("{}:{ROUTE_PORT}", own_address()), None)).collect();
         Server::joined(version, members).await
     }
 
@@ -106,9 +103,16 @@ impl Server {
         });
         let servers: Vec<Server> = futures_util::future::join_all(servers).await;
         until(|| async {
-            let meta = servers[0].monitored("/jsz").await["meta_cluster"].clone();
-            let led = meta["leader"].is_string() && meta["cluster_size"] == size;
-            if led { Ok(()) } else { Err(format!("the cluster has no leader: {meta}")) }
+            let mut leaders = BTreeSet::new();
+            for server in &servers {
+                let meta = server.monitored("/jsz").await["meta_cluster"].clone();
+                if meta["cluster_size"] != size {
+                    return Err(format!("the cluster is not whole: {meta}"));
+                }
+                leaders.insert(meta["leader"].as_str().map(ToOwned::to_owned));
+            }
+            let agreed = leaders.len() == 1 && !leaders.contains(&None);
+            if agreed { Ok(()) } else { Err(format!("the servers follow different leaders: {leaders:?}")) }
         })
         .await;
         servers
@@ -199,12 +203,19 @@ impl Server {
 
     /// One call of the JetStream API.
     pub async fn api(&self, call: &str, body: Value) -> Value {
-        let payload = serde_json::to_vec(&body).expect("JSON");
-        let answer = self.admin().await.request(format!("$JS.API.{call}"), payload.into()).await;
-        serde_json::from_slice(&answer.expect("JetStream answers").payload).expect("JSON")
+        self.asked(call, body).await.expect("JetStream answers")
     }
 
-    /// Makes a bucket, with these settings beside the usual ones.
+    /// As [`Server::api`], of servers that may have no leader at the moment, and then say nothing.
+    pub async fn asked(&self, call: &str, body: Value) -> Result<Value, String> {
+        let payload = serde_json::to_vec(&body).expect("JSON");
+        let answer = self.admin().await.request(format!("$JS.API.{call}"), payload.into()).await;
+        let answer = answer.map_err(|silent| format!("no answer to {call}: {silent}"))?;
+        Ok(serde_json::from_slice(&answer.payload).expect("JSON"))
+    }
+
+    /// Makes a bucket, with these settings beside the usual ones. Asked twice for the same one, the servers make one: in a
+    /// cluster that has just come up an answer can be lost.
     pub async fn bucket(&self, name: &str, settings: Value) {
         let mut body = json!({
             "name": format!("KV_{name}"), "subjects": [format!("$KV.{name}.>")], "max_msgs_per_subject": 1,
@@ -214,7 +225,8 @@ impl Server {
         for (key, value) in settings.as_object().into_iter().flatten() {
             body[key] = value.clone();
         }
-        let made = self.api(&format!("STREAM.CREATE.KV_{name}"), body).await;
+        let call = format!("STREAM.CREATE.KV_{name}");
+        let made = until(|| self.asked(&call, body.clone())).await;
         assert!(made["error"].is_null(), "{made}");
     }
 
@@ -322,6 +334,13 @@ fn asked_there(node: &Node, port: u16, request: &str) -> String {
     let script = format!("exec 3<>/dev/tcp/{}/{port}; printf %s \"$0\" >&3; cat <&3", node.address);
     let output = node.command(Path::new("bash")).args(["-c", &script, request]).output();
     String::from_utf8_lossy(&output.expect("there is a bash").stdout).into_owned()
+}
+
+/// An address of the loopback that nobody else in any test has, so that a port on it is free whoever else picks one.
+fn own_address() -> Ipv4Addr {
+    static GIVEN: AtomicU8 = AtomicU8::new(0);
+    let [.., middle, last] = std::process::id().to_be_bytes();
+    Ipv4Addr::new(127, 64 + GIVEN.fetch_add(1, Ordering::Relaxed) % 128, middle, last)
 }
 
 fn port_of(url: &str) -> u16 {

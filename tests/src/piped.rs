@@ -1,0 +1,49 @@
+//! A process whose lines on stdout are read as they come.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+
+use crate::PATIENCE;
+
+/// A command with its output in a pipe. Killed when dropped.
+pub struct Piped {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Piped {
+    /// Starts it, with nothing to read on its stdin.
+    pub fn run(mut command: Command) -> Piped {
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("it starts");
+        let output = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+        let (sender, lines) = channel();
+        // A thread of its own, so that a line that never comes fails the test instead of hanging it.
+        std::thread::spawn(move || output.map_while(Result::ok).all(|line| sender.send(line).is_ok()));
+        Piped { child, lines }
+    }
+
+    /// The next line.
+    #[track_caller]
+    pub fn line(&mut self) -> String {
+        self.lines.recv_timeout(PATIENCE).expect("a line in time")
+    }
+
+    /// The next line of which this is true.
+    #[track_caller]
+    pub fn until(&mut self, mut wanted: impl FnMut(&str) -> bool) -> String {
+        loop {
+            let line = self.line();
+            if wanted(&line) {
+                return line;
+            }
+        }
+    }
+}
+
+impl Drop for Piped {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
