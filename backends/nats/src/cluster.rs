@@ -1,4 +1,4 @@
-//! The profile `cluster`: the names and records of go-cluster, so that its nodes and ours are candidates in one election.
+//! The profile `cluster`: the names and records of go-cluster 0.1, so that its nodes and ours are candidates in one election.
 //!
 //! ```text
 //! cluster-<election>     the bucket, one for each election; made to keep records for two ttls

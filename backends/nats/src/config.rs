@@ -7,7 +7,7 @@
 //! | option | default | meaning |
 //! |---|---|---|
 //! | `bucket` | `bellwether` | the bucket that holds the elections; `profile=cluster` has one for each, and `profile=leader` none by default |
-//! | `profile` | `native` | names of keys and the shape of records: `native`, `cluster` as go-cluster has them, or `leader` on a bucket of one's own |
+//! | `profile` | `native` | names of keys and the shape of records: `native`, `cluster` as go-cluster 0.1 has them, or `leader` on a bucket of one's own |
 //! | `group` | the election's name | with `profile=leader`, the key |
 //! | `notes` | `bellwether` | with `profile=cluster` and `profile=leader`, the bucket for past leaderships; `bellwether-notes` where `bucket=bellwether` |
 //! | `create`, `replicas` | no, 1 | make a bucket that is to be written when there is none, with so many replicas |
@@ -46,7 +46,7 @@ pub enum Profile {
     Native,
     /// The user's own bucket, in which the key of an election has `{"id", "token", "priority", "meta"}` and is deleted on release.
     Leader,
-    /// A bucket `cluster-<election>` for each, with the keys `lease` and `cooldown-<id>`, as go-cluster has them.
+    /// A bucket `cluster-<election>` for each, with the keys `lease` and `cooldown-<id>`, as go-cluster 0.1 has them.
     Cluster,
 }
 

@@ -4,7 +4,7 @@
 //! cluster.<cluster>.health.<node>   ──▶   {"nodeId","role","leader","uptimeMs","timestamp","custom"}
 //! ```
 //!
-//! The subjects and the answer are those of go-cluster, so each side can ask the other. What is answered is either set (role, leader, custom)
+//! The subjects and the answer are those of go-cluster 0.1, so each side can ask the other. What is answered is either set (role, leader, custom)
 //! or asked for anew with every question ([`HealthChecker::report`]), which cannot be out of date.
 //!
 //! An answer shows that a process is there and what it thinks; it proves no leadership. For that there are epochs.
