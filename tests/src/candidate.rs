@@ -20,7 +20,8 @@ pub struct Candidate {
     stderr: Receiver<String>,
     /// Every line it has said so far.
     pub said: Vec<Line>,
-    /// When it was killed, if it was: nothing it believed lasts longer.
+    /// When it was killed, if it was: nothing it believed lasts longer. The instant before the signal, since whoever sent it may
+    /// have had to wait for a processor afterwards, and the next leader does not wait for that.
     pub killed: Option<Boot>,
 }
 
@@ -151,7 +152,7 @@ impl Candidate {
     /// Kills it as the kernel would; returns the instant before.
     pub fn kill(&mut self) -> Boot {
         let before = self.signal(Signal::KILL);
-        self.killed = Some(boot_now());
+        self.killed = Some(before);
         let _ = self.child.wait();
         before
     }

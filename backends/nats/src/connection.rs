@@ -30,6 +30,9 @@ const UNWELCOME_AFTER: u32 = 10;
 /// Refusals that may wait to be matched with the calls they are about.
 const REFUSALS_MAX: usize = 256;
 
+const NO_TRUST: &str = "no TLS with the server: check ca, cert and key";
+const NOT_TLS: &str =
+    "the server does not speak TLS: write nats:// instead of tls://, or turn TLS on in the server";
 const UNWELCOME: &str = "the server does not let us in: check user, password, token or credentials";
 
 /// What is known of the link.
@@ -173,26 +176,34 @@ impl Connection {
                 })
             })
             .collect::<Result<_, Error>>()?;
-        let client = options.connect(servers).await.map_err(|error| {
-            let (kind, sentence) = match error.kind() {
-                ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => {
-                    (ErrorKind::PermissionDenied, UNWELCOME)
-                }
-                ConnectErrorKind::ServerParse => {
-                    (ErrorKind::InvalidInput, "a server's address cannot be read")
-                }
-                ConnectErrorKind::TimedOut => (ErrorKind::TimedOut, "no server answered in time"),
-                ConnectErrorKind::Tls => {
-                    (ErrorKind::Unavailable, "no TLS with the server: check ca, cert and key")
-                }
-                _ => (ErrorKind::Unavailable, "no server can be reached"),
-            };
-            Error::new(kind, BACKEND, sentence).caused_by(error)
-        })?;
+        let client = options.connect(servers).await.map_err(not_connected)?;
         // The event may be a moment behind, and calls wait for it.
         came_up(&self.link);
         Ok(client)
     }
+}
+
+/// Why there is no connection, and what to do about it.
+fn not_connected(error: async_nats::ConnectError) -> Error {
+    let (kind, sentence) = match error.kind() {
+        ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => {
+            // The cause would only say so again.
+            return Error::new(ErrorKind::PermissionDenied, BACKEND, UNWELCOME);
+        }
+        ConnectErrorKind::ServerParse => (ErrorKind::InvalidInput, "a server's address cannot be read"),
+        ConnectErrorKind::TimedOut => (ErrorKind::TimedOut, "no server answered in time"),
+        ConnectErrorKind::Tls => (ErrorKind::Unavailable, NO_TRUST),
+        _ => (ErrorKind::Unavailable, no_tls(&error).unwrap_or("no server can be reached")),
+    };
+    Error::new(kind, BACKEND, sentence).caused_by(error)
+}
+
+/// What is wrong with TLS, if that is it: the client tells such failures as bytes that it cannot read.
+fn no_tls(error: &async_nats::ConnectError) -> Option<&'static str> {
+    let cause = std::error::Error::source(error)?.downcast_ref::<std::io::Error>()?;
+    let unreadable = cause.kind() == std::io::ErrorKind::InvalidData;
+    let certified = cause.to_string().to_lowercase().contains("certificate");
+    unreadable.then_some(if certified { NO_TRUST } else { NOT_TLS })
 }
 
 fn identified(identity: &Identity) -> Result<ConnectOptions, Error> {

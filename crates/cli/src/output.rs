@@ -23,8 +23,8 @@ pub(crate) fn start_logging(global: &Global, live: bool) {
     };
     let mut wanted = Targets::new().with_default(level);
     if global.verbose == 0 {
-        // A driver's own log, beside what is said here about the same things.
-        wanted = wanted.with_target("async_nats", level.min(LevelFilter::WARN));
+        // A driver's own log: what matters of it is said here, with what to do.
+        wanted = wanted.with_target("async_nats", LevelFilter::OFF);
     }
     if live && global.verbose == 0 {
         wanted = wanted.with_target("bellwether_election", LevelFilter::OFF);

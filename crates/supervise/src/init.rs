@@ -4,9 +4,10 @@
 //!
 //! - **in a PID namespace**, as its first process. It dies with the guard by the parent-death signal, and the
 //!   kernel kills the namespace with it; nothing else is needed, so nothing else is done.
-//! - **without**, as an adopter of orphans with a kernel deadline of its own. When the guard is gone it kills and reaps the
-//!   tree by itself, holding the proofs until then, so that even a kill −9 of supervisor and guard proves nothing too
-//!   early. COMMAND dies with it by the parent-death signal.
+//! - **without**, as an adopter of orphans. When the guard is gone, or has not acted in time, it kills and reaps the tree by
+//!   itself, holding the proofs until then, so that even a kill −9 of supervisor and guard proves nothing too early. Should it
+//!   be stopped itself, a kernel deadline ends it: COMMAND dies with it by the parent-death signal, and the rest goes to the
+//!   guard.
 //!
 //! It makes COMMAND only when told to, and the guard tells it only when the supervisor knows about it: whoever dies in
 //! between, nothing runs that nobody knows of. It ends when COMMAND has ended and, without a namespace, the rest is gone.
@@ -14,10 +15,11 @@
 use crate::channel::{self, Packet};
 use crate::ended::Containment;
 use crate::launch::{Launch, Program};
+use crate::timer::Timer;
 use crate::tree;
 use bellwether_core::Boot;
-use bellwether_deadman::KernelDeadline;
 use bellwether_deadman::process::{self, Namespace, Pid, Signal, Signals};
+use bellwether_deadman::{KernelDeadline, boot_now};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 use std::io;
@@ -25,8 +27,11 @@ use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-/// How much after the guard's kernel deadline that of an init comes: the guard's end should be what it acts on.
-const AFTER_GUARD: Duration = Duration::from_millis(5);
+/// From the instant at which an init without a namespace acts by itself to the end of the leadership. The guard had 20 ms until
+/// then; it was stopped or starved.
+const ACT_LEAD: Duration = Duration::from_millis(30);
+/// From its kernel deadline to the end of the leadership.
+const KERNEL_LEAD: Duration = Duration::from_millis(20);
 /// Between two passes over a tree that is being killed.
 const PASS_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 
@@ -35,7 +40,7 @@ const PASS_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 pub(crate) enum Word {
     /// Make COMMAND.
     Go,
-    /// The guard's kernel deadline is at this instant now.
+    /// The leadership lasts until this instant now.
     Deadline(Boot),
     /// Pass this signal on to COMMAND.
     ToCommand(i32),
@@ -62,14 +67,14 @@ pub(crate) struct Init<'a> {
     pub(crate) stdin: OwnedFd,
     pub(crate) terminal: Option<BorrowedFd<'a>>,
     pub(crate) report: OwnedFd,
-    pub(crate) kernel_deadline: Boot,
+    pub(crate) deadline: Boot,
 }
 
 impl Init<'_> {
     /// The whole life of an init; returns its exit code, which means nothing.
     pub(crate) fn live(self) -> i32 {
         match self.prepare() {
-            Ok(deadline) => self.wait_and_serve(deadline),
+            Ok(limit) => self.wait_and_serve(limit),
             Err(_) => {
                 let _ = channel::send(self.control.as_fd(), &Answer::NotPermitted.encode(), &[]);
                 1
@@ -77,7 +82,7 @@ impl Init<'_> {
         }
     }
 
-    fn prepare(&self) -> io::Result<Option<KernelDeadline>> {
+    fn prepare(&self) -> io::Result<Option<Limit>> {
         process::set_name(c"bellw-init");
         match self.containment {
             Containment::Namespace => {
@@ -88,25 +93,18 @@ impl Init<'_> {
             }
             Containment::Sweep => {
                 process::adopt_orphans()?;
-                let mut deadline = KernelDeadline::new()?;
-                deadline.arm(self.kernel_deadline + AFTER_GUARD);
-                Ok(Some(deadline))
+                Ok(Some(Limit::new(self.deadline)?))
             }
         }
     }
 
-    fn wait_and_serve(self, deadline: Option<KernelDeadline>) -> i32 {
+    fn wait_and_serve(self, limit: Option<Limit>) -> i32 {
         let Ok(signals) = Signals::new([Signal::CHILD.as_raw()]) else { return 1 };
         if channel::send(self.control.as_fd(), &Answer::Ready.encode(), &[]).is_err() {
             return 0;
         }
-        let mut serving = Serving {
-            control: self.control,
-            signals,
-            deadline,
-            containment: self.containment,
-            command: None,
-        };
+        let mut serving =
+            Serving { control: self.control, signals, limit, containment: self.containment, command: None };
         if !serving.wait_for_go() {
             return 0;
         }
@@ -129,10 +127,31 @@ impl Init<'_> {
     }
 }
 
+/// When an init without a namespace acts without being told, and the kernel if it does not.
+struct Limit {
+    act_at: Boot,
+    timer: Timer,
+    kernel: KernelDeadline,
+}
+
+impl Limit {
+    fn new(deadline: Boot) -> io::Result<Limit> {
+        let mut limit = Limit { act_at: deadline, timer: Timer::new()?, kernel: KernelDeadline::new()? };
+        limit.set(deadline);
+        Ok(limit)
+    }
+
+    fn set(&mut self, deadline: Boot) {
+        self.act_at = deadline - ACT_LEAD;
+        self.timer.set(Some(self.act_at));
+        self.kernel.arm(deadline - KERNEL_LEAD);
+    }
+}
+
 struct Serving {
     control: OwnedFd,
     signals: Signals,
-    deadline: Option<KernelDeadline>,
+    limit: Option<Limit>,
     containment: Containment,
     /// COMMAND, while it has not been reaped.
     command: Option<Pid>,
@@ -164,6 +183,10 @@ impl Serving {
                 killing = true;
             }
             if killing {
+                if let Some(limit) = &mut self.limit {
+                    // Who is at it is not to be ended half-way, however slow it goes.
+                    limit.kernel.disarm();
+                }
                 tree::signal_descendants(Signal::KILL);
             }
             self.wait(killing);
@@ -180,14 +203,21 @@ impl Serving {
                     }
                 }
             }
+            // Only now, since a later instant may have been told.
+            killing |= self.limit.as_ref().is_some_and(|limit| boot_now() >= limit.act_at);
         }
     }
 
     fn wait(&self, killing: bool) {
-        let mut fds = [PollFd::new(&self.signals, PollFlags::IN), PollFd::new(&self.control, PollFlags::IN)];
-        // While killing, the channel may have ended, which would end every wait at once.
-        let (fds, limit) = if killing { (&mut fds[..1], Some(&PASS_EVERY)) } else { (&mut fds[..], None) };
-        let _ = poll(fds, limit);
+        let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
+        if killing {
+            // The channel may have ended, and the time is over: each would end every wait at once.
+            let _ = poll(&mut fds, Some(&PASS_EVERY));
+            return;
+        }
+        fds.push(PollFd::new(&self.control, PollFlags::IN));
+        fds.extend(self.limit.as_ref().map(|limit| PollFd::new(&limit.timer, PollFlags::IN)));
+        let _ = poll(&mut fds, None);
     }
 
     fn reap(&mut self) -> bool {
@@ -230,8 +260,8 @@ impl Serving {
         match word {
             Word::Go => {}
             Word::Deadline(at) => {
-                if let Some(deadline) = &mut self.deadline {
-                    deadline.arm(at + AFTER_GUARD);
+                if let Some(limit) = &mut self.limit {
+                    limit.set(at);
                 }
             }
             Word::ToCommand(number) => {

@@ -11,7 +11,7 @@
 //! - COMMAND runs only between the start of a leadership and its deadline. Told to stop 50 ms and the grace before the
 //!   deadline, killed 50 ms before it, by the guard, which hears of every renewal and needs nobody to tell it that none
 //!   came. Should the guard itself be stopped or starved, the kernel kills it 40 ms before the deadline, and the tree goes
-//!   with it.
+//!   with it; without a PID namespace, where it would leave daemons behind, init acts in its place.
 //! - What proves a crash dies last. The guard keeps duplicates of the proof (a lock file, a connection). When the
 //!   supervisor dies, however it dies, the guard kills and reaps the tree, and only then lets go of the proof.
 //! - The release of a leadership waits until the whole tree has been reaped.
@@ -68,6 +68,8 @@ mod supervisor;
 #[cfg(not(target_os = "linux"))]
 #[path = "unsupported.rs"]
 mod supervisor;
+#[cfg(target_os = "linux")]
+mod timer;
 #[cfg(target_os = "linux")]
 mod tree;
 

@@ -8,7 +8,9 @@ mod stage;
 
 use bellwether_deadman::boot_now;
 use rustix::process::Signal;
-use stage::{Cast, Host, LONG, NOBODY, Stage, is_root, kill, may_make_namespaces, wait_for_lock};
+use stage::{
+    Cast, Host, LONG, NOBODY, Stage, is_root, kill, may_make_namespaces, wait_for_end_of, wait_for_lock,
+};
 use std::time::Duration;
 
 /// As whoever runs the tests, and as nobody.
@@ -142,6 +144,44 @@ fn the_guard_alone_is_stopped() {
         let ended = host.expect("ended");
         assert!(ended.starts_with("Signal(9) GuardDied"), "{ended}");
         assert!(!stage.witnessed());
+        host.expect("released");
+        stage.expect_empty();
+    });
+}
+
+#[test]
+fn guard_and_supervisor_are_stopped_and_no_daemon_outlives_the_deadline() {
+    each_user(|user| {
+        let stage = Stage::new();
+        let mut host = stage.host(&with(user, &["ttl=1000", "grace=100"]), &["deaf", "daemon"]);
+        let cast = host.running();
+        kill(cast.host, Signal::STOP);
+        kill(cast.guard, Signal::STOP);
+        let stopped_at = boot_now();
+        let gone = stage.wait_for_witness_gone();
+        assert_eq!(gone.since(stopped_at + Duration::from_millis(900)), Duration::ZERO, "{cast:?}");
+        kill(cast.host, Signal::CONT);
+        host.expect("ended");
+        host.expect("released");
+        stage.expect_empty();
+    });
+}
+
+/// As on a machine that is so busy that they get no processor in time.
+#[test]
+fn a_guard_that_comes_too_late_still_leaves_no_daemon_behind() {
+    each_user(|user| {
+        let stage = Stage::new();
+        let mut host = stage.host(&with(user, &["ttl=1000", "grace=100"]), &["deaf", "daemon"]);
+        let cast = host.running();
+        for pid in [cast.host, cast.guard, cast.init] {
+            kill(pid, Signal::STOP);
+        }
+        wait_for_end_of(cast.init);
+        kill(cast.guard, Signal::CONT);
+        stage.wait_for_witness_gone();
+        kill(cast.host, Signal::CONT);
+        host.expect("ended");
         host.expect("released");
         stage.expect_empty();
     });

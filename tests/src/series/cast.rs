@@ -15,22 +15,21 @@ pub(super) struct Cast {
 }
 
 impl Cast {
-    pub(super) fn of(series: &Series) -> Cast {
+    /// `None` if the leader works no more: on a busy machine it may have lost the lead meanwhile.
+    pub(super) fn of(series: &Series) -> Option<Cast> {
         let alive = series.stage.alive();
         let started = series.running[series.leader.at].pid().cast_signed();
         let child = |parent: i32, name: &str| {
             alive.iter().find(|process| process.parent == parent && process.name == name).cloned()
         };
-        let find = |parent, name| child(parent, name).unwrap_or_else(|| panic!("no {name} in {alive:#?}"));
         let itself = alive.iter().find(|process| process.pid == started).expect("the candidate");
-        let first = if itself.name == "bellwether" { itself.clone() } else { find(started, "bellwether") };
+        let first = if itself.name == "bellwether" { itself.clone() } else { child(started, "bellwether")? };
         let supervisor = child(first.pid, "bellwether").unwrap_or_else(|| first.clone());
-        let guard = find(supervisor.pid, "bellw-guard");
-        let init = find(guard.pid, "bellw-init");
+        let guard = child(supervisor.pid, "bellw-guard")?;
+        let init = child(guard.pid, "bellw-init")?;
         let epoch = Some(series.leader.epoch);
         let tree: Vec<_> = alive.iter().filter(|process| process.epoch == epoch).cloned().collect();
-        assert!(!tree.is_empty(), "no command in {alive:#?}");
-        Cast { first, supervisor, guard, init, tree }
+        (!tree.is_empty()).then_some(Cast { first, supervisor, guard, init, tree })
     }
 
     /// All but process 1 of the container, which nobody can stop from within and nothing depends on.

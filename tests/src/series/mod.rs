@@ -16,6 +16,7 @@ use rustix::process::Signal;
 
 use crate::{Candidate, Line, PATIENCE, Stage, Surroundings, overlaps};
 pub use bounds::Bounds;
+use cast::Cast;
 pub use figures::Figures;
 pub use way::Way;
 
@@ -44,6 +45,13 @@ struct Leader {
     acquired: Boot,
 }
 
+/// How the leader of a round ends, if it does.
+#[derive(Clone, Copy, Debug)]
+enum Leaving {
+    With(i32),
+    Killed(Boot),
+}
+
 impl Series {
     /// Candidates of which one leads and works; `None` where these surroundings are not to be had. The first leader's
     /// witness has the manners that `first` needs.
@@ -68,9 +76,10 @@ impl Series {
 
     /// Does this to the leader, sees to it that the next one's witness has the manners that `next` needs, and judges.
     pub fn round(&mut self, way: Way, next: Way) {
+        let cast = self.cast();
         self.stage.manners(next.manners(self.surroundings));
         let before = self.leader;
-        let done = way.act(self);
+        let done = way.act(self, cast);
         self.leader = self.next_leader(before.epoch);
         let (took, bound) = (self.leader.acquired.since(done.since), done.bound);
         self.figures.note(way, took, bound);
@@ -109,6 +118,16 @@ impl Series {
         orphans.iter().for_each(|orphan| orphan.signal(Signal::KILL));
     }
 
+    /// The processes of whoever leads now.
+    fn cast(&mut self) -> Cast {
+        loop {
+            if let Some(cast) = Cast::of(self) {
+                return cast;
+            }
+            self.leader = self.next_leader(self.leader.epoch);
+        }
+    }
+
     fn fill_up(&mut self) {
         while self.running.len() < CANDIDATES {
             let id = format!("c{}", self.started);
@@ -119,12 +138,16 @@ impl Series {
         }
     }
 
-    /// The leader is about to end, with this code if it is to have one.
-    fn leader_leaves(&mut self, code: Option<i32>) {
+    /// The leader ends: with this code, or killed at that instant.
+    fn leader_leaves(&mut self, how: Leaving) {
         let mut candidate = self.running.remove(self.leader.at);
-        if code.is_none() {
-            candidate.killed = Some(boot_now());
-        }
+        let code = match how {
+            Leaving::With(code) => Some(code),
+            Leaving::Killed(at) => {
+                candidate.killed = Some(at);
+                None
+            }
+        };
         self.leaving.push((candidate, code));
     }
 

@@ -7,8 +7,8 @@ use bellwether_core::Boot;
 use bellwether_deadman::boot_now;
 use rustix::process::Signal;
 
-use super::Series;
 use super::cast::Cast;
+use super::{Leaving, Series};
 use crate::{Process, Surroundings};
 
 /// What is done to a leader.
@@ -78,26 +78,25 @@ impl Way {
     }
 
     /// Does it.
-    pub(super) fn act(self, series: &mut Series) -> Done {
-        let cast = Cast::of(series);
+    pub(super) fn act(self, series: &mut Series, cast: Cast) -> Done {
         let mut done = Done { since: boot_now(), bound: series.bounds.failover, stopped: None };
         match self {
             Way::SupervisorKilled | Way::GrandchildWorks => {
                 cast.supervisor.signal(Signal::KILL);
-                series.leader_leaves(None);
+                series.leader_leaves(Leaving::Killed(done.since));
             }
             Way::BothKilled => {
                 cast.supervisor.signal(Signal::KILL);
                 cast.guard.signal(Signal::KILL);
-                series.leader_leaves(None);
+                series.leader_leaves(Leaving::Killed(done.since));
             }
             Way::ContainerKilled => {
                 cast.first.signal(Signal::KILL);
-                series.leader_leaves(None);
+                series.leader_leaves(Leaving::Killed(done.since));
             }
             Way::Terminated | Way::DeafTerminated | Way::DaemonTerminated => {
                 cast.first.signal(Signal::TERM);
-                series.leader_leaves(Some(0));
+                series.leader_leaves(Leaving::With(0));
             }
             Way::GuardKilled => cast.guard.signal(Signal::KILL),
             Way::GuardStopped => cast.guard.signal(Signal::STOP),

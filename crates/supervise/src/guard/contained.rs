@@ -1,7 +1,7 @@
 //! Making the process that a command's tree hangs on.
 
 use super::Station;
-use super::run::{KERNEL_LEAD, Start};
+use super::run::Start;
 use super::terminal::Terminal;
 use crate::channel;
 use crate::ended::Containment;
@@ -64,7 +64,7 @@ pub(super) fn contain(
             stdin,
             terminal: terminal.map(AsFd::as_fd),
             report: its_report,
-            kernel_deadline: start.deadline - KERNEL_LEAD,
+            deadline: start.deadline,
         };
         init.live()
     })?;

@@ -11,16 +11,17 @@
 //!
 //! It waits for four things at once: orders, its init's end, what init and COMMAND report, and the time. It never waits for
 //! any of them alone, and never for the supervisor to read. Every signal is blocked: only SIGKILL ends it early, and the
-//! kernel deadline is one.
+//! kernel deadline is one. It has that only where the kernel then kills the tree, daemons too: with a PID namespace. Without one
+//! the guard is who has to do it, and late is better than never.
 
 mod contained;
 mod run;
 mod terminal;
-mod timer;
 
 use crate::channel::{self, Packet};
 use crate::launch::Program;
 use crate::message::{self, Order, Report, VERSION};
+use crate::timer::Timer;
 use bellwether_core::Boot;
 use bellwether_deadman::process::{self, Pid, Signal, Signals};
 use bellwether_deadman::{KernelDeadline, boot_now};
@@ -31,7 +32,6 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::Duration;
-use timer::Timer;
 
 /// Bad usage, as the command has it.
 const USAGE: i32 = 64;

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 /// From the guard's kernel deadline to the end of the leadership. The guard kills the tree 10 ms earlier by itself
 /// ([`KILL_LEAD`]); past this instant it was stopped or starved, and the kernel acts.
-pub(super) const KERNEL_LEAD: Duration = Duration::from_millis(40);
+const KERNEL_LEAD: Duration = Duration::from_millis(40);
 /// Between two passes over a tree that is being killed without a namespace.
 const PASS_EVERY: Duration = Duration::from_millis(1);
 
@@ -72,6 +72,7 @@ impl Run {
         station.kernel.arm(start.deadline - KERNEL_LEAD);
         match Run::make(station, start) {
             Ok(run) => {
+                run.limit(station);
                 let report = Report::Contained {
                     epoch: run.epoch,
                     init: run.init.pid.as_raw_pid(),
@@ -159,16 +160,23 @@ impl Run {
         self.kill_at() - self.grace
     }
 
+    /// Who ends the tree if this process does not: the kernel by ending us, or else init.
+    fn limit(&self, station: &mut Station) {
+        match self.init.containment {
+            Containment::Namespace => station.kernel.arm(self.deadline - KERNEL_LEAD),
+            Containment::Sweep => station.kernel.disarm(),
+        }
+    }
+
     pub(super) fn obey(&mut self, station: &mut Station, order: Order) {
         match order {
             Order::Start { .. } => {}
             // What has been told to stop is over, even if a renewal comes after all.
             Order::Extend { deadline, .. } if self.stage == Stage::Running => {
                 self.deadline = Boot::from_nanos(deadline);
-                let kernel = self.deadline - KERNEL_LEAD;
-                station.kernel.arm(kernel);
+                self.limit(station);
                 if self.init.containment == Containment::Sweep {
-                    self.tell(Word::Deadline(kernel));
+                    self.tell(Word::Deadline(self.deadline));
                 }
             }
             Order::Extend { .. } => {}

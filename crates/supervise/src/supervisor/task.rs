@@ -19,6 +19,11 @@ use tokio::sync::{OwnedMutexGuard, mpsc, oneshot};
 const SWEEP_EVERY: Duration = Duration::from_millis(2);
 const SWEEPS_MAX: usize = 2_500;
 
+/// How long before the end of the leadership a guard without a namespace, and without a kernel deadline, is given up.
+const GIVEN_UP_LEAD: Duration = Duration::from_millis(10);
+/// How long it has to tell that its init has ended.
+const TELL_WITHIN: Duration = Duration::from_millis(100);
+
 /// How long a tree gets that nobody can be asked about: a hundred times what it takes to die.
 const BLIND_WAIT: Duration = Duration::from_millis(250);
 
@@ -48,6 +53,8 @@ pub(super) struct Task {
     /// Why the tree is being stopped, once it is.
     stopping: Option<Why>,
     init: Option<Init>,
+    /// When a guard without a namespace should have told that its init has ended.
+    tell_by: Option<Boot>,
     /// Nothing of the command is left.
     done: bool,
 }
@@ -88,6 +95,7 @@ impl Task {
             done: false,
             stopping: None,
             init: None,
+            tell_by: None,
         }
     }
 
@@ -108,7 +116,7 @@ impl Task {
         let mut timer = BootTimer::new().ok();
         loop {
             let link = self.link.as_ref().expect("linked until the guard has died");
-            let limit = self.start_by.unwrap_or(self.deadline).min(self.deadline);
+            let limit = self.limit();
             tokio::select! {
                 report = link.receive() => match report {
                     Some((report, descriptor)) => {
@@ -122,15 +130,27 @@ impl Task {
                     }
                 },
                 () = self.standing.changed() => self.follow(),
+                () = swept(self.init.as_ref()), if self.tell_by.is_none() => {
+                    // A guard that has been stopped gets no word of renewals: its init has acted in its place.
+                    self.tell_by = Some(boot_now() + TELL_WITHIN);
+                }
                 wish = self.wishes.recv(), if !self.dropped => {
                     // Without a handle there is nobody to run it for.
                     self.dropped = wish.is_none();
                     self.grant(wish.unwrap_or(Wish::Kill));
                 }
-                // The guard had until well before this. If it is still there, it has been stopped without a deadline.
+                // The guard had until well before this. If it is still there, it has been stopped or starved.
                 () = until(timer.as_mut(), limit) => self.kill_guard(),
             }
         }
+    }
+
+    /// When the guard, or whoever acts in its place, has to be done.
+    fn limit(&self) -> Boot {
+        let limit = self.start_by.unwrap_or(self.deadline).min(self.deadline);
+        let swept = self.init.as_ref().is_some_and(|init| init.containment == Containment::Sweep);
+        let limit = if swept { limit - GIVEN_UP_LEAD } else { limit };
+        self.tell_by.map_or(limit, |by| limit.min(by))
     }
 
     fn order_start(&self, proofs: &[OwnedFd]) -> io::Result<()> {
@@ -254,7 +274,7 @@ impl Task {
 
     fn kill_guard(&mut self) {
         // Only once: the timer that leads here has gone off for good.
-        (self.deadline, self.start_by) = (Boot::FOREVER, None);
+        (self.deadline, self.start_by, self.tell_by) = (Boot::FOREVER, None, Some(Boot::FOREVER));
         self.stopping.get_or_insert(Why::Overdue);
         if let Some(link) = self.link.as_mut() {
             link.kill();
@@ -325,6 +345,16 @@ impl Drop for Task {
 fn exit_of(status: i32) -> Exit {
     let number = (status & 0x7f) as u8;
     if number == 0 { Exit::Code((status >> 8) as u8) } else { Exit::Signal(number) }
+}
+
+/// Until an init without a namespace has ended.
+async fn swept(init: Option<&Init>) {
+    match init {
+        Some(Init { ended, containment: Containment::Sweep, .. }) => {
+            let _ = ended.readable().await;
+        }
+        _ => std::future::pending().await,
+    }
 }
 
 async fn until(timer: Option<&mut BootTimer>, deadline: Boot) {

@@ -1,4 +1,4 @@
-//! The guard's own alarm: the boot-time clock, absolute, as something to poll.
+//! An alarm of one's own: the boot-time clock, absolute, as something to poll.
 
 use bellwether_core::Boot;
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
@@ -6,16 +6,16 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Readable from the instant on that it is set to.
-pub(super) struct Timer(OwnedFd);
+pub(crate) struct Timer(OwnedFd);
 
 impl Timer {
-    pub(super) fn new() -> io::Result<Timer> {
+    pub(crate) fn new() -> io::Result<Timer> {
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
         Ok(Timer(rustix::time::timerfd_create(TimerfdClockId::Boottime, flags)?))
     }
 
     /// Setting it also forgets what it had reached before.
-    pub(super) fn set(&self, at: Option<Boot>) {
+    pub(crate) fn set(&self, at: Option<Boot>) {
         // All zeroes would mean "off", so the instant of boot becomes the nanosecond after it.
         let nanos = at.map_or(0, |at| at.as_nanos().clamp(1, i64::MAX as u64));
         let setting = Itimerspec { it_interval: timespec(0), it_value: timespec(nanos) };
