@@ -51,7 +51,8 @@ const COMMANDS: &[Command] = &[
                --rounds N  so many rounds of every way in turn, and a quarter as many in a container and as an\n\
                \u{20}           ordinary user (200)\n\
                --kills N   so many kills -9 with a grandchild at work (2000)\n\
-               --looks N   so many runs of `bellwether status` that must change no byte of the store (1000)\n\n\
+               --looks N   so many runs of `bellwether status` that must change no byte of the store (1000)\n\
+               --busy N    so many processes in everybody's way; then only safety is asked for, not the bound (0)\n\n\
                Of postgres and nats:\n\
                --runs N     so many of each kind (50)\n\
                --at-once N  so many of them side by side (5; nats 10)\n\

@@ -22,11 +22,11 @@ fn main() -> ExitCode {
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use std::process::ExitCode;
+    use std::process::{Child, Command, ExitCode};
 
     use bellwether_deadman::boot_now;
     use bellwether_support::servers::nats::Version;
-    use bellwether_tests::series::{Series, Way};
+    use bellwether_tests::series::{Figures, Series, Way};
     use bellwether_tests::silenced::{Kind, Profile, Silenced, Silences};
     use bellwether_tests::{Surroundings, untouched_by_status, unwritten_by_status};
 
@@ -40,9 +40,9 @@ mod linux {
         let (proof, options) = args.split_first().ok_or("the first argument is what to prove")?;
         match proof.as_str() {
             "run" => {
-                let [rounds, kills, looks] =
-                    numbers(options, [("--rounds", 200), ("--kills", 2_000), ("--looks", 1_000)])?;
-                Ok(Box::new(move || verdict(Plan { rounds, kills, looks }.prove())))
+                let known = [("--rounds", 200), ("--kills", 2_000), ("--looks", 1_000), ("--busy", 0)];
+                let [rounds, kills, looks, busy] = numbers(options, known)?;
+                Ok(Box::new(move || verdict(Plan { rounds, kills, looks, busy }.prove())))
             }
             "postgres" => {
                 let [runs, at_once] = numbers(options, [("--runs", 50), ("--at-once", 5)])?;
@@ -114,10 +114,13 @@ mod linux {
         rounds: usize,
         kills: usize,
         looks: usize,
+        /// So many processes that are in everybody's way.
+        busy: usize,
     }
 
     impl Plan {
         fn prove(&self) -> bool {
+            let _in_the_way = Busy::with(self.busy);
             let mut good = true;
             let (part, grandchild) = (self.rounds / 4, [Way::GrandchildWorks]);
             for (title, surroundings, ways, times) in [
@@ -127,7 +130,11 @@ mod linux {
                 ("kill after kill", Surroundings::Plain, Some(&grandchild[..]), self.kills),
             ] {
                 let all = Way::all(surroundings);
-                good &= series(title, surroundings, ways.unwrap_or(&all), times);
+                let figures = series(title, surroundings, ways.unwrap_or(&all), times);
+                // Where others have the processors, nobody can be asked to be in time.
+                good &= figures.is_some_and(|figures| {
+                    if self.busy > 0 { figures.is_safe() } else { figures.complaints().is_empty() }
+                });
             }
             let changed = untouched_by_status(self.looks);
             println!(
@@ -139,10 +146,11 @@ mod linux {
         }
     }
 
-    fn series(title: &str, surroundings: Surroundings, ways: &[Way], times: usize) -> bool {
+    /// `None` where these surroundings are not to be had.
+    fn series(title: &str, surroundings: Surroundings, ways: &[Way], times: usize) -> Option<Figures> {
         let ways: Vec<Way> = ways.iter().copied().cycle().take(times).collect();
-        let Some(first) = ways.first() else { return true };
-        let Some(mut series) = Series::new(surroundings, *first) else { return false };
+        let Some(first) = ways.first() else { return Some(Figures::default()) };
+        let mut series = Series::new(surroundings, *first)?;
         let began = boot_now();
         for (at, way) in ways.iter().enumerate() {
             series.round(*way, *ways.get(at + 1).unwrap_or(way));
@@ -156,6 +164,27 @@ mod linux {
         for complaint in figures.complaints() {
             println!("FAILED {complaint}");
         }
-        figures.complaints().is_empty()
+        Some(figures)
+    }
+
+    /// Processes that never sleep, or start others all the time, by turns. Each has a session of its own, and with it a share of
+    /// the processors of its own. Ended when dropped.
+    struct Busy(Vec<Child>);
+
+    impl Busy {
+        fn with(count: usize) -> Busy {
+            let scripts = ["while :; do :; done", "while :; do /bin/true; done"].into_iter().cycle();
+            let start = |script| Command::new("setsid").args(["sh", "-c", script]).spawn();
+            Busy(scripts.take(count).map(|script| start(script).expect("setsid and sh are there")).collect())
+        }
+    }
+
+    impl Drop for Busy {
+        fn drop(&mut self) {
+            for child in &mut self.0 {
+                let _ = child.kill();
+                let _ = child.wait();
+            }
+        }
     }
 }

@@ -61,6 +61,11 @@ impl Figures {
         &self.complaints
     }
 
+    /// Never two at once, and never an orphan, however long anything took.
+    pub fn is_safe(&self) -> bool {
+        self.two_at_once == 0 && self.orphans == 0
+    }
+
     /// How many rounds there were.
     pub fn rounds(&self) -> usize {
         self.rows.values().map(|row| row.took.len()).sum()
