@@ -66,7 +66,13 @@ impl Run {
         }
         all.overlaps += usize::from(!said.is_empty());
         all.complaints.extend(said);
-        all.took.push(self.replaced.since(self.silent));
+        let took = self.replaced.since(self.silent);
+        if took > all.how.bound() {
+            let meanwhile: Vec<_> = follower.said.iter().filter(|line| line.boot() >= self.silent).collect();
+            all.complaints
+                .push(format!("replaced after {took:?}; meanwhile the follower said {meanwhile:#?}"));
+        }
+        all.took.push(took);
         all.spare.push(self.replaced.since(belief));
         self.living().for_each(|candidate| _ = candidate.signal(Signal::TERM));
     }
