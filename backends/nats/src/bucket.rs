@@ -84,7 +84,7 @@ impl Bucket {
     }
 
     fn learnt(&self, info: Result<Info, Failure>) -> Result<Info, Error> {
-        let info = info.map_err(|failure| self.failed(failure, "look at the bucket"))?;
+        let info = info.map_err(|failure| self.unseen(failure))?;
         let before = {
             let mut created = self.created.lock().unwrap_or_else(PoisonError::into_inner);
             created.replace(info.created.clone())
@@ -110,8 +110,10 @@ impl Bucket {
         if self.known().is_none() && self.info_if_made(limit).await?.is_none() {
             return Ok(None);
         }
-        let found =
-            self.wire(limit).last(key).await.map_err(|failure| self.failed(failure, "read the record"))?;
+        let found = match self.wire(limit).last(key).await {
+            Err(failure) if failure.is(STREAM_NOT_FOUND) => return Err(self.gone_or_not_ready(limit).await),
+            found => found.map_err(|failure| failure.error("read the record"))?,
+        };
         self.note(key, found.as_ref());
         if found.is_none() && self.max_age().is_some() {
             // Taken away by age, or is this another bucket of the same name?
@@ -259,7 +261,9 @@ impl Bucket {
             Err(failure) if failure.is(STREAM_NAME_IN_USE) => {}
             Err(failure) => return Err(failure.error("create the bucket")),
         }
-        self.info(limit).await
+        // Whoever answers this may be behind whoever made it.
+        let info = self.info_if_made(limit).await?;
+        info.ok_or_else(|| unavailable("the bucket was made just now, and not all servers know of it yet"))
     }
 
     fn known(&self) -> Option<Arc<Settings>> {
@@ -283,9 +287,10 @@ impl Bucket {
         fit
     }
 
-    fn failed(&self, failure: Failure, doing: &str) -> Error {
+    /// Why its settings could not be read.
+    fn unseen(&self, failure: Failure) -> Error {
         if !failure.is(STREAM_NOT_FOUND) {
-            return failure.error(doing);
+            return failure.error("look at the bucket");
         }
         // What is made anew in its place is looked at like a new one.
         *self.settings.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -300,6 +305,15 @@ impl Bucket {
         ))
     }
 
+    /// Servers that have only just made a bucket do not find it for a moment. Whether it is there they all know only when asked for
+    /// its settings.
+    async fn gone_or_not_ready(&self, limit: Duration) -> Error {
+        match self.info(limit).await {
+            Err(gone) => gone,
+            Ok(_) => unavailable("the servers do not find the bucket yet, which is there"),
+        }
+    }
+
     async fn judged(&self, written: Result<u64, Failure>, limit: Duration) -> Write<u64> {
         let failure = match written {
             Ok(revision) => return Write::Done(revision),
@@ -312,7 +326,8 @@ impl Bucket {
                 Err(error) if !error.is_retryable() => error,
                 _ => Failure::NobodyListens.error("write the record"),
             },
-            failure => self.failed(failure, "write the record"),
+            failure if failure.is(STREAM_NOT_FOUND) => self.gone_or_not_ready(limit).await,
+            failure => failure.error("write the record"),
         };
         if error.is_retryable() { Write::Unknown(error) } else { Write::Refused(error) }
     }

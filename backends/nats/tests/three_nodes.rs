@@ -7,10 +7,12 @@ use std::time::Duration;
 use bellwether_backend::Backend;
 use bellwether_core::{Boot, Epoch, Grant, Outcome, Parting, Signal};
 use bellwether_deadman::boot_now;
+use bellwether_election::Election;
 use bellwether_nats::{Nats, from_url};
 use bellwether_support::servers::nats::{Server, Version};
 use bellwether_support::{Actor, clock, until};
 use serde_json::json;
+use support::stage::soon;
 use support::{BUCKET, PATIENCE};
 
 const TTL: Duration = Duration::from_secs(15);
@@ -203,4 +205,26 @@ async fn notes_that_are_out_of_reach_keep_nobody_from_leading() {
     let released = a.backend.release(&a.on, &grant, &how).await;
     assert!(matches!(released, Outcome::Held(())), "{released:?}");
     assert!(candidate("b").lead().await.epoch > grant.epoch);
+}
+
+/// With `profile=cluster` each election has a bucket. Making many at once takes the servers a while, and they may not find for a moment
+/// what they have just made: nobody is turned away for that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_that_make_their_buckets_at_once_all_lead() {
+    const ROUNDS: usize = 3;
+    const AT_ONCE: usize = 20;
+    let servers = Server::cluster(Version::Current, 3).await;
+    let url = format!("{}?profile=cluster&create=yes&replicas=3", Server::url_of_all(&servers));
+    for round in 0..ROUNDS {
+        let all = (0..AT_ONCE).map(|number| {
+            let backend = from_url(&url, clock()).unwrap();
+            let election = Election::builder(format!("job-{round}-{number}")).backend(backend).id("a");
+            async move {
+                let election = election.ttl(support::TTL).start().await.expect("nothing is wrong with it");
+                soon(election.wait_for_leadership()).await.expect("nobody else wants it");
+                election.stop().await.expect("it is there")
+            }
+        });
+        futures_util::future::join_all(all).await;
+    }
 }
