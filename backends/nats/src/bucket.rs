@@ -305,8 +305,7 @@ impl Bucket {
         ))
     }
 
-    /// Servers that have only just made a bucket do not find it for a moment. Whether it is there they all know only when asked for
-    /// its settings.
+    /// Servers that have only just made a bucket may not find it yet. Whether it is there, its settings tell.
     async fn gone_or_not_ready(&self, limit: Duration) -> Error {
         match self.info(limit).await {
             Err(gone) => gone,

@@ -108,7 +108,7 @@ impl Silences {
         let mut runs = self.led_and_followed(count, island);
         // Not always as soon as the followers are there: the silence is to fall at various distances from a renewal.
         let phase = u32::try_from(self.runs % PHASES).unwrap_or_default();
-        std::thread::sleep(RENEW * phase / PHASES as u32);
+        std::thread::sleep(self.kind.settles() + RENEW * phase / PHASES as u32);
         let before = boot_now();
         runs.iter_mut().for_each(|run| run.silent = before);
         match (how, island) {

@@ -1,6 +1,7 @@
 //! The stores on which leaders fall silent, on machines of their own.
 
 use std::fmt;
+use std::time::Duration;
 
 use bellwether_support::netns::{Network, Node};
 use bellwether_support::servers::nats::{Server, Version};
@@ -58,6 +59,16 @@ impl Kind {
             // Where every election has a stream, one server is the leader of a third of them: there is none to lose.
             Kind::Nats { nodes: 1, .. } | Kind::Nats { profile: Profile::Cluster, .. } => ONE_NODE,
             Kind::Nats { .. } => THREE_NODES,
+        }
+    }
+
+    /// How long a run goes on before anything is done to its leader. Where every election has a stream of its own, on several
+    /// servers, it has only just been made: for some seconds the servers may tell followers of a renewal more than a second late,
+    /// and who hears late waits longer.
+    pub(super) fn settles(self) -> Duration {
+        match self {
+            Kind::Nats { profile: Profile::Cluster, nodes: 2.., .. } => Duration::from_secs(4),
+            _ => Duration::ZERO,
         }
     }
 
