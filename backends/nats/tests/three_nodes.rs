@@ -12,7 +12,6 @@ use bellwether_nats::{Nats, from_url};
 use bellwether_support::servers::nats::{Server, Version};
 use bellwether_support::{Actor, clock, until};
 use serde_json::json;
-use support::stage::soon;
 use support::{BUCKET, PATIENCE};
 
 const TTL: Duration = Duration::from_secs(15);
@@ -221,7 +220,8 @@ async fn many_that_make_their_buckets_at_once_all_lead() {
             let election = Election::builder(format!("job-{round}-{number}")).backend(backend).id("a");
             async move {
                 let election = election.ttl(support::TTL).start().await.expect("nothing is wrong with it");
-                soon(election.wait_for_leadership()).await.expect("nobody else wants it");
+                let leads = tokio::time::timeout(4 * PATIENCE, election.wait_for_leadership()).await;
+                leads.expect("the servers are done at some time").expect("nobody else wants it");
                 election.stop().await.expect("it is there")
             }
         });
