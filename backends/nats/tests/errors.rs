@@ -75,10 +75,13 @@ async fn many_elections_that_begin_together_make_one_bucket() {
 #[tokio::test]
 async fn a_deleted_bucket_ends_a_leadership_at_once_and_is_not_made_again() {
     let server = Server::start(Version::Current).await;
-    let a = actor(&format!("{}?create=yes", server.url()), "a");
+    let [a, b] = ["a", "b"].map(|id| actor(&format!("{}?create=yes", server.url()), id));
     let grant = a.lead().await;
+    b.denied().await;
     server.remove_bucket(BUCKET).await;
     let start = boot_now();
+    // By a read, and by a write.
+    assert_eq!(refused(b.claim().await).kind(), ErrorKind::Misconfigured);
     assert_eq!(refused(a.renew(&grant).await).kind(), ErrorKind::Misconfigured);
     assert_eq!(refused(a.claim().await).kind(), ErrorKind::Misconfigured);
     assert!(boot_now().since(start) < Duration::from_secs(4), "at once, and not by a time-out");
