@@ -21,8 +21,9 @@ const SWEEPS_MAX: usize = 2_500;
 
 /// How long before the end of the leadership a guard without a namespace, and without a kernel deadline, is given up.
 const GIVEN_UP_LEAD: Duration = Duration::from_millis(10);
-/// How long it has to tell that its init has ended.
-const TELL_WITHIN: Duration = Duration::from_millis(100);
+/// How long it has to tell that its init has ended. Long enough for one that waits for a processor: given up, it takes the exit code of
+/// the command with it.
+const TELL_WITHIN: Duration = Duration::from_millis(200);
 
 /// How long a tree gets that nobody can be asked about: a hundred times what it takes to die.
 const BLIND_WAIT: Duration = Duration::from_millis(250);
