@@ -54,6 +54,7 @@ struct Finished {
     name: String,
     tally: Tally,
     took: Duration,
+    budget: Duration,
 }
 
 impl Session<'_> {
@@ -64,7 +65,7 @@ impl Session<'_> {
             say(&format!("{} {problem}", self.paint.bad(&format!("{} failed:", step.name))));
             Tally::FAILED
         });
-        let finished = Finished { name: step.name.clone(), tally, took: watch.took() };
+        let finished = Finished { name: step.name.clone(), tally, took: watch.took(), budget: step.budget };
         say(&self.line(&finished));
         finished
     }
@@ -105,19 +106,30 @@ impl Session<'_> {
     }
 
     fn line(&self, finished: &Finished) -> String {
-        let Finished { name, tally, took } = finished;
+        let Finished { name, tally, took, budget } = finished;
         let word = if tally.failed == 0 { self.paint.good("ok    ") } else { self.paint.bad("FAILED") };
-        format!("{word} {name:12} {:34} {}", tally.to_string(), self.paint.faint(&span(*took)))
+        format!("{word} {name:12} {:34} {}", tally.to_string(), self.time(*took, *budget))
+    }
+
+    /// A time beside its budget. A slow machine is no failure, so one that is over stands out and nothing more.
+    fn time(&self, took: Duration, budget: Duration) -> String {
+        let text = format!("{:>12} of {}", span(took), span(budget));
+        if took > budget {
+            self.paint.bad(&format!("{text}: over its budget"))
+        } else {
+            self.paint.faint(&text)
+        }
     }
 
     fn summary(&self, results: &[Finished], left_out: &[&str], took: Duration) -> Verdict {
         say("");
-        say(&self.paint.head(&format!("== all of it, in {} ==", span(took))));
+        say(&self.paint.head("== all of it =="));
         let mut sum = Tally::default();
         for finished in results {
             say(&self.line(finished));
             sum.add(finished.tally);
         }
+        say(&format!("{:54}{}", "all steps", self.time(took, steps::BUDGET)));
         if !left_out.is_empty() {
             say(&format!("left out by --only: {}", left_out.join(", ")));
         }

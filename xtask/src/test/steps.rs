@@ -2,10 +2,17 @@
 //!
 //! A row with a package says that the package has to be there: taking it out of the workspace is a failure,
 //! not fewer tests. A package without a row is tested too, under its own name.
+//!
+//! Each step has a budget: the time that it may take on two cores when everything is built. The budgets sum up to
+//! [`BUDGET`], so a step that outgrows its own takes time from the others, and the summary shows which one did.
 
 use crate::metadata::Workspace;
 use crate::sim;
 use crate::tools::{CLIPPY, IPROUTE, NATS, OLD_NATS, PGBOUNCER, POSTGRES, RUSTFMT, Tool};
+use std::time::Duration;
+
+/// What all steps together may take on two cores when everything is built: nobody waits longer for an answer.
+pub(super) const BUDGET: Duration = Duration::from_secs(30 * 60);
 
 #[derive(Clone, Debug)]
 pub(super) struct Step {
@@ -13,6 +20,7 @@ pub(super) struct Step {
     pub(super) name: String,
     pub(super) what: String,
     pub(super) needs: &'static [&'static Tool],
+    pub(super) budget: Duration,
     pub(super) action: Action,
 }
 
@@ -43,22 +51,22 @@ const POSTGRES_TOOLS: &[&Tool] = &[&POSTGRES, &PGBOUNCER, &IPROUTE];
 const NATS_TOOLS: &[&Tool] = &[&NATS, &OLD_NATS, &IPROUTE];
 const ALL_SERVERS: &[&Tool] = &[&POSTGRES, &PGBOUNCER, &NATS, &OLD_NATS, &IPROUTE];
 
-/// The packages that make up the project, with the name of their step.
-const PACKAGES: &[(&str, &str, &str)] = &[
-    ("core", "bellwether-core", "the election as pure logic"),
-    ("backend", "bellwether-backend", "what a backend must do, and the one in memory"),
-    ("deadman", "bellwether-deadman", "the boot-time clock and its timer, the kernel's deadline, processes"),
-    ("file", "bellwether-file", "elections in a directory"),
-    (POSTGRES_STEP, "bellwether-postgres", "elections on a PostgreSQL server of the test's own"),
-    (NATS_STEP, "bellwether-nats", "elections on NATS servers of the test's own, a current and an old one"),
-    ("election", "bellwether-election", "the election running"),
-    ("supervise", "bellwether-supervise", "a command that lives as long as a leadership"),
-    ("bellwether", "bellwether", "the crate that users add"),
-    ("cli", "bellwether-cli", "the command"),
-    ("sim", sim::PACKAGE, "the simulator's own tests"),
-    (EXAMPLES_STEP, "bellwether-examples", "every example runs and does what it says"),
-    ("xtask", "xtask", "what runs these steps"),
-    (SCENARIOS_STEP, "bellwether-tests", "the command as its users see it, on real processes and servers"),
+/// The packages that make up the project: the name of the step, the package, what it is, and its budget in seconds.
+const PACKAGES: &[(&str, &str, &str, u64)] = &[
+    ("core", "bellwether-core", "the election as pure logic", 10),
+    ("backend", "bellwether-backend", "what a backend must do, and the one in memory", 20),
+    ("deadman", "bellwether-deadman", "boot-time clock and timer, kernel deadline, processes", 20),
+    ("file", "bellwether-file", "elections in a directory", 60),
+    (POSTGRES_STEP, "bellwether-postgres", "elections on PostgreSQL servers", 300),
+    (NATS_STEP, "bellwether-nats", "elections on NATS servers, a current and an old one", 210),
+    ("election", "bellwether-election", "the election running", 60),
+    ("supervise", "bellwether-supervise", "a command that lives as long as a leadership", 90),
+    ("bellwether", "bellwether", "the crate that users add", 5),
+    ("cli", "bellwether-cli", "the command", 20),
+    ("sim", sim::PACKAGE, "the simulator's own tests", 60),
+    (EXAMPLES_STEP, "bellwether-examples", "every example runs and does what it says", 30),
+    ("xtask", "xtask", "what runs these steps", 10),
+    (SCENARIOS_STEP, "bellwether-tests", "the command on real processes and servers", 330),
 ];
 
 const FORMAT: Action =
@@ -85,19 +93,9 @@ const DOCS: Action = Action::Cargo {
     counted: false,
 };
 
-const SEEDS: Action = simulator(&[
-    "run",
-    "--release",
-    "--package",
-    sim::PACKAGE,
-    "--bin",
-    sim::PACKAGE,
-    "--",
-    "--seeds",
-    "500",
-]);
-const BUGS: Action =
-    simulator(&["run", "--release", "--package", sim::PACKAGE, "--bin", sim::PACKAGE, "--", "--bugs"]);
+const SEEDS: Action =
+    simulator(&["run", "--package", sim::PACKAGE, "--bin", sim::PACKAGE, "--", "--seeds", "500"]);
+const BUGS: Action = simulator(&["run", "--package", sim::PACKAGE, "--bin", sim::PACKAGE, "--", "--bugs"]);
 
 const fn simulator(args: &'static [&'static str]) -> Action {
     Action::Cargo { package: Some(sim::PACKAGE), args, env: &[], counted: false }
@@ -106,40 +104,47 @@ const fn simulator(args: &'static [&'static str]) -> Action {
 /// Every step for this workspace.
 pub(super) fn all(workspace: &Workspace) -> Vec<Step> {
     let mut steps = vec![
-        step("format", "rustfmt has nothing to change", &[&RUSTFMT], FORMAT),
-        step("tidy", "the rules of the house", &[], Action::Tidy),
-        step("lint", "clippy has nothing to say", &[&CLIPPY], LINT),
-        step(BUILD, "every test program, once", &[], Action::Build),
+        step("format", "rustfmt has nothing to change", &[&RUSTFMT], 10, FORMAT),
+        step("tidy", "the rules of the house", &[], 10, Action::Tidy),
+        step("lint", "clippy has nothing to say", &[&CLIPPY], 90, LINT),
+        step(BUILD, "every test program, once", &[], 180, Action::Build),
     ];
-    for (name, package, what) in PACKAGES {
+    for (name, package, what, budget) in PACKAGES {
         let needs: &[&Tool] = match *name {
             POSTGRES_STEP => POSTGRES_TOOLS,
             NATS_STEP => NATS_TOOLS,
             SCENARIOS_STEP | EXAMPLES_STEP => ALL_SERVERS,
             _ => &[],
         };
-        steps.push(step(name, what, needs, Action::Tests { package: (*package).to_owned() }));
+        steps.push(step(name, what, needs, *budget, Action::Tests { package: (*package).to_owned() }));
     }
     for package in &workspace.packages {
-        if PACKAGES.iter().all(|(_, listed, _)| *listed != package.name) {
+        if PACKAGES.iter().all(|(_, listed, _, _)| *listed != package.name) {
             let name = package.name.strip_prefix("bellwether-").unwrap_or(&package.name);
             let what = format!("tests of {}", package.name);
             // The scenarios, and what the tests of backends share, start servers too.
             let needs: &[&Tool] = if ["tests", "support"].contains(&name) { POSTGRES_TOOLS } else { &[] };
-            steps.push(step(name, &what, needs, Action::Tests { package: package.name.clone() }));
+            steps.push(step(name, &what, needs, 10, Action::Tests { package: package.name.clone() }));
         }
     }
     steps.extend([
-        step("doctests", "the code in the documentation", &[], DOCTESTS),
-        step("docs", "the documentation builds without a warning", &[], DOCS),
-        step("sim", "500 seeds without a violation, optimised", &[], SEEDS),
-        step("sim", "every planted bug is caught", &[], BUGS),
+        step("doctests", "the code in the documentation", &[], 60, DOCTESTS),
+        step("docs", "the documentation builds without a warning", &[], 30, DOCS),
+        step("sim", "500 seeds without a violation", &[], 60, SEEDS),
+        step("sim", "every planted bug is caught", &[], 60, BUGS),
     ]);
     steps
 }
 
-fn step(name: &str, what: &str, needs: &'static [&'static Tool], action: Action) -> Step {
-    Step { name: name.to_owned(), what: what.to_owned(), needs, action }
+fn step(
+    name: &str,
+    what: &str,
+    needs: &'static [&'static Tool],
+    budget_seconds: u64,
+    action: Action,
+) -> Step {
+    let budget = Duration::from_secs(budget_seconds);
+    Step { name: name.to_owned(), what: what.to_owned(), needs, budget, action }
 }
 
 #[cfg(test)]
@@ -162,5 +167,12 @@ mod tests {
         let named = |name: &str| steps.iter().filter(|step| step.name == name).count();
         assert_eq!((named("core"), named("moon")), (1, 1));
         assert_eq!(named("election"), 1, "a row stays when its package is gone");
+    }
+
+    #[test]
+    fn the_budgets_of_all_steps_fit_into_the_whole() {
+        let steps = all(&Workspace { root: PathBuf::new(), packages: Vec::new() });
+        let sum: Duration = steps.iter().map(|step| step.budget).sum();
+        assert!(sum <= BUDGET, "{sum:?}");
     }
 }
