@@ -6,6 +6,7 @@ use bellwether::{Options, Store};
 
 use crate::args::Global;
 use crate::exit::{Exit, Failure};
+use crate::secrets;
 
 /// The URL of the backend that flags, environment and defaults name.
 pub(crate) fn url(global: &Global) -> Result<String, Failure> {
@@ -13,7 +14,7 @@ pub(crate) fn url(global: &Global) -> Result<String, Failure> {
         Some(url) => url,
         None => format!("file:{}", default_directory()?.display()),
     };
-    warn_of_password(&url);
+    secrets::warn_of_password(&url);
     Ok(url)
 }
 
@@ -100,28 +101,6 @@ fn postgres(global: &Global, url: &str) -> Result<Store, Failure> {
 #[cfg(not(feature = "postgres"))]
 fn postgres(_: &Global, _: &str) -> Result<Store, Failure> {
     Err(usage(format!("no backend \"postgres\" in this build: there are {}", known().join(", "))))
-}
-
-fn warn_of_password(url: &str) {
-    if names_password(url) && std::env::args().any(|argument| argument.contains(url)) {
-        tracing::warn!(
-            "the password on the command line shows in every process list; put the URL into a file (--backend-file) \
-             or into BELLWETHER_BACKEND"
-        );
-    }
-}
-
-/// Whether the backend's URL has a password in it, so that the environment must not be handed on.
-pub(crate) fn has_password(global: &Global) -> bool {
-    names_password(global.backend.as_deref().unwrap_or_default())
-}
-
-fn names_password(url: &str) -> bool {
-    let authority = url.split_once("://").map_or("", |(_, rest)| rest.split(['/', '?']).next().unwrap_or(""));
-    // A user without a password is a token to NATS servers.
-    let token = url.starts_with("nats:") || url.starts_with("tls:");
-    authority.rsplit_once('@').is_some_and(|(user, _)| token || user.contains(':'))
-        || url.contains("password=")
 }
 
 /// This candidate's id.

@@ -8,6 +8,7 @@ mod commands;
 mod config;
 mod exit;
 mod output;
+mod secrets;
 
 use std::process::ExitCode;
 

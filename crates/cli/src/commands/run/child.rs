@@ -7,9 +7,10 @@ use bellwether::{Election, Leadership, Options, Store};
 use bellwether_supervise::{Child, Ended, Signal, Spec, StartError, Supervisor, Why, find_command};
 
 use super::{first_leadership, stopped};
-use crate::args::{Global, Run};
+use crate::args::Run;
 use crate::commands::signals::{Asked, Signals};
 use crate::exit::{Exit, Failure};
+use crate::secrets;
 
 /// The shortest grace that is worth a TERM.
 const GRACE_MIN: Duration = Duration::from_millis(100);
@@ -27,11 +28,7 @@ enum Next {
 
 impl Work {
     /// Looks the command up and starts its guard; `None` without a command.
-    pub(super) fn prepare(
-        global: &Global,
-        run: &Run,
-        options: &mut Options,
-    ) -> Result<Option<Work>, Failure> {
+    pub(super) fn prepare(run: &Run, options: &mut Options) -> Result<Option<Work>, Failure> {
         let Some(name) = run.command.first() else { return Ok(None) };
         let program = find_command(name, std::env::var_os("PATH").as_deref())
             .map_err(|error| Failure::new(Exit::Command(error.code()), error.to_string()))?;
@@ -41,9 +38,7 @@ impl Work {
         if run.no_pid_namespace {
             spec = spec.without_namespace();
         }
-        if crate::backend::has_password(global) {
-            spec = spec.without_env("BELLWETHER_BACKEND");
-        }
+        spec = secrets::variables().fold(spec, Spec::without_env);
         let supervisor = Supervisor::new(spec).map_err(|error| {
             Failure::new(
                 Exit::Bug,

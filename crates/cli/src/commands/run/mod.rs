@@ -26,7 +26,7 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
     run.timing.apply(&mut options);
     run.standing.apply(&mut options);
     // Before standing: a node that cannot run the command must not win.
-    let work = child::Work::prepare(global, run, &mut options)?;
+    let work = child::Work::prepare(run, &mut options)?;
     let store = backend::connect(global)?;
     let mut signals = Signals::new()?;
     let mut builder = Election::builder(run.election.as_str())

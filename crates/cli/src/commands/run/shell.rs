@@ -8,6 +8,8 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
 
+use crate::secrets;
+
 /// How a command ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Ended {
@@ -22,9 +24,12 @@ pub(super) enum Ended {
 /// Runs a command with this on its standard input, for so long at the most.
 pub(super) async fn run(command: &str, input: Option<&str>, limit: Duration) -> Ended {
     let stdin = if input.is_some() { Stdio::piped() } else { Stdio::null() };
-    let spawned = Command::new("/bin/sh")
+    let mut shell = Command::new("/bin/sh");
+    for name in secrets::variables() {
+        shell.env_remove(name);
+    }
+    let spawned = shell
         .args(["-c", command])
-        .env_remove("BELLWETHER_BACKEND")
         .stdin(stdin)
         .stdout(Stdio::null())
         .process_group(0)
