@@ -17,6 +17,7 @@ use crate::epoch;
 use crate::errors::{
     Failure, STREAM_NAME_IN_USE, STREAM_NOT_FOUND, WRONG_LAST_SEQUENCE, misconfigured, unavailable,
 };
+use crate::fitness::unfit;
 use crate::shape::Shape;
 use crate::wire::{Content, Entry, Info, Settings, Wire, subject};
 
@@ -329,74 +330,5 @@ impl Bucket {
             failure => failure.error("write the record"),
         };
         if error.is_retryable() { Write::Unknown(error) } else { Write::Refused(error) }
-    }
-}
-
-/// Why nothing can be kept in a bucket with these settings; `all` are the subjects that it should have.
-fn unfit(settings: &Settings, all: &str) -> Option<&'static str> {
-    let limited = settings.max_msgs > 0 || settings.max_bytes > 0;
-    let reason = if settings.subjects != [all] {
-        "its stream does not take exactly the bucket's subjects: use a bucket that was made as one"
-    } else if settings.mirror.is_some()
-        || settings.sources.as_ref().is_some_and(|sources| !sources.is_empty())
-    {
-        "it is a copy of another: name the bucket that it is copied from"
-    } else if settings.subject_transform.is_some() {
-        "it renames keys: use a bucket without a subject transform"
-    } else if settings.retention != "limits" {
-        "its stream removes what has been read: use one with retention by limits"
-    } else if settings.storage == "memory" {
-        "it is kept in memory, so leaderships and epochs are forgotten when servers restart: use file storage"
-    } else if settings.discard != "new" && limited {
-        "it throws old records away when it is full: let it discard new ones, or take its limits away"
-    } else if settings.sealed {
-        "it is sealed: use another"
-    } else if settings.no_ack {
-        "it acknowledges nothing: turn acknowledgement on"
-    } else if settings.persist_mode.as_deref() == Some("async") {
-        "it acknowledges what it has not written: set its persist mode back to the default"
-    } else {
-        return None;
-    };
-    Some(reason)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn fit() -> Settings {
-        Settings {
-            subjects: vec!["$KV.b.>".to_owned()],
-            retention: "limits".to_owned(),
-            storage: "file".to_owned(),
-            discard: "new".to_owned(),
-            max_msgs: -1,
-            max_bytes: -1,
-            ..Settings::default()
-        }
-    }
-
-    #[test]
-    fn settings_that_make_elections_unsafe_are_refused_with_what_to_change() {
-        assert_eq!(unfit(&fit(), "$KV.b.>"), None);
-        assert_eq!(
-            unfit(&Settings { discard: "old".into(), ..fit() }, "$KV.b.>"),
-            None,
-            "nothing is ever discarded"
-        );
-        for (settings, part) in [
-            (Settings { subjects: vec!["$KV.b.*".into()], ..fit() }, "made as one"),
-            (Settings { mirror: Some(serde_json::json!({})), ..fit() }, "a copy"),
-            (Settings { retention: "workqueue".into(), ..fit() }, "retention by limits"),
-            (Settings { storage: "memory".into(), ..fit() }, "file storage"),
-            (Settings { discard: "old".into(), max_bytes: 9, ..fit() }, "discard new"),
-            (Settings { sealed: true, ..fit() }, "sealed"),
-            (Settings { no_ack: true, ..fit() }, "acknowledgement"),
-            (Settings { persist_mode: Some("async".into()), ..fit() }, "persist mode"),
-        ] {
-            let sentence = unfit(&settings, "$KV.b.>").expect("unfit");
-            assert!(sentence.contains(part), "{sentence}");
-        }
     }
 }

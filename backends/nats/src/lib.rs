@@ -30,6 +30,7 @@ mod config;
 mod connection;
 mod epoch;
 mod errors;
+mod fitness;
 mod following;
 mod health;
 mod leader;

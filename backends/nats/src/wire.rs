@@ -10,6 +10,9 @@
 //! $KV.<bucket>.<key>                       the write, at an expected revision
 //! ```
 //!
+//! With a domain, `$JS.API` is `$JS.<domain>.API`, and the write goes to `$JS.<domain>.API.$KV.<bucket>.<key>`: leaf nodes let no `$KV`
+//! through, and servers know both spellings.
+//!
 //! A direct get, which any replica answers however far behind it is, is not among them.
 
 use std::collections::HashMap;
@@ -62,6 +65,7 @@ pub(crate) struct Settings {
     pub(crate) retention: String,
     pub(crate) storage: String,
     pub(crate) discard: String,
+    pub(crate) discard_new_per_subject: bool,
     pub(crate) num_replicas: u8,
     pub(crate) max_msgs: i64,
     pub(crate) max_bytes: i64,
@@ -253,20 +257,27 @@ impl Wire<'_> {
             seq: u64,
         }
         headers.insert(EXPECTED, expected.to_string());
-        let done: Done = self.ask(&subject(self.bucket, key), headers, value).await?;
+        let done: Done = self.ask(&self.write_subject(key), headers, value).await?;
         Ok(done.seq)
     }
 
     async fn api<T: DeserializeOwned>(&self, call: &str, body: &impl Serialize) -> Result<T, Failure> {
-        let api = self
-            .connection
-            .config()
-            .domain
-            .as_ref()
-            .map_or_else(|| "$JS.API".to_owned(), |domain| format!("$JS.{domain}.API"));
+        let api = match &self.connection.config().domain {
+            None => "$JS.API".to_owned(),
+            Some(domain) => format!("$JS.{domain}.API"),
+        };
         let unread = |error| Failure::NoAnswer(unavailable("the request cannot be written").caused_by(error));
         let body = serde_json::to_vec(body).map_err(unread)?;
         self.ask(&format!("{api}.{call}.{}", stream(self.bucket)), HeaderMap::new(), body).await
+    }
+
+    /// Where a write of this key is published to.
+    fn write_subject(&self, key: &str) -> String {
+        let subject = subject(self.bucket, key);
+        match &self.connection.config().domain {
+            None => subject,
+            Some(domain) => format!("$JS.{domain}.API.{subject}"),
+        }
     }
 
     async fn ask<T: DeserializeOwned>(

@@ -100,6 +100,7 @@ async fn a_bucket_that_makes_elections_unsafe_is_refused() {
             "max age",
         ),
         ("full", json!({ "discard": "old", "max_bytes": 1000 }), "discard new"),
+        ("once", json!({ "discard_new_per_subject": true }), "turn discard_new_per_subject off"),
     ] {
         server.bucket(bucket, settings).await;
         let url = format!("{}?bucket={bucket}", server.url());

@@ -20,6 +20,8 @@ use crate::{Scratch, until, until_blocking};
 
 /// Where servers on machines of their own find each other.
 const ROUTE_PORT: u16 = 6_222;
+/// Where a hub listens for its leaf nodes.
+const LEAF_PORT: u16 = 7_422;
 
 /// Which server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +89,24 @@ impl Server {
     pub async fn cluster_on(version: Version, nodes: &[Node]) -> Vec<Server> {
         let member = |node: &Node| (format!("{}:{ROUTE_PORT}", node.address), Some(node.clone()));
         Server::joined(version, nodes.iter().map(member).collect()).await
+    }
+
+    /// A hub and a leaf node of it, each with JetStream in a domain of its own name (`hub`, `leaf`). Ready when they are joined.
+    pub async fn hub_and_leaf(version: Version) -> [Server; 2] {
+        let address = format!("{}:{LEAF_PORT}", own_address());
+        let domain = |name: &str| format!("server_name: {name}\njetstream {{ domain: {name} }}\n");
+        let hub = format!("{}leafnodes {{ listen: \"{address}\" }}", domain("hub"));
+        let remote = format!("leafnodes {{ remotes: [ {{ url: \"nats-leaf://{address}\" }} ] }}");
+        let hub = Server::start_with(version, &hub).await;
+        let leaf = Server::start_with(version, &format!("{}{remote}", domain("leaf"))).await;
+        until(|| async {
+            match leaf.admin().await.request("$JS.hub.API.INFO", "".into()).await {
+                Ok(_) => Ok(()),
+                Err(silent) => Err(format!("the leaf node does not reach the hub: {silent}")),
+            }
+        })
+        .await;
+        [hub, leaf]
     }
 
     /// Each with the address by which the others find it.
