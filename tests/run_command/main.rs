@@ -9,6 +9,7 @@
 mod beside;
 mod codes;
 mod container;
+mod namespaces;
 mod signals;
 mod surroundings;
 mod terminal;

@@ -2,11 +2,9 @@
 
 use super::{Namespace, Pid, Signal};
 use rustix::mount::{MountFlags, MountPropagationFlags};
-use rustix::thread::LinkNameSpaceType;
 use std::convert::Infallible;
 use std::ffi::{CStr, CString, OsString, c_char};
-use std::fs::{self, File};
-use std::os::fd::AsFd;
+use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -24,11 +22,10 @@ const PANICKED: i32 = 70;
 /// When this process has more than one thread, when the namespace is not permitted
 /// ([`PermissionDenied`](io::ErrorKind::PermissionDenied)), or when the system has no room for another process.
 pub fn fork(into: Namespace, child: impl FnOnce() -> i32) -> io::Result<Pid> {
-    let home = match into {
-        Namespace::Same => None,
-        Namespace::New => Some(enter_new_namespace()?),
+    let forked = match into {
+        Namespace::Same => fork_here(),
+        Namespace::New => fork_into_new_namespace(),
     };
-    let forked = fork_here();
     if let Ok(None) = forked {
         // A panic must not unwind into the copy of the caller's stack.
         let code = catch_unwind(AssertUnwindSafe(child)).unwrap_or(PANICKED);
@@ -36,38 +33,46 @@ pub fn fork(into: Namespace, child: impl FnOnce() -> i32) -> io::Result<Pid> {
         // handlers and buffers are the parent's.
         unsafe { libc::_exit(code) }
     }
-    if let Some(home) = home {
-        // Children made from now on belong here again. It cannot fail where leaving was permitted; if it did, every
-        // later child would be an unguarded stranger in a namespace that ends under it.
-        let back =
-            rustix::thread::move_into_link_name_space(home.as_fd(), Some(LinkNameSpaceType::ProcessID));
-        assert!(back.is_ok(), "no way back into this process's own PID namespace: {back:?}");
-    }
     forked.map(|pid| pid.expect("the child has ended above"))
 }
 
-/// The children made from now on are in a new PID namespace. Returns the way back.
-fn enter_new_namespace() -> io::Result<File> {
-    let home = File::open("/proc/self/ns/pid")?;
-    // SAFETY: takes no pointers. Where the next child begins is all that changes; the descriptor table is not touched.
-    match unsafe { libc::unshare(libc::CLONE_NEWPID) } {
-        0 => Ok(home),
-        _ => Err(io::Error::last_os_error()),
+/// Only the child is in the new namespace, so no way back is needed: the alternative, `unshare` and later `setns`, is not permitted in a
+/// user namespace within the host's PID namespace, and would leave this process unable to make ordinary children.
+///
+/// `None` in the child.
+fn fork_into_new_namespace() -> io::Result<Option<Pid>> {
+    only_one_thread()?;
+    let flags = libc::c_long::from(libc::CLONE_NEWPID | libc::SIGCHLD);
+    // This one architecture has stack and flags the other way round.
+    let (first, second) = if cfg!(target_arch = "s390x") { (0, flags) } else { (flags, 0) };
+    let none: libc::c_long = 0;
+    // SAFETY: a fork, since no stack is given and no memory is shared. There is one thread, this one, so no lock is held by another.
+    // The C library has no call for it and so misses the child's thread id, which it uses for locks between processes only.
+    match unsafe { libc::syscall(libc::SYS_clone, first, second, none, none, none) } {
+        ..0 => Err(io::Error::last_os_error()),
+        pid => Ok(Pid::from_raw(pid as i32)),
     }
 }
 
 /// `None` in the child.
 pub(crate) fn fork_here() -> io::Result<Option<Pid>> {
-    let threads = thread_count()?;
-    if threads != 1 {
-        let sentence = format!("only a process with one thread can fork safely, and this one has {threads}");
-        return Err(io::Error::other(sentence));
-    }
+    only_one_thread()?;
     // SAFETY: there is one thread, this one, so no lock is held by another and the child's memory is as consistent as
     // ours. No signal handler of ours runs in between: there is none in this crate, and Rust's own does not fork.
     match unsafe { libc::fork() } {
         ..0 => Err(io::Error::last_os_error()),
         pid => Ok(Pid::from_raw(pid)),
+    }
+}
+
+fn only_one_thread() -> io::Result<()> {
+    match thread_count()? {
+        1 => Ok(()),
+        threads => {
+            let sentence =
+                format!("only a process with one thread can fork safely, and this one has {threads}");
+            Err(io::Error::other(sentence))
+        }
     }
 }
 
