@@ -2,7 +2,7 @@
 
 use super::state::{Leading, Letting, LettingStep, Renewal, State, Step, Suspended, Then, Validation, Why};
 use super::{Call, Core, Output};
-use crate::{Ask, Boot, Bug, Error, ErrorKind, Grant, Outcome, Reason, Request, Seen, What};
+use crate::{Boot, Bug, Error, ErrorKind, Grant, Outcome, Reason, Seen, What};
 
 impl Core {
     /// The grant is in hand: lead, if there is time left to.
@@ -21,7 +21,13 @@ impl Core {
             self.attempt_failed(error);
             return;
         }
+        if !self.is_fit() {
+            self.give_back(grant);
+            self.wait(self.now);
+            return;
+        }
         let resumed = matches!(self.state, State::Reconnecting(_));
+        let asked = self.attempt_mut().and_then(|attempt| attempt.asked.take());
         let epoch = grant.epoch;
         let (renew_at, bunched) = self.next_renewal(from, true);
         let leading = Leading {
@@ -46,6 +52,9 @@ impl Core {
             What::Acquired { epoch, deadline }
         });
         self.leader_is(Some(self.who.id.clone()));
+        if let Some(request) = asked.filter(|request| request.epoch == epoch) {
+            self.obey(request.what);
+        }
     }
 
     /// The instant before the call; should a backend claim a later one than now, now.
@@ -254,19 +263,6 @@ impl Core {
     pub(super) fn overtaken_by(&self, seen: &Seen) -> bool {
         let later = self.leadership().is_some_and(|(ours, _)| seen.epoch.is_some_and(|theirs| theirs > ours));
         later && seen.holder.is_some()
-    }
-
-    pub(super) fn asked_to(&mut self, request: Request) {
-        if self.leadership().is_none_or(|(epoch, _)| epoch != request.epoch) {
-            return;
-        }
-        match request.what {
-            Ask::StepDown { to } => self.let_go(Why::Lost(Reason::Admin), Then::Stand, to),
-            Ask::Preempt { by, priority } if priority > self.settings.options().priority => {
-                self.let_go(Why::Lost(Reason::Preempted), Then::Stand, Some(by));
-            }
-            Ask::Preempt { .. } => {}
-        }
     }
 
     pub(super) fn doubt(&mut self) {

@@ -5,6 +5,7 @@ mod io;
 mod lead;
 mod looking;
 mod part;
+mod requests;
 mod room;
 mod spread;
 mod stand;
@@ -18,6 +19,7 @@ mod tests;
 use std::collections::{BTreeSet, VecDeque};
 
 pub use io::{Call, Input, Output};
+use room::Asked;
 use state::{LettingStep, State};
 use trouble::Trouble;
 
@@ -85,10 +87,8 @@ pub struct Core {
     spent: Epoch,
     /// To be given back as soon as that work has ended.
     owed: Option<Grant>,
-    /// The leadership that we have asked to make room for us.
-    asked: Option<Epoch>,
-    /// Until then, look out for the room that we asked for.
-    asked_until: Boot,
+    /// The leadership that this candidate has asked to make room for it.
+    asked: Option<Asked>,
     /// Why the machine stopped by itself.
     failure: Option<Error>,
 }
@@ -119,7 +119,6 @@ impl Core {
             spent: Epoch::ZERO,
             owed: None,
             asked: None,
-            asked_until: Boot::default(),
             failure: None,
         }
     }
@@ -197,7 +196,7 @@ impl Core {
             }
             Input::Requested(call, outcome) => {
                 self.answered(call);
-                self.request_answered(outcome);
+                self.request_answered(call, outcome);
             }
             Input::Signal(signal) => self.signal(signal),
             Input::Health(ok) => self.health(ok),
@@ -317,8 +316,12 @@ impl Core {
 
     /// Whether anything but time keeps this candidate from standing.
     fn may_stand(&self) -> bool {
-        let healthy = self.settings.options().health_failures.is_none() || self.healthy == Some(true);
-        healthy && self.ending.is_none() && self.unanswered.len() < CALLS_MAX
+        self.is_fit() && self.ending.is_none() && self.unanswered.len() < CALLS_MAX
+    }
+
+    /// Whether the health check, if there is one, allows this candidate to lead.
+    fn is_fit(&self) -> bool {
+        self.settings.options().health_failures.is_none() || self.healthy == Some(true)
     }
 
     fn next_try(&self, wake: Boot) -> Boot {

@@ -2,7 +2,7 @@
 
 use super::state::{Attempt, State, Step, Then};
 use super::{Call, Core, Output};
-use crate::{Bid, Boot, Bug, Error, ErrorKind, Grant, Outcome, Parting, Proof, Reason, Seen, Timing, What};
+use crate::{Bid, Boot, Bug, Error, ErrorKind, Grant, Outcome, Parting, Proof, Reason, Seen, What};
 
 /// After a denial that names no time to wait for, and the shortest pause after any: a store that denies and
 /// says "now" must not be asked in a loop.
@@ -41,7 +41,7 @@ impl Core {
         let call = self.call();
         self.outputs.push_back(Output::Claim(call, bid));
         let expires = self.now + self.settings.timing().call_timeout();
-        Attempt { claim: call, floor: self.floor, claims: 1, step: Step::Claiming { expires } }
+        Attempt { claim: call, floor: self.floor, claims: 1, asked: None, step: Step::Claiming { expires } }
     }
 
     pub(super) fn attempt_due(&mut self) {
@@ -118,7 +118,8 @@ impl Core {
             let step = Step::Settling { grant, until: self.now + settle };
             // A grant that came unasked belongs to no claim.
             let claim = self.attempt_mut().map_or(Call(0), |attempt| attempt.claim);
-            self.try_with(Attempt { claim, floor: self.floor, claims: 0, step });
+            let asked = self.attempt_mut().and_then(|attempt| attempt.asked.take());
+            self.try_with(Attempt { claim, floor: self.floor, claims: 0, asked, step });
             return;
         }
         self.promote(grant);
@@ -225,7 +226,7 @@ impl Core {
     }
 
     /// Ends the attempt and waits.
-    fn wait(&mut self, wake: Boot) {
+    pub(super) fn wait(&mut self, wake: Boot) {
         match &mut self.state {
             State::Reconnecting(suspended) => {
                 suspended.attempt = None;
@@ -245,17 +246,6 @@ impl Core {
             (None, Proof::Record | Proof::Alive) => self.now + self.settings.timing().retry(),
         };
         wake.min(self.look_out(seen))
-    }
-
-    /// A leader that makes room keeps the record for us only for a moment. Where no change is announced, that
-    /// moment is met only by looking, and missing it would have the old leader back, and asked again, for ever.
-    fn look_out(&self, seen: &Seen) -> Boot {
-        let asked = self.asked.is_some() && self.asked == seen.epoch && self.now < self.asked_until;
-        if asked && seen.leader().is_some() { self.now + self.look_out_pause() } else { Boot::FOREVER }
-    }
-
-    pub(super) fn look_out_pause(&self) -> std::time::Duration {
-        Timing::reservation(self.settings.timing().ttl()) / 2
     }
 
     /// The record changed while we do not lead.

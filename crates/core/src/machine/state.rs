@@ -1,7 +1,7 @@
 //! The states, each holding only what it knows.
 
 use super::Call;
-use crate::{Boot, CandidateId, Epoch, Grant, Reason, StateName, What};
+use crate::{Boot, CandidateId, Epoch, Grant, Reason, Request, StateName, What};
 
 #[derive(Debug)]
 pub(super) enum State {
@@ -37,6 +37,8 @@ pub(super) struct Attempt {
     pub(super) floor: Epoch,
     /// How many claims this attempt has sent.
     pub(super) claims: u8,
+    /// What somebody asks of the leadership that this attempt is about to bring. It is obeyed at the promotion.
+    pub(super) asked: Option<Request>,
     pub(super) step: Step,
 }
 

@@ -75,7 +75,7 @@ fn a_leader_of_equal_or_higher_priority_stays() {
 }
 
 #[test]
-fn a_follower_of_higher_priority_asks_once_per_leadership() {
+fn a_follower_of_higher_priority_asks_each_leadership() {
     let mut script = Script::acquiring(important);
     script.denied(led_with(1, 4));
     assert!(script.told().ends_with("ask#2 e4 preempt by a 7"));
@@ -86,14 +86,55 @@ fn a_follower_of_higher_priority_asks_once_per_leadership() {
     assert_eq!(script.calls(Kind::Request), 2, "another leadership, another question");
 }
 
+/// A leader that renews for as long as this test takes.
+fn goes_on(epoch: u64) -> Seen {
+    Seen { free_at: Some(boot(9_000_000)), ..led_with(1, epoch) }
+}
+
+/// Found on real processes: a request that was lost used to be the only one.
 #[test]
-fn a_question_that_may_not_have_arrived_is_asked_again() {
+fn while_the_same_leader_renews_it_is_asked_again_at_growing_pauses() {
     let mut script = Script::acquiring(important);
-    script.denied(led_with(1, 4)).unknown().changed(led_with(1, 4));
+    script.denied(goes_on(4)).told();
+    let mut asked_at = Vec::new();
+    for second in 1..800 {
+        script.at(second * 1_000).changed(goes_on(4));
+        if script.told().contains("e4 preempt by a 7") {
+            asked_at.push(second);
+        }
+    }
+    assert_eq!(asked_at, [15, 45, 105, 225, 465, 705]);
+    script.changed(goes_on(5));
+    assert!(script.told().ends_with("e5 preempt by a 7"), "another leadership, another question");
+    script.at(814_000).changed(goes_on(5)).at(815_000).changed(goes_on(5));
+    assert_eq!(script.calls(Kind::Request), 9, "and it begins with the shortest pause");
+}
+
+#[test]
+fn a_question_that_may_not_have_arrived_is_asked_again_soon() {
+    let mut script = Script::acquiring(important);
+    script.denied(goes_on(4)).unknown().changed(goes_on(4));
+    assert_eq!(script.calls(Kind::Request), 1, "and not at once");
+    script.at(2_000).changed(goes_on(4));
     assert_eq!(script.calls(Kind::Request), 2);
-    script.refused().changed(led_with(1, 4));
-    assert_eq!(script.calls(Kind::Request), 2, "one that was refused is not");
+}
+
+#[test]
+fn a_question_that_was_refused_is_not_asked_again() {
+    let mut script = Script::acquiring(important);
+    script.denied(goes_on(4)).refused().at(60_000).changed(goes_on(4));
+    assert_eq!(script.calls(Kind::Request), 1);
     assert_eq!(script.state(), "follower", "and it is no reason to stop");
+}
+
+#[test]
+fn the_late_answer_to_an_earlier_question_says_nothing_about_the_present_one() {
+    let mut script = Script::acquiring(important);
+    script.denied(goes_on(4)).changed(goes_on(5));
+    assert_eq!(script.calls(Kind::Request), 2);
+    script.answer(2, Outcome::Refused(super::script::forbidden()));
+    script.at(15_000).changed(goes_on(5));
+    assert_eq!(script.calls(Kind::Request), 3);
 }
 
 #[test]

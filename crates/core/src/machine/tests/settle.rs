@@ -1,7 +1,7 @@
 //! A lead taken on evidence of a crash: the last of the old work may still be dying, so wait 20 ms.
 
-use super::script::{Kind, Script, boot, grant, held_by, ms};
-use crate::{Grant, Input, Signal};
+use super::script::{Kind, Script, boot, e, grant, held_by, id, ms};
+use crate::{Ask, Grant, Input, Request, Signal};
 
 fn settling() -> Script {
     let mut script = Script::acquiring(|_| {});
@@ -43,6 +43,90 @@ fn step_down_while_settling_changes_nothing() {
     let mut script = settling();
     script.feed(Input::StepDown { to: None }).at(120);
     assert_eq!(script.heard(), "acquired e5");
+}
+
+fn asked(epoch: u64, what: Ask) -> Signal {
+    Signal::Requested(Request { epoch: e(epoch), what })
+}
+
+/// Found on real processes: the store tells of a request once, and a candidate that settled did not hear it.
+#[test]
+fn a_request_that_comes_while_settling_is_obeyed_at_the_promotion() {
+    for (what, reason, to) in [
+        (Ask::StepDown { to: None }, "admin", ""),
+        (Ask::StepDown { to: Some(id("c")) }, "admin", " to c"),
+        (Ask::Preempt { by: id("c"), priority: 1 }, "preempted", " to c"),
+    ] {
+        let mut script = settling();
+        script.signal(asked(5, what));
+        assert_eq!(script.told(), "", "there is nothing to end yet");
+        script.at(120);
+        let told = script.told();
+        assert!(told.contains("acquired e5"), "{told}");
+        assert!(told.ends_with(&format!("end_work e5 by 13500 {reason}, state leader→releasing")), "{told}");
+        script.work_ended(5);
+        assert_eq!(script.told(), format!("release#2 e5{to}"));
+    }
+}
+
+#[test]
+fn of_several_requests_while_settling_the_first_that_counts_is_obeyed() {
+    let mut script = settling();
+    script.signal(asked(4, Ask::StepDown { to: Some(id("x")) }));
+    script.signal(asked(5, Ask::Preempt { by: id("y"), priority: 0 }));
+    script.signal(asked(5, Ask::Preempt { by: id("c"), priority: 1 }));
+    script.signal(asked(5, Ask::StepDown { to: Some(id("d")) }));
+    script.at(120).work_ended(5);
+    assert!(script.told().ends_with("release#2 e5 to c"));
+}
+
+#[test]
+fn a_request_for_another_epoch_than_the_settling_one_changes_nothing() {
+    for epoch in [4, 6] {
+        let mut script = settling();
+        script.signal(asked(epoch, Ask::StepDown { to: None })).at(1_000);
+        assert_eq!(script.heard(), "acquired e5");
+        assert_eq!(script.leads(), Some((5, 13_500)));
+    }
+}
+
+/// Others see the epoch as soon as the claim is written, and its answer takes its time.
+#[test]
+fn a_request_that_comes_before_the_answer_to_the_claim_is_obeyed_at_the_promotion() {
+    for after_crash in [false, true] {
+        let mut script = Script::acquiring(|_| {});
+        script.signal(asked(5, Ask::StepDown { to: Some(id("c")) }));
+        if after_crash {
+            script.granted_after_crash(5)
+        } else {
+            script.granted(5)
+        };
+        script.at(20).work_ended(5);
+        let told = script.told();
+        assert!(told.contains("acquired e5") && told.ends_with("release#2 e5 to c"), "{told}");
+    }
+}
+
+#[test]
+fn a_request_while_settling_in_the_reconnect_grace_is_obeyed_at_the_promotion() {
+    let mut script = Script::leading(|options| options.reconnect_grace = Some(ms(4_000)));
+    script.signal(Signal::Gone).work_ended(5).granted_after_crash(6).told();
+    script.signal(asked(6, Ask::StepDown { to: None })).at(20);
+    let told = script.told();
+    assert!(told.contains("resumed e6") && told.contains("end_work e6 by 13500 admin"), "{told}");
+}
+
+/// Found by the simulator's invariant on health: an unfit candidate led when its claim or its settling outlasted its health.
+#[test]
+fn a_candidate_that_falls_ill_before_the_lead_begins_gives_the_grant_back() {
+    let mut script = Script::acquiring(|options| options.health_failures = Some(1));
+    script.at(100).granted_after_crash(5).feed(Input::Health(false)).at(120);
+    assert_eq!(script.told(), "release#2 e5, state acquiring→follower");
+    script.released().at(60_000);
+    assert_eq!(script.calls(Kind::Claim), 1);
+    let mut script = Script::acquiring(|options| options.health_failures = Some(1));
+    script.feed(Input::Health(false)).granted(5);
+    assert_eq!(script.told(), "release#2 e5, state acquiring→follower");
 }
 
 /// Mostly there is nothing left to give back. But the news may be of an earlier session than the grant's, whose lock
