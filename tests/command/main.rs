@@ -1,5 +1,6 @@
 //! The command as scripts use it: exit codes, output, signals.
 
+mod mistakes;
 mod secrets;
 
 use std::path::Path;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bellwether_support::servers::postgres::Server;
-use bellwether_tests::{Candidate, command, json, on};
+use bellwether_tests::{Candidate, command, json, on, run_to_end};
 use serde_json::Value;
 
 /// The server has been up for so long, so no claim has to wait for it.
@@ -60,6 +60,29 @@ async fn a_leader_is_asked_to_go_and_the_gap_is_told() {
     let all = json(&on(&tables, &["status", "-o", "json"]));
     assert_eq!(all[0]["election"].as_str(), Some("job"), "{all}");
     assert_eq!(on(&plain, &["status"]).status.code(), Some(64));
+}
+
+/// pgleaderlock's own command line, as its documentation has it.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_keys_of_a_lock_name_the_election_too() {
+    let server = Server::start(TTL).await;
+    let lock = ["--key1", "1234", "--key2", "-5678"];
+    let typed = |command: &[&str]| {
+        let mut typed = std::process::Command::new(bellwether_tests::bellwether());
+        typed.args(command).args(["--dsn", &server.url()]).args(lock);
+        typed
+    };
+    let run = ["run", "--health-interval", "1.0", "--retry-base", "1.0", "--retry-max", "30.0", "--ttl=3s"];
+    let mut leader = Candidate::start(typed(&[&run[..], &["--id", "a", "--events"]].concat()));
+    assert_eq!(leader.expect("acquired").text("election"), Some("1234:-5678"));
+    let held = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = 1234 AND objid::int8 = 4294961618";
+    let held: i64 = server.admin().await.query_one(held, &[]).await.expect("an answer").get(0);
+    assert!(held > 0, "the lock of these keys is not held");
+    let status = json(&run_to_end(typed(&["status", "-o", "json"])));
+    assert_eq!((status["election"].as_str(), status["holder"].as_str()), (Some("1234:-5678"), Some("a")));
+    // Who gives the same lock a name competes all the same.
+    let named = run_to_end(typed(&["run", "job", "-n", "--ttl", "3s"]));
+    assert_eq!(named.status.code(), Some(75), "{named:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -42,6 +42,7 @@ impl Args {
 
 /// What every subcommand takes.
 #[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
     /// Where the election is held: file:DIR, postgres://…, nats://…, or memory: (one process, for trying out). Default: file: under
     /// $XDG_STATE_HOME/bellwether or ~/.local/state/bellwether.
@@ -52,15 +53,13 @@ pub(crate) struct Global {
     #[arg(long, value_name = "FILE", global = true, conflicts_with = "backend")]
     pub(crate) backend_file: Option<PathBuf>,
 
-    #[command(flatten)]
-    pub(crate) postgres: PostgresFlags,
-
     /// Settings from this TOML file: weaker than flags and environment. Keys are the long flags; those of one
     /// subcommand may stand in a table of its name.
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) config: Option<PathBuf>,
 
-    /// This candidate's id: stable and readable. Default: $POD_NAME, or <hostname>-<pid>.
+    /// This candidate's id: stable and readable. Default: $POD_NAME, or <hostname>-<pid>, in a container with
+    /// six random digits after it.
     #[arg(long, value_name = "ID", env = "BELLWETHER_ID", global = true)]
     pub(crate) id: Option<String>,
 
@@ -79,6 +78,10 @@ pub(crate) struct Global {
     /// No log lines but errors.
     #[arg(short, long, conflicts_with = "verbose", global = true)]
     pub(crate) quiet: bool,
+
+    // Last: its heading counts for everything after it.
+    #[command(flatten)]
+    pub(crate) postgres: PostgresFlags,
 }
 
 /// Names that users of PostgreSQL's advisory locks know.
@@ -149,14 +152,14 @@ pub(crate) enum Command {
 pub(crate) struct Acquire {
     /// The election.
     #[arg(value_name = "ELECTION")]
-    pub(crate) election: ElectionName,
-
-    #[command(flatten)]
-    pub(crate) timing: Timing,
+    pub(crate) election: Option<ElectionName>,
 
     /// Keep the lead until interrupted.
     #[arg(long)]
     pub(crate) hold: bool,
+
+    #[command(flatten)]
+    pub(crate) timing: Timing,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -166,7 +169,7 @@ pub(crate) struct Status {
     pub(crate) election: Option<ElectionName>,
 
     /// Watch until the holder renews, or its ttl has passed without a sign of life.
-    #[arg(long, requires = "election")]
+    #[arg(long)]
     pub(crate) confirm: bool,
 }
 
@@ -181,7 +184,7 @@ pub(crate) struct Watch {
 pub(crate) struct StepDown {
     /// The election.
     #[arg(value_name = "ELECTION")]
-    pub(crate) election: ElectionName,
+    pub(crate) election: Option<ElectionName>,
 
     /// Keep the lead for this candidate for a moment.
     #[arg(long, value_name = "ID")]
@@ -192,7 +195,7 @@ pub(crate) struct StepDown {
 pub(crate) struct History {
     /// The election.
     #[arg(value_name = "ELECTION")]
-    pub(crate) election: ElectionName,
+    pub(crate) election: Option<ElectionName>,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -218,12 +221,12 @@ pub(crate) enum Table {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Explain {
-    #[command(flatten)]
-    pub(crate) timing: Timing,
-
     /// Between TERM and KILL to a command.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) grace: Option<Duration>,
+
+    #[command(flatten)]
+    pub(crate) timing: Timing,
 
     #[command(flatten)]
     pub(crate) standing: Standing,
@@ -238,4 +241,38 @@ fn duration(text: &str) -> Result<Duration, String> {
 fn duration_or_seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     seconds.map_or_else(|| duration(text), Ok)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use clap::CommandFactory;
+
+    use super::*;
+
+    /// A heading counts for every flag that comes after it, also for those of other structs.
+    #[test]
+    fn every_flag_is_under_its_own_heading() {
+        fn of<T: ClapArgs>() -> BTreeSet<String> {
+            let command = T::augment_args(clap::Command::new("any"));
+            command.get_arguments().map(|flag| flag.get_id().to_string()).collect()
+        }
+        let headings = [
+            ("PostgreSQL", of::<PostgresFlags>()),
+            ("Global options", of::<Global>()),
+            ("Timing", of::<Timing>()),
+            ("Standing", of::<Standing>()),
+            ("Health", of::<HealthFlags>()),
+        ];
+        let mut command = Args::command();
+        command.build();
+        for one in command.get_subcommands() {
+            for flag in one.get_arguments() {
+                let its_own = headings.iter().find(|(_, flags)| flags.contains(flag.get_id().as_str()));
+                let heading = its_own.map(|(heading, _)| *heading);
+                assert_eq!(flag.get_help_heading(), heading, "{} of {}", flag.get_id(), one.get_name());
+            }
+        }
+    }
 }

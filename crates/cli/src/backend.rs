@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use bellwether::{Options, Store};
+use bellwether::{ElectionName, Options, Store};
 
 use crate::args::Global;
 use crate::exit::{Exit, Failure};
@@ -25,10 +25,7 @@ pub(crate) fn connect(global: &Global) -> Result<Store, Failure> {
         // Which may be written without a scheme.
         return postgres(global, &url);
     }
-    let Some((scheme, _)) = url.split_once(':') else {
-        // What was given may be a secret in the wrong place, so it is not repeated.
-        return Err(usage("that is not a backend's URL: write it like file:DIR or memory:".to_owned()));
-    };
+    let Some((scheme, _)) = url.split_once(':') else { return Err(no_url(&url)) };
     if global.postgres.key1.is_some() && !["postgres", "postgresql"].contains(&scheme) {
         let sentence = "--key1 and --key2 are numbers of a lock of PostgreSQL";
         return Err(usage(format!(
@@ -44,6 +41,24 @@ pub(crate) fn connect(global: &Global) -> Result<Store, Failure> {
         "nats" | "tls" => Ok(bellwether::nats(&url)?),
         _ => Err(usage(format!("no backend {scheme:?} in this build: there are {}", known().join(", ")))),
     }
+}
+
+/// The election, for what is done to one.
+pub(crate) fn election(global: &Global, named: Option<&ElectionName>) -> Result<ElectionName, Failure> {
+    election_named(global, named)?.ok_or_else(|| {
+        let sentence = "name the election: any name, the same for all who compete";
+        usage(format!("{sentence} (only --key1 and --key2 together can stand for it)"))
+    })
+}
+
+/// The election that is named, or N:M, which stands for the lock of `--key1 N --key2 M`.
+pub(crate) fn election_named(
+    global: &Global,
+    named: Option<&ElectionName>,
+) -> Result<Option<ElectionName>, Failure> {
+    let lock = global.postgres.key1.zip(global.postgres.key2);
+    let of_lock = lock.map(|(one, two)| ElectionName::new(format!("{one}:{two}"))).transpose();
+    Ok(named.cloned().or(of_lock.map_err(bellwether::Error::from)?))
 }
 
 /// What candidates on this backend set by default.
@@ -103,17 +118,20 @@ fn postgres(_: &Global, _: &str) -> Result<Store, Failure> {
     Err(usage(format!("no backend \"postgres\" in this build: there are {}", known().join(", "))))
 }
 
-/// This candidate's id.
-pub(crate) fn id(global: &Global) -> String {
-    let pod = || std::env::var("POD_NAME").ok().filter(|id| !id.is_empty());
-    global.id.clone().or_else(pod).unwrap_or_else(|| {
-        let host = std::fs::read_to_string("/proc/sys/kernel/hostname")
-            .ok()
-            .map(|name| name.trim().to_owned())
-            .filter(|name| !name.is_empty())
-            .or_else(|| std::env::var("HOSTNAME").ok());
-        format!("{}-{}", host.as_deref().unwrap_or("host"), std::process::id())
-    })
+/// What to write instead of something without a scheme.
+fn no_url(given: &str) -> Failure {
+    let sentence = "that is not a backend's URL";
+    if given.is_empty() {
+        return usage(format!("the backend's URL is empty: write one of {}", known().join(", ")));
+    }
+    if let Some(meant) = known().iter().find(|url| url.split(':').next() == Some(given)) {
+        return usage(format!("{sentence}: write it like {meant}"));
+    }
+    if given.starts_with(['/', '.', '~']) || std::path::Path::new(given).is_dir() {
+        return usage(format!("{sentence}: for a directory, write file:{given}"));
+    }
+    // It may be a secret in the wrong place, so it is not repeated.
+    usage(format!("{sentence}: write one of {}", known().join(", ")))
 }
 
 fn default_directory() -> Result<PathBuf, Failure> {

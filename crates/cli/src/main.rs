@@ -1,39 +1,24 @@
 //! The `bellwether` command: hold elections from a shell.
 //!
-//! `main` parses, `commands` does, `exit` says how it ended. One file a subcommand.
+//! `parse` reads what is asked, `commands` does it, `exit` says how it ended. One file a subcommand.
 
 mod args;
 mod backend;
 mod commands;
 mod config;
 mod exit;
+mod id;
 mod output;
+mod parse;
 mod secrets;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches};
-
-use crate::args::{Args, Command};
+use crate::args::Command;
 use crate::exit::Exit;
 
 /// How long the tasks that are left at the end may take to be dropped.
 const LAST_TASKS: std::time::Duration = std::time::Duration::from_millis(500);
-
-/// Flags, environment and configuration file, or how to end without them.
-fn parse() -> Result<Args, Exit> {
-    let arguments: Vec<_> = std::env::args_os().collect();
-    let command = config::apply(Args::command(), &arguments).map_err(|failure| {
-        eprintln!("bellwether: {failure}");
-        failure.exit()
-    })?;
-    let parsed = command.try_get_matches_from(arguments).and_then(|found| Args::from_arg_matches(&found));
-    parsed.map_err(|error| {
-        // Help and version are not mistakes.
-        let _ = error.print();
-        if error.use_stderr() { Exit::Usage } else { Exit::Clean }
-    })
-}
 
 fn main() -> ExitCode {
     // The guard of a command is this program again; and as process 1 of a container neither kernel timers nor default
@@ -43,8 +28,8 @@ fn main() -> ExitCode {
         eprintln!("bellwether: as process 1 a child process is needed, and there is none to be had: {error}");
         return Exit::Bug.into();
     }
-    let mut args = match parse() {
-        Ok(args) => args,
+    let (mut args, configuration) = match parse::parse() {
+        Ok(parsed) => parsed,
         Err(exit) => return exit.into(),
     };
     // Only a process of one thread can try it, so it is tried here.
@@ -67,7 +52,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(exit) => exit.into(),
         Err(failure) => {
-            eprintln!("bellwether: {failure}");
+            eprintln!("bellwether: {failure}{}", configuration.part_in(&failure));
             failure.exit().into()
         }
     }

@@ -11,15 +11,9 @@ use super::{duration, duration_or_seconds};
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Run {
-    /// The election: any name; candidates with the same name and backend compete.
+    /// The election: any name; candidates with the same name and backend compete. May be left out with --key1 and --key2.
     #[arg(value_name = "ELECTION")]
-    pub(crate) election: ElectionName,
-
-    #[command(flatten)]
-    pub(crate) timing: Timing,
-
-    #[command(flatten)]
-    pub(crate) standing: Standing,
+    pub(crate) election: Option<ElectionName>,
 
     /// Leave when the leadership ends, instead of standing again.
     #[arg(long, visible_alias = "no-auto-reacquire")]
@@ -45,9 +39,6 @@ pub(crate) struct Run {
     #[arg(long, value_name = "CMD")]
     pub(crate) hook: Option<String>,
 
-    #[command(flatten)]
-    pub(crate) health: HealthFlags,
-
     /// Between TERM and KILL to the command; must fit before the deadline. Default: a tenth of the ttl, at least 100ms.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) grace: Option<Duration>,
@@ -61,6 +52,16 @@ pub(crate) struct Run {
     /// before the leadership ends. It gets BELLWETHER_ELECTION, BELLWETHER_ID and BELLWETHER_EPOCH.
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
+
+    // Last: their headings count for everything after them.
+    #[command(flatten)]
+    pub(crate) timing: Timing,
+
+    #[command(flatten)]
+    pub(crate) standing: Standing,
+
+    #[command(flatten)]
+    pub(crate) health: HealthFlags,
 }
 
 /// A health check by a command.

@@ -7,15 +7,17 @@ use super::run::somebody_lives;
 use super::signals::Signals;
 use crate::args::{Acquire, Format, Global};
 use crate::exit::{Exit, Failure};
+use crate::id::id;
 use crate::{backend, output};
 
 /// Takes the lead if nobody living has it, prints the epoch, lets go.
 pub(crate) async fn acquire(global: &Global, acquire: &Acquire) -> Result<Exit, Failure> {
+    let on = backend::election(global, acquire.election.as_ref())?;
     let mut options = backend::options(global)?;
     acquire.timing.apply(&mut options);
     let store = backend::connect(global)?;
     let mut leave = Signals::new()?;
-    let builder = Election::builder(acquire.election.as_str()).backend(store).id(backend::id(global));
+    let builder = Election::builder(on.as_str()).backend(store).id(id(global));
     let election = builder.options(options).build()?;
     let attempt = async {
         election.start().await?;
@@ -35,7 +37,7 @@ pub(crate) async fn acquire(global: &Global, acquire: &Acquire) -> Result<Exit, 
             let epoch = leadership.epoch().get();
             let text = match global.output {
                 Format::Table => epoch.to_string(),
-                Format::Json => json!({ "election": acquire.election.as_str(), "epoch": epoch }).to_string(),
+                Format::Json => json!({ "election": on.as_str(), "epoch": epoch }).to_string(),
             };
             let read = output::line(&text);
             if acquire.hold && read {

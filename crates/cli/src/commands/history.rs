@@ -9,12 +9,13 @@ use crate::{backend, output};
 
 /// Prints them, oldest first.
 pub(crate) async fn history(global: &Global, history: &History) -> Result<Exit, Failure> {
+    let on = backend::election(global, history.election.as_ref())?;
     let store = backend::connect(global)?;
     if !store.backend().capabilities().history {
         let sentence = format!("the {} store keeps no history", store.backend().name());
         return Err(Failure::new(Exit::Unavailable, sentence));
     }
-    let all = store.history(&history.election).await.map_err(|error| {
+    let all = store.history(&on).await.map_err(|error| {
         let failure = Failure::from(error);
         Failure::new(failure.exit(), format!("past leaderships cannot be told: {failure}"))
     })?;

@@ -12,7 +12,10 @@ use crate::{backend, output};
 /// Shows one election, or all that the store can list.
 pub(crate) async fn status(global: &Global, status: &Status) -> Result<Exit, Failure> {
     let store = backend::connect(global)?;
-    let Some(on) = &status.election else { return all(global, &store).await };
+    let on = match backend::election_named(global, status.election.as_ref())? {
+        None if !status.confirm => return all(global, &store).await,
+        named => &backend::election(global, named.as_ref())?,
+    };
     let mut seen = store.backend().observe(on).await?;
     if status.confirm {
         seen = confirm(&store, on, seen).await?;

@@ -14,9 +14,9 @@ use crate::{backend, output};
 
 /// Asks, waits until somebody else leads, and says how long nobody did.
 pub(crate) async fn step_down(global: &Global, step_down: &StepDown) -> Result<Exit, Failure> {
+    let on = &backend::election(global, step_down.election.as_ref())?;
     let store = backend::connect(global)?;
     let mut leave = Signals::new()?;
-    let on = &step_down.election;
     let watched = store.backend();
     let mut signals = watched.signals();
     watched.follow(on, true);

@@ -14,8 +14,8 @@ use crate::{backend, output};
 pub(crate) async fn watch(global: &Global, watch: &Watch) -> Result<Exit, Failure> {
     let store = backend::connect(global)?;
     let mut leave = Signals::new()?;
-    let names = match &watch.election {
-        Some(on) => vec![on.clone()],
+    let names = match backend::election_named(global, watch.election.as_ref())? {
+        Some(on) => vec![on],
         None => store.elections().await?,
     };
     if names.is_empty() {

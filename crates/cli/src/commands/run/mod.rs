@@ -16,12 +16,14 @@ use super::signals::Signals;
 use crate::args::{Global, Run};
 use crate::backend;
 use crate::exit::{Exit, Failure};
+use crate::id::id;
 
 /// How long events that were not read may hold up the end of the command.
 const LAST_EVENTS: Duration = Duration::from_millis(500);
 
 /// Takes part.
 pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, Failure> {
+    let on = backend::election(global, run.election.as_ref())?;
     let mut options = Options { auto_reacquire: !run.once, ..backend::options(global)? };
     run.timing.apply(&mut options);
     run.standing.apply(&mut options);
@@ -29,10 +31,7 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
     let work = child::Work::prepare(run, &mut options)?;
     let store = backend::connect(global)?;
     let mut signals = Signals::new()?;
-    let mut builder = Election::builder(run.election.as_str())
-        .backend(store.clone())
-        .id(backend::id(global))
-        .options(options);
+    let mut builder = Election::builder(on.as_str()).backend(store.clone()).id(id(global)).options(options);
     if let Some(command) = &run.health.health_cmd {
         builder = health::check(builder, command, &run.health);
     }

@@ -1,0 +1,60 @@
+//! From the command line, the environment and the configuration file to [`Args`], or to a sentence that says what to write
+//! instead.
+
+use std::ffi::{OsStr, OsString};
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, FromArgMatches};
+
+use crate::args::{Args, Command};
+use crate::config::Configuration;
+use crate::exit::{Exit, Failure};
+
+/// What was asked for, and what the configuration file had to do with it; or how to end without.
+pub(crate) fn parse() -> Result<(Args, Configuration), Exit> {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let told = |failure: Failure| {
+        eprintln!("bellwether: {failure}");
+        failure.exit()
+    };
+    let mut command = Args::command();
+    let mut configuration = Configuration::named(&arguments).map_err(told)?;
+    command = configuration.apply(command).map_err(told)?;
+    let found = command.try_get_matches_from_mut(&arguments);
+    if let Ok(found) = &found {
+        configuration.leave_out_overridden(&command, found);
+    }
+    let args = found.and_then(|found| Args::from_arg_matches(&found)).map_err(|error| {
+        if let Some(failure) = configuration.blamed_for(&error, &arguments) {
+            return told(failure);
+        }
+        // Help and version are not mistakes.
+        let exit = if error.use_stderr() { Exit::Usage } else { Exit::Clean };
+        let _ = with_tip(error, &arguments).print();
+        exit
+    })?;
+    no_empty_command(&args, &arguments).map_err(told)?;
+    Ok((args, configuration))
+}
+
+/// `run demo sleep 10` is how everybody writes it the first time.
+fn with_tip(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
+    let Some(ContextValue::String(unexpected)) = error.get(ContextKind::InvalidArg) else { return error };
+    let is_word = error.kind() == ErrorKind::UnknownArgument && !unexpected.starts_with('-');
+    if is_word && arguments.iter().any(|argument| argument == "run") {
+        let tip = format!("a command comes after `--`: bellwether run ELECTION -- {unexpected} …");
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
+}
+
+/// A command that is missing after `--` is mostly a variable that nobody has set, and no wish to lead and do nothing.
+fn no_empty_command(args: &Args, arguments: &[OsString]) -> Result<(), Failure> {
+    let Command::Run(run) = &args.command else { return Ok(()) };
+    let left_out = run.command.is_empty() && arguments.last().is_some_and(|last| last == "--");
+    if left_out || run.command.first().is_some_and(|name| name == OsStr::new("")) {
+        let sentence = "there is no command after `--`: write one, or leave `--` out to lead without one";
+        return Err(Failure::new(Exit::Usage, sentence));
+    }
+    Ok(())
+}
