@@ -34,13 +34,13 @@ pub enum Source {
 }
 
 /// What was seen of each election, and since when.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Observations<V> {
     sights: HashMap<ElectionName, Sight<V>>,
     planted: Planted,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Sight<V> {
     found: Option<(Record, V)>,
     /// Records that kept others out and were not let go, but vanished or were rolled back; oldest loss first.
@@ -60,7 +60,7 @@ struct Sight<V> {
 /// It counts as held for its whole ttl from when the loss was noticed, and not from the last sign of life that was
 /// seen here: the leader may have renewed after that, up to the moment of the loss, and nobody can see that any
 /// more. Whatever stands in its place meanwhile changes nothing, because whoever wrote that may never have seen it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Ghost {
     record: Record,
     since: Boot,

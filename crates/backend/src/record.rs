@@ -17,7 +17,8 @@ pub struct Record {
     pub epoch: Option<Epoch>,
     /// How long it holds without renewal, by the holder's own word.
     pub ttl: Option<Duration>,
-    /// Counts claims and renewals, so that a change by somebody else is not taken for a sign of life.
+    /// Rises with every claim and renewal, so that a change by somebody else is not taken for a sign of life. Every writer takes
+    /// its own from its clock, so that a record in its name that it never wrote, a clone's, is not taken for its own.
     pub beat: u64,
     /// The boot of the machine that the holder runs on, where its death can be proven on that machine.
     pub boot_id: Option<String>,

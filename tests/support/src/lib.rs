@@ -2,6 +2,7 @@
 //!
 //! - [`Actor`]: a candidate on a backend of its own, one call at a time.
 //! - [`Child`]: this test program once more in another process, to be stopped and killed.
+//! - [`one_clone_goes_on`]: a leader whose process is cloned, on any register.
 //! - [`netns`]: machines on a network of their own, which can be cut off in silence.
 //! - [`until`]: waiting for what nobody announces, with a bound.
 //! - [`Proxy`]: a way to a server that can be cut, silenced or slowed down.
@@ -11,6 +12,7 @@
 
 mod actor;
 mod child;
+mod clones;
 pub mod netns;
 mod patience;
 mod proxy;
@@ -19,6 +21,7 @@ pub mod servers;
 
 pub use actor::{Actor, News, clock, election};
 pub use child::{Child, Stopped, crash, lead_until_killed, role};
+pub use clones::one_clone_goes_on;
 pub use patience::{PATIENCE, until, until_blocking};
 pub use proxy::Proxy;
 pub use scratch::Scratch;

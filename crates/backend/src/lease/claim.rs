@@ -61,7 +61,8 @@ impl<R: Register> Shared<R> {
             Err(error) => return Some(failed(error)),
         };
         let wall = self.clock.wall();
-        let beat = replaced.as_ref().map_or(0, |(record, _)| record.beat).wrapping_add(1);
+        let before = replaced.as_ref().map_or(0, |(record, _)| record.beat);
+        let beat = self.next_beat(on, bid.who.incarnation, before);
         let record = Record {
             holder: Some(Holder { id: bid.who.id.clone(), incarnation: Some(bid.who.incarnation) }),
             epoch: Some(epoch),
@@ -99,6 +100,8 @@ impl<R: Register> Shared<R> {
         let new = Claims { first: bid.sent, latest: bid.sent };
         let claims = memory.claims.entry((on.clone(), bid.who.incarnation)).or_insert(new);
         claims.latest = bid.sent.max(claims.latest);
+        // From here on a record in this candidate's name is compared with what it has written: nothing so far.
+        memory.beats.entry((on.clone(), bid.who.incarnation)).or_default();
     }
 
     /// Whether the same candidate has claimed again since. This claim hung meanwhile, nobody waits for it any more,

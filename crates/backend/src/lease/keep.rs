@@ -4,7 +4,8 @@
 use std::sync::OnceLock;
 
 use bellwether_core::{
-    Boot, Bug, ElectionName, Epoch, Error, ErrorKind, Grant, Outcome, Parting, Request, Timing, Wall,
+    Boot, Bug, ElectionName, Epoch, Error, ErrorKind, Grant, Incarnation, Outcome, Parting, Request, Timing,
+    Wall,
 };
 
 use super::claim::print_cooldown;
@@ -14,7 +15,7 @@ use crate::{Note, Record, Register, Reservation, Write};
 impl<R: Register> Shared<R> {
     pub(super) async fn renew(&self, on: &ElectionName, grant: &Grant, sent: Boot) -> Outcome<Grant> {
         let renewal = |held: &Held<R::Version>, now: Wall| Record {
-            beat: self.next_beat(on, grant, held.record.beat),
+            beat: self.next_beat(on, grant.incarnation, held.record.beat),
             renewed: Some(now),
             request: held.record.request.clone().filter(|asked| held.told.as_ref() != Some(asked)),
             ..held.record.clone()
@@ -23,11 +24,9 @@ impl<R: Register> Shared<R> {
         map(written, || Grant { counted_from: sent, ..grant.clone() })
     }
 
-    fn next_beat(&self, on: &ElectionName, grant: &Grant, before: u64) -> u64 {
-        let mut memory = self.memory();
-        let highest = memory.beats.entry((on.clone(), grant.incarnation)).or_insert(before);
-        *highest = before.max(*highest).wrapping_add(1);
-        *highest
+    pub(super) fn next_beat(&self, on: &ElectionName, who: Incarnation, before: u64) -> u64 {
+        let now = self.clock.boot();
+        self.memory().beats.entry((on.clone(), who)).or_default().next(now, before)
     }
 
     pub(super) async fn release(&self, on: &ElectionName, grant: &Grant, how: &Parting) -> Outcome<()> {

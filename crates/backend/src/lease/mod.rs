@@ -2,11 +2,13 @@
 //!
 //! It owns the exchange with the register and the memory of what was seen ([`Observations`]). Nothing is ever
 //! written but at a version that was read, and nothing of another's is touched: a renewal or a release that meets a
-//! conflict reads the record again and goes on only if it still names the same incarnation under the same epoch.
+//! conflict reads the record again and goes on only if it still names the same incarnation under the same epoch, and
+//! carries a beat that was written here. Any other record in our name is that of a clone ([`beats`]).
 //!
 //! Its clock is handed in. It is read *after* an answer came, never before: a record that was written while we
 //! waited for the answer must not count as older than it is.
 
+mod beats;
 mod claim;
 mod keep;
 mod news;
@@ -15,6 +17,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use beats::Beats;
 use bellwether_core::{
     Bid, Boot, Candidate, Clock, ElectionName, Error, Grant, Incarnation, Outcome, Parting, Planted, Proof,
     Request, Seen,
@@ -22,8 +25,8 @@ use bellwether_core::{
 use tokio::sync::mpsc;
 
 use crate::{
-    Backend, Capabilities, Discarded, Finding, Fut, Life, Note, Notice, Notices, Observations, Past, Probing,
-    Record, Register, Source, history,
+    Backend, Capabilities, Discarded, Finding, Found, Fut, Life, Note, Notice, Notices, Observations, Past,
+    Probing, Record, Register, Source, history,
 };
 
 /// How often a write that lost against something harmless is tried again within one call.
@@ -46,19 +49,47 @@ struct Shared<R: Register> {
     notices_taken: Mutex<Option<mpsc::Receiver<Notice>>>,
 }
 
+#[derive(Clone)]
 struct Memory<V> {
     observations: Observations<V>,
     /// What candidates of this process hold, as it was last written.
     held: HashMap<(ElectionName, Incarnation), Held<V>>,
-    /// The highest beat that each candidate has tried to write. A store that fell back would have the next renewal
-    /// repeat one that was seen before, and a repeated beat is no sign of life.
-    beats: HashMap<(ElectionName, Incarnation), u64>,
+    /// What each candidate has tried to write.
+    beats: HashMap<(ElectionName, Incarnation), Beats>,
     claims: HashMap<(ElectionName, Incarnation), Claims>,
     /// Whose cooldown has been looked up: only a candidate's first claim can meet one that it did not cause.
     cooldown_checked: HashSet<(ElectionName, Incarnation)>,
     /// How many candidates here follow each election, and the ttl they go by.
     followers: HashMap<ElectionName, usize>,
     own_ttl: Option<Duration>,
+}
+
+impl<V> Memory<V> {
+    fn new(observations: Observations<V>) -> Memory<V> {
+        Memory {
+            observations,
+            held: HashMap::new(),
+            beats: HashMap::new(),
+            claims: HashMap::new(),
+            cooldown_checked: HashSet::new(),
+            followers: HashMap::new(),
+            own_ttl: None,
+        }
+    }
+
+    /// A record in the name of a candidate here that this candidate never wrote is somebody else's, and is told apart from a
+    /// candidate's own by what tells all others apart: the incarnation, which it loses.
+    fn recognise(&self, on: &ElectionName, found: Found<V>) -> Found<V> {
+        let (mut record, version) = found?;
+        if let Some(holder) = &mut record.holder
+            && let Some(incarnation) = holder.incarnation
+            && let Some(beats) = self.beats.get(&(on.clone(), incarnation))
+            && !beats.wrote(record.beat)
+        {
+            holder.incarnation = None;
+        }
+        Some((record, version))
+    }
 }
 
 /// When the claims of a candidate left.
@@ -81,31 +112,24 @@ struct Held<V> {
 impl<R: Register> Lease<R> {
     /// Elections on this register, by this clock.
     pub fn new(register: R, clock: Arc<dyn Clock>) -> Lease<R> {
-        Lease::build(register, clock, Planted::default(), Observations::default())
+        Lease::build(register, clock, Planted::default(), Memory::new(Observations::default()))
     }
 
     /// With a known bug put back in.
     #[cfg(feature = "plant")]
     pub fn with(register: R, clock: Arc<dyn Clock>, planted: Planted) -> Lease<R> {
-        Lease::build(register, clock, planted, Observations::with(planted))
+        Lease::build(register, clock, planted, Memory::new(Observations::with(planted)))
     }
 
-    fn build(
-        register: R,
-        clock: Arc<dyn Clock>,
-        planted: Planted,
-        observations: Observations<R::Version>,
-    ) -> Lease<R> {
+    /// The same in a process that was cloned from this one just now, as a virtual machine is that is restored from a snapshot
+    /// twice: it remembers the same, on a connection of its own.
+    #[cfg(feature = "conformance")]
+    pub fn cloned(&self, register: R, clock: Arc<dyn Clock>) -> Lease<R> {
+        Lease::build(register, clock, self.shared.planted, self.shared.memory().clone())
+    }
+
+    fn build(register: R, clock: Arc<dyn Clock>, planted: Planted, memory: Memory<R::Version>) -> Lease<R> {
         let (notices, receiver) = mpsc::channel(REQUESTS_WAITING_MAX);
-        let memory = Memory {
-            observations,
-            held: HashMap::new(),
-            beats: HashMap::new(),
-            claims: HashMap::new(),
-            cooldown_checked: HashSet::new(),
-            followers: HashMap::new(),
-            own_ttl: None,
-        };
         let shared = Shared {
             register,
             clock,
@@ -138,6 +162,7 @@ impl<R: Register> Shared<R> {
         let now = if self.planted.has(bellwether_core::Bug::SeenBeforeRead) { before } else { after };
         let taken_away = found.is_none() && self.register.takes_away(on);
         let mut memory = self.memory();
+        let found = memory.recognise(on, found);
         let source = match memory.observations.learnt(on) == learnt {
             false => Source::Overtaken,
             true if taken_away => Source::TakenAway,

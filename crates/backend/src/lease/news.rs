@@ -108,8 +108,11 @@ impl<R: Register> News<R> {
                     self.wanted.insert(on.clone());
                 }
                 let now = shared.clock.boot();
-                let news = shared.is_followed(&on)
-                    && shared.memory().observations.saw(now, &on, found, Source::Watch);
+                let news = shared.is_followed(&on) && {
+                    let mut memory = shared.memory();
+                    let found = memory.recognise(&on, found);
+                    memory.observations.saw(now, &on, found, Source::Watch)
+                };
                 news.then(|| shared.changed(on))
             }
         }
