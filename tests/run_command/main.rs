@@ -10,6 +10,7 @@ mod beside;
 mod codes;
 mod container;
 mod namespaces;
+mod shortage;
 mod signals;
 mod surroundings;
 mod terminal;

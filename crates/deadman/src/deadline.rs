@@ -69,7 +69,7 @@ mod kernel {
             // SAFETY: reads one sigevent and writes one timer id, both valid for the call.
             let status = unsafe { libc::timer_create(libc::CLOCK_BOOTTIME, &raw mut event, &raw mut id) };
             if status != 0 {
-                return Err(io::Error::last_os_error());
+                return Err(refusal(io::Error::last_os_error()));
             }
             Ok(Timer { id, owner: process::id() })
         }
@@ -85,6 +85,15 @@ mod kernel {
             // It fails for bad arguments only, and there are none; a deadline that is silently off would be worse.
             assert!(status == 0, "timer_settime refused {at:?}: {}", io::Error::last_os_error());
         }
+    }
+
+    fn refusal(error: io::Error) -> io::Error {
+        let advice = match error.raw_os_error() {
+            // The signal that a timer will send counts as pending from the start.
+            Some(libc::EAGAIN) => "; raise the limit on pending signals (ulimit -i)",
+            _ => "",
+        };
+        io::Error::new(error.kind(), format!("the kernel made no timer: {error}{advice}"))
     }
 
     impl Drop for Timer {

@@ -58,9 +58,14 @@ pub(crate) fn receive(from: BorrowedFd<'_>) -> io::Result<Option<Packet>> {
         [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX), ScmCredentials(1))];
     let mut luggage = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
-    let received = match rustix::net::recvmsg(from, &mut [IoSliceMut::new(&mut bytes)], &mut luggage, flags) {
+    let mut receive = || rustix::net::recvmsg(from, &mut [IoSliceMut::new(&mut bytes)], &mut luggage, flags);
+    let received = match receive() {
+        // The other end is gone, and did not read all that we said. The kernel says so once; what it said last comes after that.
+        Err(Errno::CONNRESET | Errno::PIPE) => receive(),
+        received => received,
+    };
+    let received = match received {
         Ok(received) => received,
-        // The other end is gone, and did not read all that we said.
         Err(Errno::CONNRESET | Errno::PIPE) => return Ok(None),
         Err(errno) => return Err(errno.into()),
     };
@@ -72,8 +77,12 @@ pub(crate) fn receive(from: BorrowedFd<'_>) -> io::Result<Option<Packet>> {
             _ => {}
         }
     }
-    if received.flags.intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC) {
+    if received.flags.contains(ReturnFlags::TRUNC) {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "a packet was cut off"));
+    }
+    if received.flags.contains(ReturnFlags::CTRUNC) {
+        let sentence = "descriptors could not be received: too many open files; raise the limit (ulimit -n)";
+        return Err(io::Error::new(io::ErrorKind::InvalidData, sentence));
     }
     // No packet of ours is empty.
     if received.bytes == 0 {

@@ -94,8 +94,16 @@ impl fmt::Display for StartError {
         match self {
             StartError::Over(over) => write!(f, "not started: {over}"),
             StartError::NotRunnable(why) => why.fmt(f),
-            StartError::Guard(error) => write!(f, "the guard process failed: {error}"),
+            StartError::Guard(error) => write!(f, "the guard process failed: {}", advised(error)),
         }
+    }
+}
+
+/// An error, and what to do about it where that is known.
+pub(crate) fn advised(error: &io::Error) -> String {
+    match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
+        Some(rustix::io::Errno::MFILE) => format!("{error}; raise the limit on open files (ulimit -n)"),
+        _ => error.to_string(),
     }
 }
 

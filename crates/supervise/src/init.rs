@@ -49,14 +49,14 @@ pub(crate) enum Word {
 }
 
 /// Init to guard.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// Ready to make COMMAND.
     Ready,
-    /// A namespace is not to be had after all.
-    NotPermitted,
-    /// COMMAND has ended with this wait status, or could not be made and has none.
-    Ended(Option<i32>),
+    /// It cannot contain COMMAND, or could not make it, for this reason.
+    Unable(String),
+    /// COMMAND has ended with this wait status.
+    Ended(i32),
 }
 
 pub(crate) struct Init<'a> {
@@ -68,38 +68,41 @@ pub(crate) struct Init<'a> {
     pub(crate) terminal: Option<BorrowedFd<'a>>,
     pub(crate) report: OwnedFd,
     pub(crate) deadline: Boot,
+    pub(crate) rehearsal: bool,
 }
 
 impl Init<'_> {
     /// The whole life of an init; returns its exit code, which means nothing.
     pub(crate) fn live(self) -> i32 {
         match self.prepare() {
-            Ok(limit) => self.wait_and_serve(limit),
-            Err(_) => {
-                let _ = channel::send(self.control.as_fd(), &Answer::NotPermitted.encode(), &[]);
+            Ok((signals, limit)) => self.wait_and_serve(signals, limit),
+            Err(error) => {
+                let unable = Answer::Unable(error.to_string());
+                let _ = channel::send(self.control.as_fd(), &unable.encode(), &[]);
                 1
             }
         }
     }
 
-    fn prepare(&self) -> io::Result<Option<Limit>> {
+    fn prepare(&self) -> io::Result<(Signals, Option<Limit>)> {
         process::set_name(c"bellw-init");
-        match self.containment {
+        let signals = Signals::new([Signal::CHILD.as_raw()])?;
+        let limit = match self.containment {
             Containment::Namespace => {
                 // Should the guard have died before this, the channel has ended, and `Go` never comes.
                 process::die_with_parent()?;
                 process::own_proc()?;
-                Ok(None)
+                None
             }
             Containment::Sweep => {
                 process::adopt_orphans()?;
-                Ok(Some(Limit::new(self.deadline)?))
+                Some(Limit::new(self.deadline)?)
             }
-        }
+        };
+        Ok((signals, limit))
     }
 
-    fn wait_and_serve(self, limit: Option<Limit>) -> i32 {
-        let Ok(signals) = Signals::new([Signal::CHILD.as_raw()]) else { return 1 };
+    fn wait_and_serve(self, signals: Signals, limit: Option<Limit>) -> i32 {
         if channel::send(self.control.as_fd(), &Answer::Ready.encode(), &[]).is_err() {
             return 0;
         }
@@ -116,11 +119,12 @@ impl Init<'_> {
             terminal: self.terminal,
             report: self.report,
             parent,
+            rehearsal: self.rehearsal,
         };
         // The report and the standard input go with the closure: this process keeps neither.
         match process::fork(Namespace::Same, || launch.exec()) {
             Ok(pid) => serving.command = Some(pid),
-            Err(_) => serving.answer(Answer::Ended(None)),
+            Err(error) => serving.answer(Answer::Unable(error.to_string())),
         }
         serving.serve();
         0
@@ -228,9 +232,9 @@ impl Serving {
             }
         });
         self.wake_command();
-        if ended.is_some() {
+        if let Some(status) = ended {
             self.command = None;
-            self.answer(Answer::Ended(ended));
+            self.answer(Answer::Ended(status));
         }
         childless
     }
@@ -319,19 +323,19 @@ impl Answer {
     fn encode(self) -> Vec<u8> {
         match self {
             Answer::Ready => tagged(b'r', 0),
-            Answer::NotPermitted => tagged(b'n', 0),
-            Answer::Ended(Some(status)) => tagged(b'e', u64::from(status.cast_unsigned())),
-            Answer::Ended(None) => tagged(b'f', 0),
+            Answer::Unable(sentence) => [b"u", sentence.as_bytes()].concat(),
+            Answer::Ended(status) => tagged(b'e', u64::from(status.cast_unsigned())),
         }
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Option<Answer> {
+        if let Some(sentence) = bytes.strip_prefix(b"u") {
+            return Some(Answer::Unable(String::from_utf8_lossy(sentence).into_owned()));
+        }
         let (tag, number) = untagged(bytes)?;
         Some(match tag {
             b'r' => Answer::Ready,
-            b'n' => Answer::NotPermitted,
-            b'e' => Answer::Ended(Some(number as i32)),
-            b'f' => Answer::Ended(None),
+            b'e' => Answer::Ended(number as i32),
             _ => return None,
         })
     }

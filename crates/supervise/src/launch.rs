@@ -29,6 +29,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) report: OwnedFd,
     /// Its parent, if it is to die with it.
     pub(crate) parent: Option<Pid>,
+    /// Ends where it would become COMMAND.
+    pub(crate) rehearsal: bool,
 }
 
 impl Launch<'_> {
@@ -54,6 +56,7 @@ impl Launch<'_> {
         let prepared = process::close_on_exec_from(3)
             .and_then(|()| rustix::stdio::dup2_stdin(&self.stdin).map_err(std::io::Error::from));
         let error = match prepared {
+            Ok(()) if self.rehearsal => return 0,
             Ok(()) => process::exec(&self.program.path, &self.program.argv, self.env),
             Err(error) => error,
         };

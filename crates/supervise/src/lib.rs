@@ -31,6 +31,7 @@
 //! use bellwether_supervise::{Spec, Supervisor, find_command};
 //! let program = find_command("work".as_ref(), Some("/usr/bin:/bin".as_ref()))?; // before standing
 //! let supervisor = Supervisor::new(Spec::new(program, ["work", "--fast"]))?;
+//! supervisor.rehearse().await?; // a node that cannot start anything must not win
 //! let leadership = election.wait_for_leadership().await?;
 //! let mut child = supervisor.start(&leadership, Vec::new()).await?;
 //! let ended = child.wait().await;

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Raised with every change to what is said.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 /// Longest packet: the names of an election and a candidate are short, and a program's arguments are not sent.
 pub(crate) const MESSAGE_MAX_BYTES: usize = 16 * 1024;
 
@@ -14,7 +14,15 @@ pub(crate) const MESSAGE_MAX_BYTES: usize = 16 * 1024;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Order {
     /// Runs the command; with it come the descriptors of its standard input and of the proofs.
-    Start { epoch: u64, env: Vec<(String, String)>, deadline: u64, grace: u64, namespace: bool },
+    /// In a rehearsal the process that would become the command ends instead.
+    Start {
+        epoch: u64,
+        env: Vec<(String, String)>,
+        deadline: u64,
+        grace: u64,
+        namespace: bool,
+        rehearsal: bool,
+    },
     /// The leadership was renewed.
     Extend { epoch: u64, deadline: u64 },
     /// Passes a signal on to the command.
@@ -30,6 +38,8 @@ pub(crate) enum Order {
 pub(crate) enum Report {
     /// Up, and waiting for orders.
     Ready { version: u32 },
+    /// The guard cannot do its part, for this reason, and leaves.
+    Unable { sentence: String },
     /// The process that everything hangs on is there, and its pidfd comes with this; nothing of the command runs yet.
     Contained { epoch: u64, init: i32, namespace: bool },
     /// The command runs.
@@ -72,8 +82,14 @@ mod tests {
         let longest = "\u{10ffff}".repeat(63);
         let env =
             ["BELLWETHER_ELECTION", "BELLWETHER_ID"].map(|name| (name.to_owned(), longest.clone())).to_vec();
-        let order =
-            Order::Start { epoch: (1 << 53) - 1, env, deadline: u64::MAX, grace: u64::MAX, namespace: true };
+        let order = Order::Start {
+            epoch: (1 << 53) - 1,
+            env,
+            deadline: u64::MAX,
+            grace: u64::MAX,
+            namespace: true,
+            rehearsal: false,
+        };
         assert_eq!(decode(&encode(&order)), Some(order));
         assert_eq!(decode::<Order>(b"{}"), None);
     }

@@ -32,6 +32,14 @@ impl Supervisor {
         match self.0 {}
     }
 
+    /// Not on this system.
+    ///
+    /// # Errors
+    /// Never called.
+    pub async fn rehearse(&self) -> Result<Containment, StartError> {
+        match self.0 {}
+    }
+
     /// There is none.
     pub fn guard_pid(&self) -> Option<u32> {
         match self.0 {}

@@ -65,6 +65,7 @@ pub(super) fn contain(
             terminal: terminal.map(AsFd::as_fd),
             report: its_report,
             deadline: start.deadline,
+            rehearsal: start.rehearsal,
         };
         init.live()
     })?;
@@ -75,10 +76,14 @@ pub(super) fn contain(
             contained._mounts = File::open(format!("/proc/{}/ns/mnt", pid.as_raw_pid())).ok();
             Ok(contained)
         }
-        _ => {
+        answer => {
             let _ = pidfd_send_signal(&contained.pidfd, Signal::KILL);
             let _ = rustix::process::waitpid(Some(pid), WaitOptions::empty());
-            Err(io::Error::from(io::ErrorKind::PermissionDenied))
+            let why = match answer {
+                Some(Answer::Unable(why)) => why,
+                _ => "it ended before it was ready".to_owned(),
+            };
+            Err(io::Error::other(why))
         }
     }
 }

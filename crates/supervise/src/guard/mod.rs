@@ -19,6 +19,7 @@ mod run;
 mod terminal;
 
 use crate::channel::{self, Packet};
+use crate::ended::advised;
 use crate::launch::Program;
 use crate::message::{self, Order, Report, VERSION};
 use crate::timer::Timer;
@@ -48,7 +49,9 @@ pub(crate) fn main(args: Vec<OsString>) -> i32 {
     match Guard::new(Program { path: PathBuf::from(path), argv: args.collect() }) {
         Ok(guard) => guard.live(),
         Err(error) => {
-            eprintln!("the guard cannot start: {error}");
+            // Whoever started it says so, where people look.
+            let report = message::encode(&Report::Unable { sentence: advised(&error) });
+            let _ = channel::send(io::stdin(), &report, &[]);
             BUG
         }
     }
@@ -83,13 +86,15 @@ impl Guard {
         // session stays, for the sake of the terminal.
         rustix::process::setpgid(None, None)?;
         process::adopt_orphans()?;
+        let kernel = KernelDeadline::new()?;
         let socket = io::stdin().as_fd().try_clone_to_owned()?;
         let nothing = OwnedFd::from(std::fs::File::options().read(true).write(true).open("/dev/null")?);
-        rustix::stdio::dup2_stdin(&nothing)?;
-        let kernel = KernelDeadline::new()?;
         let station = Station { socket, program, kernel, nothing, supervisors_group };
         let children = Signals::new([Signal::CHILD.as_raw()])?;
-        Ok(Guard { station, timer: Timer::new()?, children, supervisor_gone: false, run: None })
+        let timer = Timer::new()?;
+        // Last: until here it is where a failure is told.
+        rustix::stdio::dup2_stdin(&station.nothing)?;
+        Ok(Guard { station, timer, children, supervisor_gone: false, run: None })
     }
 
     fn live(mut self) -> i32 {
@@ -126,8 +131,11 @@ impl Guard {
             match channel::receive(self.station.socket.as_fd()) {
                 Ok(Some(packet)) => self.obey(packet),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                // Gone, or raving, which is as bad.
-                Ok(None) | Err(_) => {
+                // Gone, or not to be understood, which is as bad.
+                end @ (Ok(None) | Err(_)) => {
+                    if let Err(error) = end {
+                        self.station.report(&Report::Unable { sentence: error.to_string() }, &[]);
+                    }
                     self.supervisor_gone = true;
                     if let Some(run) = &mut self.run {
                         run.kill();
@@ -140,7 +148,7 @@ impl Guard {
     fn obey(&mut self, packet: Packet) {
         let Some(order) = message::decode::<Order>(&packet.bytes) else { return };
         match (order, &mut self.run) {
-            (Order::Start { epoch, env, deadline, grace, namespace }, None) => {
+            (Order::Start { epoch, env, deadline, grace, namespace, rehearsal }, None) => {
                 let mut descriptors = packet.descriptors.into_iter();
                 let Some(stdin) = descriptors.next() else { return };
                 let start = Start {
@@ -149,6 +157,7 @@ impl Guard {
                     deadline: Boot::from_nanos(deadline),
                     grace: Duration::from_nanos(grace),
                     namespace,
+                    rehearsal,
                     stdin,
                     proofs: descriptors.collect(),
                 };

@@ -4,7 +4,7 @@ use super::Station;
 use super::contained::{Contained, contain};
 use super::terminal::Terminal;
 use crate::channel;
-use crate::ended::Containment;
+use crate::ended::{Containment, advised};
 use crate::init::{Answer, Word};
 use crate::launch::MADE;
 use crate::message::{Order, Report};
@@ -30,6 +30,7 @@ pub(super) struct Start {
     pub(super) grace: Duration,
     /// Whether a PID namespace is wanted.
     pub(super) namespace: bool,
+    pub(super) rehearsal: bool,
     pub(super) stdin: OwnedFd,
     pub(super) proofs: Vec<OwnedFd>,
 }
@@ -45,10 +46,18 @@ pub(super) struct Run {
     /// Where COMMAND says that it was made, and why it could not become what it should; closed once it has.
     report: Option<OwnedFd>,
     pid: Option<Pid>,
-    failure: Option<Option<i32>>,
+    failure: Option<Failure>,
     status: Option<i32>,
     proofs: Vec<OwnedFd>,
     terminal: Option<Terminal>,
+}
+
+/// Why there is no COMMAND.
+enum Failure {
+    /// The kernel refused to run it.
+    NotRunnable(i32),
+    /// The process that was to become it could not be made, or not be prepared.
+    NotMade(String),
 }
 
 /// How far the end of a command has come. It only goes on, never back.
@@ -84,6 +93,7 @@ impl Run {
             }
             Err((epoch, error)) => {
                 station.kernel.disarm();
+                let error = advised(&error);
                 let sentence =
                     format!("the process that was to contain the command could not be made: {error}");
                 station.report(&Report::Failed { epoch, errno: None, sentence }, &[]);
@@ -94,7 +104,8 @@ impl Run {
 
     fn make(station: &mut Station, mut start: Start) -> Result<Run, (u64, io::Error)> {
         let (epoch, wanted) = (start.epoch, start.namespace);
-        let terminal = Terminal::lend(&start.stdin, station.supervisors_group);
+        let lend = |_| Terminal::lend(&start.stdin, station.supervisors_group);
+        let terminal = (!start.rehearsal).then_some(()).and_then(lend);
         let (report, mut their_report) = channel::pair().map_err(|error| (epoch, error))?;
         let made = rustix::net::sockopt::set_socket_passcred(&report, true)
             .map_err(io::Error::from)
@@ -264,9 +275,10 @@ impl Run {
         self.proofs.clear();
         let epoch = self.epoch;
         let report = match (self.failure, self.pid) {
-            (Some(errno), _) => {
-                Report::Failed { epoch, errno, sentence: "the command could not be started".to_owned() }
+            (Some(Failure::NotRunnable(errno)), _) => {
+                Report::Failed { epoch, errno: Some(errno), sentence: String::new() }
             }
+            (Some(Failure::NotMade(sentence)), _) => Report::Failed { epoch, errno: None, sentence },
             (None, Some(_)) => {
                 let status = self.status.unwrap_or(Signal::KILL.as_raw());
                 Report::Ended { epoch, status, overdue: self.overdue }
@@ -284,13 +296,14 @@ impl Run {
             match channel::receive(report.as_fd()) {
                 Ok(Some(packet)) if packet.bytes == MADE => self.pid = packet.sender,
                 Ok(Some(packet)) => {
-                    self.failure = Some(packet.bytes.try_into().ok().map(i32::from_ne_bytes));
+                    let errno = packet.bytes.try_into().ok().map(i32::from_ne_bytes);
+                    self.failure = errno.map(Failure::NotRunnable);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Ok(None) | Err(_) => {
                     // Closed by becoming COMMAND, unless it said otherwise.
                     self.report = None;
-                    if let (Some(pid), None) = (self.pid, self.failure) {
+                    if let (Some(pid), None) = (self.pid, &self.failure) {
                         let pid = pid.as_raw_pid();
                         station.report(&Report::Started { epoch: self.epoch, pid }, &[]);
                     }
@@ -302,14 +315,11 @@ impl Run {
     fn hear_init(&mut self) {
         loop {
             match channel::receive(self.init.control.as_fd()) {
-                Ok(Some(packet)) => {
-                    if let Some(Answer::Ended(status)) = Answer::decode(&packet.bytes) {
-                        self.status = status;
-                        if status.is_none() {
-                            self.failure = Some(None);
-                        }
-                    }
-                }
+                Ok(Some(packet)) => match Answer::decode(&packet.bytes) {
+                    Some(Answer::Ended(status)) => self.status = Some(status),
+                    Some(Answer::Unable(why)) => self.failure = Some(Failure::NotMade(why)),
+                    Some(Answer::Ready) | None => {}
+                },
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Ok(None) | Err(_) => {
                     self.init.silent = true;

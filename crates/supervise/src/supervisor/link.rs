@@ -55,16 +55,35 @@ impl Link {
         channel::send(self.socket.as_fd(), &message::encode(order), descriptors)
     }
 
-    /// The next report, with what came along; `None` when the guard is gone. Cancel-safe.
-    pub(super) async fn receive(&self) -> Option<(Report, Option<OwnedFd>)> {
+    /// The next report, with what came along. Cancel-safe.
+    ///
+    /// # Errors
+    /// Why there will be none any more: the guard is gone, or cannot do its part, or this process cannot take in what it says.
+    pub(super) async fn receive(&self) -> io::Result<(Report, Option<OwnedFd>)> {
         loop {
-            match self.socket.read_with(channel::receive).await {
-                Ok(Some(Packet { bytes, descriptors, .. })) => match message::decode(&bytes) {
-                    Some(Report::Ready { version }) if version == VERSION => {}
-                    Some(Report::Ready { .. }) | None => return None,
-                    Some(report) => return Some((report, descriptors.into_iter().next())),
-                },
-                Ok(None) | Err(_) => return None,
+            let Some(Packet { bytes, descriptors, .. }) = self.socket.read_with(channel::receive).await?
+            else {
+                return Err(io::Error::other("it has ended, and the command with it"));
+            };
+            match message::decode(&bytes) {
+                Some(Report::Ready { version }) if version == VERSION => {}
+                Some(Report::Ready { .. }) | None => {
+                    return Err(io::Error::other("it is another version of this program"));
+                }
+                Some(Report::Unable { sentence }) => return Err(io::Error::other(sentence)),
+                Some(report) => return Ok((report, descriptors.into_iter().next())),
+            }
+        }
+    }
+
+    /// Why the guard cannot be told anything: what it said last, or else this error.
+    pub(super) async fn last_word(&self, error: io::Error) -> io::Error {
+        if !matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) {
+            return error;
+        }
+        loop {
+            if let Err(last) = self.receive().await {
+                return last;
             }
         }
     }

@@ -6,11 +6,12 @@
 
 mod handle;
 mod link;
+mod rehearsal;
 mod task;
 
 pub use handle::Child;
 
-use crate::{PROOFS_MAX, Spec, StartError};
+use crate::{Containment, PROOFS_MAX, Spec, StartError};
 use bellwether_election::{Leadership, Standing};
 use link::Link;
 use std::io;
@@ -45,6 +46,33 @@ impl Supervisor {
         Ok(Supervisor { spec: Arc::new(spec), link: Arc::new(Mutex::new(Some(link))) })
     }
 
+    /// Does everything that starting the command takes, except becoming the command, and tells which containment it has: so
+    /// that a node which cannot start anything finds out before it leads.
+    ///
+    /// # Errors
+    /// What is missing. Nothing runs then.
+    pub async fn rehearse(&self) -> Result<Containment, StartError> {
+        let mut link = self.link.lock().await;
+        self.raise(&mut link)?;
+        let rehearsed = match link.as_ref() {
+            Some(link) => rehearsal::rehearse(link, &self.spec).await,
+            None => unreachable!("raised above"),
+        };
+        if rehearsed.is_err() {
+            // Whatever state it is in, the next one begins anew.
+            *link = None;
+        }
+        rehearsed.map_err(StartError::Guard)
+    }
+
+    /// There is a guard, or it cannot be started.
+    fn raise(&self, link: &mut Option<Link>) -> Result<(), StartError> {
+        if link.as_mut().is_none_or(|link| !link.is_up()) {
+            *link = Some(Link::start(&self.spec).map_err(StartError::Guard)?);
+        }
+        Ok(())
+    }
+
     /// Starts the command for this leadership, and returns when it runs.
     ///
     /// `proofs` are duplicates of whatever proves, to others, that this process lives: the guard closes them when the
@@ -55,9 +83,7 @@ impl Supervisor {
     pub async fn start(&self, leadership: &Leadership, proofs: Vec<OwnedFd>) -> Result<Child, StartError> {
         assert!(proofs.len() <= PROOFS_MAX, "at most {PROOFS_MAX} proofs");
         let mut link = Arc::clone(&self.link).lock_owned().await;
-        if link.as_mut().is_none_or(|link| !link.is_up()) {
-            *link = Some(Link::start(&self.spec).map_err(StartError::Guard)?);
-        }
+        self.raise(&mut link)?;
         let hold = leadership.hold().map_err(StartError::Over)?;
         let mut standing = leadership.standing();
         let deadline = match standing.now() {

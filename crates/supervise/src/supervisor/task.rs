@@ -110,6 +110,7 @@ impl Task {
     async fn watch(&mut self, proofs: Vec<OwnedFd>, started: Started) -> Ended {
         let mut started = Some(started);
         if let Err(error) = self.order_start(&proofs) {
+            let error = self.link.as_ref().expect("linked").last_word(error).await;
             return self.guard_died(started, error).await;
         }
         // The guard has its own copies, and this process whatever they were copied from.
@@ -120,15 +121,12 @@ impl Task {
             let limit = self.limit();
             tokio::select! {
                 report = link.receive() => match report {
-                    Some((report, descriptor)) => {
+                    Ok((report, descriptor)) => {
                         if let Some(ended) = self.hear(report, descriptor, &mut started) {
                             return ended;
                         }
                     }
-                    None => {
-                        let error = io::Error::other("it was killed, and the command with it");
-                        return self.guard_died(started, error).await;
-                    }
+                    Err(error) => return self.guard_died(started, error).await,
                 },
                 () = self.standing.changed() => self.follow(),
                 () = swept(self.init.as_ref()), if self.tell_by.is_none() => {
@@ -161,6 +159,7 @@ impl Task {
             deadline: self.deadline.as_nanos(),
             grace: self.spec.grace.as_nanos().try_into().unwrap_or(u64::MAX),
             namespace: self.spec.namespace,
+            rehearsal: false,
         };
         let stdin = io::stdin();
         let descriptors: Vec<_> =

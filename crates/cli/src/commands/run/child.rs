@@ -6,6 +6,7 @@ use bellwether::core::What;
 use bellwether::{Election, Leadership, Options, Store};
 use bellwether_supervise::{Child, Ended, Signal, Spec, StartError, Supervisor, Why, find_command};
 
+use super::staying_out::StayingOut;
 use super::{first_leadership, stopped};
 use crate::args::Run;
 use crate::commands::signals::{Asked, Signals};
@@ -23,12 +24,14 @@ pub(super) struct Work {
 /// What comes after a command has ended.
 enum Next {
     Stand,
+    /// The command could not be started.
+    StayOut(StartError),
     Leave(Exit),
 }
 
 impl Work {
-    /// Looks the command up and starts its guard; `None` without a command.
-    pub(super) fn prepare(run: &Run, options: &mut Options) -> Result<Option<Work>, Failure> {
+    /// Looks the command up, starts its guard, and rehearses a start; `None` without a command.
+    pub(super) async fn prepare(run: &Run, options: &mut Options) -> Result<Option<Work>, Failure> {
         let Some(name) = run.command.first() else { return Ok(None) };
         let program = find_command(name, std::env::var_os("PATH").as_deref())
             .map_err(|error| Failure::new(Exit::Command(error.code()), error.to_string()))?;
@@ -45,6 +48,7 @@ impl Work {
                 format!("the process that guards the command could not be started: {error}"),
             )
         })?;
+        supervisor.rehearse().await.map_err(not_startable)?;
         Ok(Some(Work { supervisor }))
     }
 
@@ -57,6 +61,7 @@ impl Work {
         signals: &mut Signals,
     ) -> Result<Exit, Failure> {
         let mut first = true;
+        let mut staying_out = StayingOut::new(election.settings().timing().ttl());
         loop {
             let leadership = tokio::select! {
                 leadership = self.next_leadership(election, run, first) => match leadership? {
@@ -66,10 +71,15 @@ impl Work {
                 () = signals.leave() => return Ok(Exit::Clean),
             };
             first = false;
-            match self.lead_once(election, store, leadership, signals).await? {
+            match self.lead_once(election, store, leadership, signals, &mut staying_out).await? {
                 Next::Leave(exit) => return Ok(exit),
                 Next::Stand if run.once => return Ok(Exit::Lost),
                 Next::Stand => {}
+                Next::StayOut(error) if run.once => return Err(not_startable(error)),
+                Next::StayOut(error) => tokio::select! {
+                    back = staying_out.pass(election, &self.supervisor, error) => back?,
+                    () = signals.leave() => return Ok(Exit::Clean),
+                },
             }
         }
     }
@@ -92,6 +102,7 @@ impl Work {
         store: &Store,
         leadership: Leadership,
         signals: &mut Signals,
+        staying_out: &mut StayingOut,
     ) -> Result<Next, Failure> {
         let epoch = leadership.epoch();
         let proofs = store.backend().crash_proof(election.name(), &election.candidate());
@@ -101,13 +112,10 @@ impl Work {
             Err(StartError::NotRunnable(error)) => {
                 return Err(Failure::new(Exit::Command(error.code()), error.to_string()));
             }
-            Err(StartError::Guard(error)) => {
-                // Nothing runs. Another candidate may have more luck; this one tries again after them.
-                tracing::error!(%error, "the command could not be started");
-                let _ = election.step_down().await;
-                return Ok(Next::Stand);
-            }
+            // Nothing runs. Another candidate may be able to start it.
+            Err(error @ StartError::Guard(_)) => return Ok(Next::StayOut(error)),
         };
+        staying_out.reset();
         tracing::info!(containment = %child.containment(), "no process of the command outlives the leadership");
         election.report(epoch, What::ChildStarted { pid: child.pid() });
         let (ended, leaving) = wait(&mut child, signals).await;
@@ -123,6 +131,10 @@ impl Work {
             }
         })
     }
+}
+
+fn not_startable(error: StartError) -> Failure {
+    Failure::new(Exit::Command(126), format!("the command cannot be started here: {error}"))
 }
 
 /// Waits for the command's end, passing signals on; also whether it was a signal that asked to leave.

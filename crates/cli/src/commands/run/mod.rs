@@ -6,6 +6,7 @@ mod health;
 mod hook;
 mod screen;
 mod shell;
+mod staying_out;
 
 use std::time::Duration;
 
@@ -28,7 +29,7 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
     run.timing.apply(&mut options);
     run.standing.apply(&mut options);
     // Before standing: a node that cannot run the command must not win.
-    let work = child::Work::prepare(run, &mut options)?;
+    let work = child::Work::prepare(run, &mut options).await?;
     let store = backend::connect(global)?;
     let mut signals = Signals::new()?;
     let mut builder = Election::builder(on.as_str()).backend(store.clone()).id(id(global)).options(options);

@@ -1,0 +1,57 @@
+//! One start without a command: guard, init and the process that would become COMMAND are made, and end again.
+//!
+//! It needs the same processes, timers, descriptors and rights as a start, on both sides of the channel, so what is missing is known
+//! before there is a leadership to waste on it.
+
+use super::link::Link;
+use crate::message::{Order, Report};
+use crate::{Containment, Spec};
+use bellwether_deadman::{BootTimer, Watched, boot_now};
+use std::io;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+/// How long it may take; a guard that needs longer is of no use.
+const REHEARSAL_MAX: Duration = Duration::from_secs(20);
+/// No leadership has this number.
+const NO_EPOCH: u64 = 0;
+
+pub(super) async fn rehearse(link: &Link, spec: &Spec) -> io::Result<Containment> {
+    let order = Order::Start {
+        epoch: NO_EPOCH,
+        env: Vec::new(),
+        deadline: (boot_now() + REHEARSAL_MAX).as_nanos(),
+        grace: 0,
+        namespace: spec.namespace,
+        rehearsal: true,
+    };
+    if let Err(error) = link.send(&order, &[io::stdin().as_fd()]) {
+        return Err(link.last_word(error).await);
+    }
+    // What a start needs here.
+    let _timer = BootTimer::new()?;
+    match tokio::time::timeout(REHEARSAL_MAX, outcome(link)).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(io::Error::other(format!("it does not answer within {REHEARSAL_MAX:?}"))),
+    }
+}
+
+async fn outcome(link: &Link) -> io::Result<Containment> {
+    let mut contained = None;
+    loop {
+        let (report, descriptor) = link.receive().await?;
+        match report {
+            Report::Contained { namespace, .. } => {
+                let _init = descriptor.map(Watched::new).transpose()?;
+                contained = Some(if namespace { Containment::Namespace } else { Containment::Sweep });
+            }
+            Report::Ended { status, .. } => {
+                let early = || io::Error::other("its rehearsal ended early");
+                return contained.filter(|_| status == 0).ok_or_else(early);
+            }
+            Report::Failed { errno: Some(errno), .. } => return Err(io::Error::from_raw_os_error(errno)),
+            Report::Failed { errno: None, sentence, .. } => return Err(io::Error::other(sentence)),
+            Report::Ready { .. } | Report::Unable { .. } | Report::Started { .. } => {}
+        }
+    }
+}
