@@ -157,6 +157,25 @@ fn records_that_make_no_sense_heal() {
 }
 
 #[test]
+fn a_directory_with_somebody_elses_numbered_files_is_refused_and_left_as_it_is() {
+    let directory = temporary();
+    let place = directory.path().join("frames");
+    std::fs::create_dir_all(&place).expect("a directory");
+    for number in 1..=20 {
+        let frame = format!("{{\"frame\":{number}}}");
+        std::fs::write(place.join(format!("{number}.json")), frame).expect("a file");
+    }
+    let before = fingerprint(directory.path());
+    for arguments in [&["run", "frames", "--ttl", "500ms", "--", "true"][..], &["status", "frames"]] {
+        let output = on(directory.path(), arguments);
+        assert_eq!(output.status.code(), Some(78), "{output:?}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("20.json") && said.contains("not written by Bellwether"), "{said}");
+    }
+    assert_eq!(fingerprint(directory.path()), before);
+}
+
+#[test]
 fn two_processes_with_one_id_are_two() {
     let directory = temporary();
     let mut first = Candidate::on_file(directory.path(), "job", "same", &["--ttl", "1s"]);

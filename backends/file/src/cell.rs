@@ -6,20 +6,32 @@
 //!  1 directory   made if there is none, out of a plain file if there is one   `prepare`
 //!  2 sign        the incarnation's kernel lock, before any record names it    `Signs`
 //!  3 record      compare-and-set                                              `Numbered`
-//!  4 floor       the epoch, on disk, before the claim is acknowledged         `Floor`
-//!  5 sweep       signs of life of the dead
+//!  4 sweep       signs of life of the dead
 //! ```
 //!
 //! Renewals, releases and requests are step 3, and for one's own record a look whether the sign is still in place.
 //!
 //! # What waits for the disk
 //!
-//! Three syncs a claim: the record, its directory, the floor. Two a renewal or release. Directories that are made
-//! for the first claim of an election cost one each. The sign of life needs none, since no lock outlives the kernel
+//! Two syncs a claim, a renewal or a release: the record and its directory. Directories that are made for the first
+//! claim of an election cost one each. The sign of life needs none, since no lock outlives the kernel
 //! that keeps it, and neither do sweeps. A follower sees a release after its first sync, when the name appears.
 //! On a quiet disk a sync is a fraction of a millisecond, on a busy one many times that.
 //!
 //! Everything here blocks; the register runs it on threads that may. Looking changes nothing.
+//!
+//! # Epochs
+//!
+//! The record is the only place that holds the epoch, so there is nothing that could be written without it: a claim follows
+//! the epoch of the record that it replaces. Where that tells none (there is no record, or it cannot be read) a claim follows the
+//! present time in Unix milliseconds, which no count of leaderships catches up with, and every epoch that can still be
+//! read. An epoch drawn so goes stale while the claimant sleeps: others may have led, and their records been deleted,
+//! since. So a record that replaces none is not written with an old one.
+//!
+//! # Files of others
+//!
+//! A file in a record's place that is not a record counts as one that cannot be read, and stays. But a directory with several
+//! numbered files, of which none is a record, is somebody else's: it is refused, and nothing is written there.
 //!
 //! # A record that shows no success
 //!
@@ -28,12 +40,12 @@
 //! holder (a request), though that has its place in the sequence again.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use bellwether_backend::{Found, Record, Write};
-use bellwether_core::{ElectionName, Epoch, Error, ErrorKind};
+use bellwether_core::{ElectionName, Epoch, Error, ErrorKind, Wall};
 
 use crate::errors::BACKEND;
-use crate::floor::Floor;
 use crate::liveness::sweep_dead;
 use crate::names::file_name;
 use crate::numbered::Numbered;
@@ -42,26 +54,21 @@ use crate::signs::{Signs, Whose};
 use crate::value::{Value, Version};
 use crate::{record, value};
 
+/// From drawing an epoch by the clock until its record is written, on a machine that is busy.
+const DRAWN_WITHIN: Duration = Duration::from_secs(2);
+
 #[derive(Debug)]
 pub(crate) struct Cell {
     on: ElectionName,
     dir: PathBuf,
     lease: Numbered,
-    floor: Floor,
     pub(crate) signs: Signs,
 }
 
 impl Cell {
     pub(crate) fn new(root: &Path, on: &ElectionName) -> Cell {
-        let name = file_name(on.as_str());
-        let dir = root.join(&name);
-        Cell {
-            on: on.clone(),
-            lease: Numbered::new(&dir, ""),
-            floor: Floor::new(root, &name),
-            signs: Signs::default(),
-            dir,
-        }
+        let dir = root.join(file_name(on.as_str()));
+        Cell { on: on.clone(), lease: records(&dir), signs: Signs::default(), dir }
     }
 
     pub(crate) fn dir(&self) -> &Path {
@@ -82,11 +89,15 @@ impl Cell {
         Ok(Some((read.record, version)))
     }
 
-    pub(crate) fn epoch(&self, replaced: Option<&Record>, least: Epoch) -> Result<Epoch, Error> {
-        let stored = replaced.and_then(|record| record.epoch).unwrap_or(Epoch::ZERO);
-        let next = self.floor.highest()?.max(stored).next().ok_or_else(|| {
+    /// `now` is the wall clock's.
+    pub(crate) fn epoch(&self, replaced: Option<&Record>, least: Epoch, now: Wall) -> Result<Epoch, Error> {
+        let last = match replaced.and_then(|record| record.epoch) {
+            Some(stored) => stored,
+            None => self.legible()?.max(by_clock(now)),
+        };
+        let next = last.next().ok_or_else(|| {
             let message = format!(
-                "the epochs of {:?} are used up: its floor is the largest number there is; use another name",
+                "the epochs of {:?} are used up: its record holds the largest number there is; use another name",
                 self.on
             );
             Error::new(ErrorKind::Misconfigured, BACKEND, message)
@@ -94,14 +105,28 @@ impl Cell {
         Ok(next.max(least))
     }
 
-    /// `boot_id` is this machine's.
+    /// The highest epoch of the records that are there and can be read.
+    fn legible(&self) -> Result<Epoch, Error> {
+        match self.lease.values() {
+            Ok(values) => {
+                let epochs = values.iter().filter_map(|(_, value)| record::read(value).record.epoch);
+                Ok(epochs.max().unwrap_or(Epoch::ZERO))
+            }
+            // No directory yet, or a plain file in its place.
+            Err(_) if !self.dir.is_dir() => Ok(Epoch::ZERO),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// `boot_id` is this machine's; `now` is the wall clock's.
     pub(crate) fn write(
         &self,
         at: Option<Version>,
         record: &Record,
         boot_id: Option<&str>,
+        now: Wall,
     ) -> Write<Version> {
-        match self.replace(at, record, boot_id) {
+        match self.replace(at, record, boot_id, now) {
             Ok(written) => written,
             // The record that was to be replaced has gone with its directory: a conflict, not a failure.
             Err(_) if at.is_some() && self.has_gone() => Write::Conflict,
@@ -114,6 +139,7 @@ impl Cell {
         at: Option<Version>,
         record: &Record,
         boot_id: Option<&str>,
+        now: Wall,
     ) -> Result<Write<Version>, Error> {
         let at = match at {
             Some(version) => match self.in_directory(version)? {
@@ -133,8 +159,9 @@ impl Cell {
                 Record { boot_id, ..record.clone() }
             }
         };
-        if let Whose::Claim(..) = whose {
-            self.floor.prepare()?;
+        let oldest = by_clock(now).get().saturating_sub(DRAWN_WITHIN.as_millis() as u64);
+        if at.is_none() && record.epoch.is_some_and(|epoch| epoch.get() < oldest) {
+            return Ok(Write::Conflict);
         }
         let bytes = record::print(&self.on, &record).map_err(|error| {
             Error::new(ErrorKind::Bug, BACKEND, "a record could not be written as JSON").caused_by(error)
@@ -145,12 +172,9 @@ impl Cell {
             value::Write::Unknown(error) => return Ok(Write::Unknown(error)),
         };
         let Whose::Claim(incarnation, epoch) = whose else { return Ok(Write::Done(version)) };
-        match self.floor.enter(epoch) {
-            Ok(true) => {}
-            // Records were deleted while we slept, and others have led since. The record names us and nobody acts on it;
-            // whoever looks next, we included, replaces it under an epoch above the floor.
-            Ok(false) => return Ok(Write::Conflict),
-            Err(error) => return Ok(Write::Unknown(error)),
+        if let Some(at) = at.filter(|at| self.lease.stays(*at)) {
+            let file = self.dir.join(self.lease.name(at.number));
+            tracing::warn!(file = %file.display(), "this file is not a record of Bellwether; it is left where it is");
         }
         self.signs.leads(incarnation, epoch);
         sweep_dead(&self.dir, Some(incarnation));
@@ -178,12 +202,25 @@ impl Cell {
     }
 }
 
+/// The records of the election in this directory.
+pub(crate) fn records(dir: &Path) -> Numbered {
+    Numbered::new(dir, "", record::is_ours)
+}
+
+fn by_clock(now: Wall) -> Epoch {
+    let millis = u64::try_from(now.as_unix_nanos() / 1_000_000).unwrap_or(0);
+    Epoch::new(millis).unwrap_or(Epoch::MAX)
+}
+
 /// The newest record in a directory, or the plain file in its place.
 pub(crate) fn look(records: &Numbered) -> Result<Option<(record::Read, Version)>, Error> {
     match records.load() {
         Ok(None) => Ok(None),
         Ok(Some(found)) => {
             let mut read = record::read(&found.value);
+            if read.record.broken {
+                refuse_strangers(records)?;
+            }
             if !found.settled {
                 read.record.boot_id = None;
             }
@@ -196,6 +233,22 @@ pub(crate) fn look(records: &Numbered) -> Result<Option<(record::Read, Version)>
             None => Err(error),
         },
     }
+}
+
+/// Fails where several numbered files lie and none is a record: that is somebody's data and never was an election. A single
+/// one may be what is left of an election's first record.
+fn refuse_strangers(records: &Numbered) -> Result<(), Error> {
+    let values = records.values()?;
+    let Some((number, _)) = values.last().filter(|_| values.len() > 1) else { return Ok(()) };
+    if values.iter().any(|(_, value)| !record::read(value).record.broken) {
+        return Ok(());
+    }
+    let message = format!(
+        "{} and the other numbered files there were not written by Bellwether, which needs a directory of its own: choose \
+         another directory or another name for the election",
+        records.dir().join(records.name(*number)).display()
+    );
+    Err(Error::new(ErrorKind::Misconfigured, BACKEND, message))
 }
 
 /// Certainly not written: whether to try again depends on the reason.

@@ -142,16 +142,6 @@ impl Directory {
         }
     }
 
-    /// A new, empty file of this name; false if there is one already.
-    pub(crate) fn create(&self, name: &str) -> Result<bool> {
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        match rustix::fs::openat(&self.fd, name, flags, FILE_MODE) {
-            Ok(_) => Ok(true),
-            Err(Errno::EXIST) => Ok(false),
-            Err(errno) => Err(errno),
-        }
-    }
-
     pub(crate) fn open_to_look(&self, name: &str) -> Result<OwnedFd> {
         rustix::fs::openat(&self.fd, name, reading(), Mode::empty())
     }

@@ -1,41 +1,42 @@
-//! Taking an election out of the store, records, floor and all.
+//! Taking an election out of the store.
 //!
-//! Only for elections that were made to measure the store, under a name that never comes back: with the floor goes the
-//! knowledge of which epochs were issued. One that is held is left alone. Leaves the store's own directory, and the
-//! place of the floors in it, as any first claim makes them.
+//! Only for elections that were made to measure the store, under a name that never comes back. One that is held is left
+//! alone, and so is every file that Bellwether did not write, with the directory that it is in. Leaves the store's own
+//! directory, as any first claim makes it.
 
 use std::path::Path;
 
 use bellwether_backend::Discarded;
 use bellwether_core::{ElectionName, Error};
+use rustix::fs::{AtFlags, CWD};
 use rustix::io::Errno;
 
-use crate::cell::look;
-use crate::directory::Directory;
+use crate::cell::{look, records};
+use crate::directory::{Contents, Directory};
 use crate::errors::meaning;
-use crate::floor::FLOORS;
+use crate::liveness::{incarnation_of, is_sign};
 use crate::names::file_name;
-use crate::numbered::Numbered;
+use crate::numbered::number;
+use crate::sweep::is_temporary;
+use crate::value::{Ours, RECORD_MAX_BYTES};
+use crate::{notes, record};
 
 pub(crate) fn discard(root: &Path, on: &ElectionName) -> Result<Discarded, Error> {
-    let name = file_name(on.as_str());
-    let dir = root.join(&name);
-    if look(&Numbered::new(&dir, ""))?.is_some_and(|(read, _)| read.record.is_held()) {
+    let dir = root.join(file_name(on.as_str()));
+    if look(&records(&dir))?.is_some_and(|(read, _)| read.record.is_held()) {
         return Ok(Discarded::Remains(format!("{}, which is held", dir.display())));
     }
-    for gone in [&dir, &root.join(FLOORS).join(&name)] {
-        match std::fs::remove_dir_all(gone) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                let errno = error.raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error);
-                return Err(meaning("remove", gone, errno));
-            }
-            _ => {}
+    match clear(&dir) {
+        Ok(()) | Err(Errno::NOENT) => {}
+        Err(Errno::NOTEMPTY | Errno::EXIST) => {
+            let what = "with files in it that Bellwether did not write";
+            return Ok(Discarded::Remains(format!("{}, {what}", dir.display())));
         }
+        Err(errno) => return Err(meaning("remove", &dir, errno)),
     }
     // Not removed even if empty: a candidate that starts at this moment may be about to use it.
-    let ours = |name: &String| matches!(name.as_str(), "." | ".." | FLOORS);
     let names = Directory::open(root).and_then(|root| root.names()).unwrap_or_default();
-    if names.contains(&FLOORS.to_owned()) && names.iter().all(ours) {
+    if !names.is_empty() && names.iter().all(|name| matches!(name.as_str(), "." | "..")) {
         return Ok(Discarded::Remains(format!(
             "the directory {} without any election in it",
             root.display()
@@ -44,32 +45,66 @@ pub(crate) fn discard(root: &Path, on: &ElectionName) -> Result<Discarded, Error
     Ok(Discarded::Gone)
 }
 
+/// Removes what is ours, and the directory if nothing else was in it.
+fn clear(dir: &Path) -> Result<(), Errno> {
+    let opened = Directory::open(dir)?;
+    for name in opened.names()? {
+        if is_ours(&opened, &name)? {
+            opened.remove(&name)?;
+        }
+    }
+    rustix::fs::unlinkat(CWD, dir, AtFlags::REMOVEDIR)
+}
+
+fn is_ours(dir: &Directory, name: &str) -> Result<bool, Errno> {
+    if incarnation_of(name).is_some() {
+        return Ok(is_sign(dir, name));
+    }
+    let lease = name.strip_suffix(".json").and_then(number).map(|_| record::is_ours as Ours);
+    let Some(ours) = lease.or_else(|| notes::ours(name)).or(is_temporary(name).then_some(record::is_ours))
+    else {
+        return Ok(false);
+    };
+    Ok(match dir.read(name, RECORD_MAX_BYTES)? {
+        Some((_, Contents::Bytes(bytes))) => ours(&bytes) || is_temporary(name) && bytes.is_empty(),
+        _ => false,
+    })
+}
+
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
-    use std::sync::Arc;
+    use std::fs;
 
     use super::*;
     use bellwether_backend::{Record, Register, Write};
     use bellwether_core::{CandidateId, Epoch, Holder, Incarnation};
 
     #[tokio::test]
-    async fn a_held_election_stays_and_a_released_one_goes_with_its_floor() {
+    async fn a_held_election_stays_and_a_released_one_goes_but_for_what_others_wrote() {
         let root = std::env::temp_dir().join(format!("bellwether-discard-{}", std::process::id()));
-        let register = crate::FileRegister::new(&root).unwrap();
+        let register =
+            crate::FileRegister::new(&root, std::sync::Arc::new(bellwether_deadman::SystemClock)).unwrap();
         let on = ElectionName::new("Scratch").unwrap();
         let holder =
             Holder { id: CandidateId::new("a").unwrap(), incarnation: Some(Incarnation::from_bits(1)) };
-        let held = Record { holder: Some(holder), epoch: Epoch::new(1), ..Record::default() };
+        let held = Record { holder: Some(holder), epoch: Some(Epoch::MAX), ..Record::default() };
         let Write::Done(version) = register.write(&on, None, &held).await else { panic!("not written") };
         let left = register.danger_discard(&on).await.unwrap();
         assert!(matches!(&left, Discarded::Remains(what) if what.contains("held")), "{left:?}");
         let free = Record { holder: None, ..held };
         let Write::Done(_) = register.write(&on, Some(&version), &free).await else { panic!("not written") };
+
+        let theirs = root.join(file_name("Scratch")).join("history.1.json");
+        fs::write(&theirs, "[\"theirs\"]").unwrap();
+        let left = register.danger_discard(&on).await.unwrap();
+        assert!(matches!(&left, Discarded::Remains(what) if what.contains("did not write")), "{left:?}");
+        assert_eq!(fs::read_to_string(&theirs).unwrap(), "[\"theirs\"]");
+        fs::remove_file(theirs).unwrap();
+
         let left = register.danger_discard(&on).await.unwrap();
         assert!(matches!(&left, Discarded::Remains(what) if what.contains("without any")), "{left:?}");
         assert_eq!(register.elections().await.unwrap(), []);
-        assert_eq!(std::fs::read_dir(root.join(FLOORS)).unwrap().count(), 0);
-        drop(Arc::new(register));
-        std::fs::remove_dir_all(&root).unwrap();
+        assert_eq!(fs::read_dir(&root).unwrap().count(), 0);
+        fs::remove_dir_all(&root).unwrap();
     }
 }

@@ -8,13 +8,14 @@
 //!     history.7.json …         notes beside it, kept the same way
 //!     <incarnation>.alive      locked by the kernel while that incarnation lives: `Alive`
 //!     .tmp-…                   being written, or left by a crash and swept after ten minutes
-//!     foreign-…                what somebody put in a record's place, moved out of the way
 //! DIR/.seed-<election>         a plain file on its way to becoming `0.json`: `prepare`
-//! DIR/.floors/<election>/17    the highest epoch ever led under, outliving the election's directory
 //! ```
 //!
 //! [`open`] makes a backend of a directory. It lays [`Register`](bellwether_backend::Register) over the numbered files;
 //! claims, renewals, expiry and the rest are [`Lease`](bellwether_backend::Lease)'s.
+//!
+//! Whatever else lies there is left alone: nothing is removed but what was read and found to be ours. (`DIR/.floors` was
+//! written by earlier versions, and is no longer used.)
 //!
 //! Assumes a file system with atomic, exclusive hard links, and for the proof of death a local one. There is no lock
 //! that one candidate could hold against another, so a candidate stopped at any instruction holds nobody up.
@@ -24,7 +25,6 @@ mod checkup;
 mod directory;
 mod discard;
 mod errors;
-mod floor;
 mod following;
 #[cfg(target_os = "linux")]
 mod inotify;
@@ -56,4 +56,4 @@ pub use numbered::Numbered;
 pub use place::prepare;
 pub use register::{File, FileRegister, from_url, open};
 pub use url::directory;
-pub use value::{Found, NUMBER_MAX, RECORD_MAX_BYTES, Value, Version, Write};
+pub use value::{Found, NUMBER_MAX, Ours, RECORD_MAX_BYTES, Value, Version, Write};

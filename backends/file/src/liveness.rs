@@ -140,10 +140,16 @@ pub fn sweep_dead(dir: &Path, named: Option<Incarnation>) {
         if let Some(incarnation) = incarnation_of(&name)
             && Some(incarnation) != named
             && life_of(&directory, &name) == Life::Dead
+            && is_sign(&directory, &name)
         {
             let _ = directory.remove(&name);
         }
     }
+}
+
+/// Whether it is a file as we make them, which holds nothing.
+pub(crate) fn is_sign(directory: &Directory, name: &str) -> bool {
+    matches!(directory.stat(name), Ok(Some(stat)) if is_regular(&stat) && stat.st_size == 0)
 }
 
 /// The incarnation that a file name of ours stands for.

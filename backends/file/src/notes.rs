@@ -10,15 +10,41 @@ use bellwether_core::Error;
 
 use crate::cell::not_written;
 use crate::names::file_name;
-use crate::numbered::Numbered;
+use crate::numbered::{Numbered, number};
 use crate::place::prepare;
-use crate::value::{self, Value};
+use crate::value::{self, Ours, Value};
+
+const HISTORY: &str = "history.";
+const COOLDOWN: &str = "cooldown.";
 
 fn numbered(dir: &Path, note: &Note) -> Numbered {
     match note {
-        Note::History => Numbered::new(dir, "history."),
-        Note::Cooldown(id) => Numbered::new(dir, format!("cooldown.{}.", file_name(id.as_str()))),
+        Note::History => Numbered::new(dir, HISTORY, is_history),
+        Note::Cooldown(id) => {
+            Numbered::new(dir, format!("{COOLDOWN}{}.", file_name(id.as_str())), is_cooldown)
+        }
     }
+}
+
+/// Which notes a file of this name holds, if it has a name of ours: what tells whether its bytes are ours too.
+pub(crate) fn ours(name: &str) -> Option<Ours> {
+    let numbered = |name: &str| name.strip_suffix(".json").is_some_and(|digits| number(digits).is_some());
+    if let Some(rest) = name.strip_prefix(HISTORY) {
+        return numbered(rest).then_some(is_history as Ours);
+    }
+    let (_id, rest) = name.strip_prefix(COOLDOWN)?.strip_suffix(".json")?.rsplit_once('.')?;
+    number(rest).map(|_| is_cooldown as Ours)
+}
+
+/// As `bellwether_backend` prints past leaderships: a list, each with its epoch and beginning.
+fn is_history(bytes: &[u8]) -> bool {
+    let lines: Result<Vec<serde_json::Map<String, serde_json::Value>>, _> = serde_json::from_slice(bytes);
+    lines.is_ok_and(|lines| lines.iter().all(|line| line.contains_key("epoch") && line.contains_key("since")))
+}
+
+/// As `bellwether_backend` prints an instant.
+fn is_cooldown(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).is_ok_and(|text| text.parse::<i64>().is_ok())
 }
 
 pub(crate) fn read(dir: &Path, note: &Note) -> Result<FoundNote, Error> {

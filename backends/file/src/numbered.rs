@@ -15,7 +15,7 @@
 //!  4 link     temp → N+1          exists already → Conflict: somebody else was first
 //!  5 sync     the directory, so that the number is never issued again after a loss of power
 //!  6 look     are the conditions of 1 true of the moment of 4?    no → remove our own, Conflict
-//!  7 sweep    the temporary file, numbers older than the last eight, forgotten temporary files
+//!  7 sweep    the temporary file, records of ours older than the last eight, forgotten temporary files
 //! ```
 //!
 //! # Why at most one write follows N
@@ -25,6 +25,8 @@
 //!   N+1 was swept by then. Sweeping goes upwards and ends at the first failure, so N was swept before N+1, and step
 //!   6 finds it gone. What it linked meanwhile was below the highest and never counted. Killed before step 6
 //!   it leaves a file below the highest, which the next sweep takes.
+//! - **The same, where N is not ours** and so is never swept: that N is still there proves nothing. Step 6 then counts only a
+//!   write that nobody has gone on from.
 //! - **Built upon**: if N is still there and N+1 is ours, our link took place while N was the newest, even if
 //!   others have gone on to N+2 since: the write is Done, and stale at once. The caller counts its lease
 //!   from before the call, so a late Done grants nothing.
@@ -44,12 +46,12 @@
 //!
 //! List, open the highest, and list again if it was swept in between. If opening succeeds, nothing higher that
 //! was there when the listing began had been swept (upwards!), so it is in the listing: the answer is no older than
-//! the call. Eight numbers stay, so a listing comes out empty only if eight writes overtake it; twice in a row is believed.
+//! the call. (A file that is not ours can be opened at any time; there the listing is made once more.) Eight numbers stay, so a listing comes out empty only if eight writes overtake it; twice in a row is believed.
 //! A reader that is wrong all the same is harmless: every write checks again.
 //!
 //! A directory, link or pipe under a record's name counts as a record that cannot be read
-//! ([`Value::NotAFile`]): were it ignored, the name would be taken for ever and the register stuck. Sweeping
-//! renames such a thing to `foreign-…` instead of removing it.
+//! ([`Value::NotAFile`]): were it ignored, the name would be taken for ever and the register stuck. Like every file that
+//! is not ours it stays where it is, below the records that follow.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -57,10 +59,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bellwether_core::{Error, ErrorKind};
 use rustix::io::Errno;
 
-use crate::directory::{Contents, Directory};
+use crate::directory::{Contents, Directory, Identity};
 use crate::errors::{BACKEND, linking, meaning};
 use crate::sweep;
-use crate::value::{Found, NUMBER_MAX, RECORD_MAX_BYTES, Value, Version, Write};
+use crate::value::{Found, NUMBER_MAX, Ours, RECORD_MAX_BYTES, Value, Version, Write};
 
 /// How often a reader follows records that are swept under its hands before it says so.
 const READ_ATTEMPTS: usize = 16;
@@ -70,6 +72,7 @@ const READ_ATTEMPTS: usize = 16;
 pub struct Numbered {
     dir: PathBuf,
     prefix: String,
+    ours: Ours,
     /// The highest number seen by this process: after a deletion numbers go on above it.
     known: AtomicU64,
     #[cfg(test)]
@@ -77,11 +80,13 @@ pub struct Numbered {
 }
 
 impl Numbered {
-    /// `prefix` stands before the number: empty for leases, `history.` and the like for notes.
-    pub fn new(dir: impl Into<PathBuf>, prefix: impl Into<String>) -> Numbered {
+    /// `prefix` stands before the number: empty for leases, `history.` and the like for notes. `ours` tells which values may
+    /// be removed once they are old.
+    pub fn new(dir: impl Into<PathBuf>, prefix: impl Into<String>, ours: Ours) -> Numbered {
         Numbered {
             dir: dir.into(),
             prefix: prefix.into(),
+            ours,
             known: AtomicU64::new(0),
             #[cfg(test)]
             pauses: Default::default(),
@@ -112,21 +117,14 @@ impl Numbered {
                 }
                 continue;
             };
-            let Some((identity, contents)) =
-                dir.read(&self.name(number), RECORD_MAX_BYTES).map_err(failed)?
-            else {
-                continue;
-            };
-            let value = match contents {
-                Contents::Bytes(bytes) => Value::Bytes(bytes),
-                Contents::TooLong => Value::Huge,
-                Contents::NotAFile => Value::NotAFile,
-            };
+            let Some((identity, value)) = self.value(&dir, number).map_err(failed)? else { continue };
             // Asked by name: a listing may miss a number that came while it was made, though it has the next one.
             let alone = numbers.len() == 1;
             let settled = alone || number > 0 && dir.stat(&self.name(number - 1)).map_err(failed)?.is_some();
-            // The number below may also have been swept because we were slow: then this one is not the newest either.
-            if !settled && self.numbers(&dir).map_err(failed)?.last() != Some(&number) {
+            // The number below may also have been swept because we were slow: then this one is not the newest either. One that
+            // is not ours is never swept, so that it could be opened says nothing.
+            let doubtful = !settled || !self.is_ours(&value);
+            if doubtful && self.numbers(&dir).map_err(failed)?.last() != Some(&number) {
                 continue;
             }
             return Ok(Some(Found { version: Version { number, identity }, value, settled }));
@@ -179,7 +177,13 @@ impl Numbered {
             Err(errno) => return Ok(Write::Unknown(failed(errno))),
         }
         drop(temporary);
-        sweep::records(&dir, |name| self.number_of(name), |number| self.name(number), ours.identity);
+        sweep::records(
+            &dir,
+            |name| self.number_of(name),
+            |number| self.name(number),
+            self.ours,
+            ours.identity,
+        );
         Ok(Write::Done(ours))
     }
 
@@ -206,18 +210,27 @@ impl Numbered {
     /// Step 6.
     fn took_place(&self, dir: &Directory, at: Option<Version>, ours: Version) -> Result<bool, Errno> {
         let numbers = self.numbers(dir)?;
+        let overtaken = numbers.last().is_some_and(|&last| last > ours.number);
         let replaced = match at {
-            Some(version) => self.is_there(dir, version)?,
+            Some(version) => self.is_there(dir, version)? && (!overtaken || self.is_swept(dir, version)?),
             None => numbers.first() == Some(&ours.number),
         };
         // Asked by name, as in `load`.
-        let overtaken = numbers.last().is_some_and(|&last| last > ours.number);
         let gap_above = overtaken && dir.stat(&self.name(ours.number + 1))?.is_none();
         Ok(replaced && !gap_above && self.is_there(dir, ours)? && dir.is_in_place()?)
     }
 
     fn is_there(&self, dir: &Directory, version: Version) -> Result<bool, Errno> {
         Ok(dir.identity(&self.name(version.number))? == Some(version.identity))
+    }
+
+    /// Whether a sweep takes this one in its turn.
+    fn is_swept(&self, dir: &Directory, version: Version) -> Result<bool, Errno> {
+        Ok(self.value(dir, version.number)?.is_some_and(|(_, value)| self.is_ours(&value)))
+    }
+
+    fn is_ours(&self, value: &Value) -> bool {
+        matches!(value, Value::Bytes(bytes) if (self.ours)(bytes))
     }
 
     /// Ours never counted, so it goes, if it is still ours: a name is not enough after a deletion by hand.
@@ -236,6 +249,31 @@ impl Numbered {
         }
     }
 
+    /// Whether the file of this version is not ours, so that no sweep takes it.
+    pub(crate) fn stays(&self, version: Version) -> bool {
+        Directory::open(&self.dir).and_then(|dir| self.is_swept(&dir, version)) == Ok(false)
+    }
+
+    /// Every value that is there, by number, upwards. For judging the directory as a whole; what is swept meanwhile is left out.
+    pub(crate) fn values(&self) -> Result<Vec<(u64, Value)>, Error> {
+        let failed = |errno| meaning("read", &self.dir, errno);
+        let dir = Directory::open(&self.dir).map_err(failed)?;
+        let mut values = Vec::new();
+        for number in self.numbers(&dir).map_err(failed)? {
+            values.extend(self.value(&dir, number).map_err(failed)?.map(|(_, value)| (number, value)));
+        }
+        Ok(values)
+    }
+
+    fn value(&self, dir: &Directory, number: u64) -> Result<Option<(Identity, Value)>, Errno> {
+        let read = dir.read(&self.name(number), RECORD_MAX_BYTES)?;
+        Ok(read.map(|(identity, contents)| match contents {
+            Contents::Bytes(bytes) => (identity, Value::Bytes(bytes)),
+            Contents::TooLong => (identity, Value::Huge),
+            Contents::NotAFile => (identity, Value::NotAFile),
+        }))
+    }
+
     /// All numbers, upwards.
     fn numbers(&self, dir: &Directory) -> Result<Vec<u64>, Errno> {
         let mut numbers: Vec<u64> = dir.names()?.iter().filter_map(|name| self.number_of(name)).collect();
@@ -246,7 +284,7 @@ impl Numbered {
         Ok(numbers)
     }
 
-    fn name(&self, number: u64) -> String {
+    pub(crate) fn name(&self, number: u64) -> String {
         format!("{}{number}.json", self.prefix)
     }
 

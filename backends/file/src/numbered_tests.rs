@@ -20,7 +20,7 @@ impl Scratch {
     }
 
     fn records(&self) -> Numbered {
-        Numbered::new(&self.0, "")
+        Numbered::new(&self.0, "", |_| true)
     }
 
     fn numbers(&self) -> Vec<u64> {
@@ -174,7 +174,7 @@ fn a_late_link_over_records_made_anew_is_taken_back_and_was_never_settled() {
             .iter()
             .filter(|name| name.ends_with(".json"))
             .for_each(|name| fs::remove_file(dir.join(name)).unwrap());
-        let fresh = Numbered::new(&dir, "");
+        let fresh = Numbered::new(&dir, "", |_| true);
         let first = done(fresh.write(None, b"fresh leader"));
         assert_eq!(first.number(), 1);
         // What the slow one is about to do; seen by others before it looks again.
@@ -266,7 +266,7 @@ fn a_reader_that_finds_nothing_looks_twice() {
 #[test]
 fn the_highest_is_never_swept_and_prefixes_do_not_meet() {
     let scratch = Scratch::new();
-    let (lease, notes) = (scratch.records(), Numbered::new(&scratch.0, "history."));
+    let (lease, notes) = (scratch.records(), Numbered::new(&scratch.0, "history.", |_| true));
     for round in 1..=30u64 {
         advance(&lease, 1);
         advance(&notes, 2);
@@ -279,7 +279,9 @@ fn the_highest_is_never_swept_and_prefixes_do_not_meet() {
 #[test]
 fn forgotten_temporary_files_are_swept_and_fresh_ones_are_not() {
     let scratch = Scratch::new();
-    for (name, age_secs) in [(".tmp-old", 3600), (".tmp-new", 60)] {
+    for (name, age_secs) in
+        [(".tmp-00000000000000ab", 3600), (".tmp-00000000000000cd", 60), (".tmp-old", 3600)]
+    {
         let file = fs::File::create(scratch.0.join(name)).unwrap();
         let written = file.metadata().unwrap().modified().unwrap();
         file.set_modified(written - std::time::Duration::from_secs(age_secs)).unwrap();
@@ -287,5 +289,22 @@ fn forgotten_temporary_files_are_swept_and_fresh_ones_are_not() {
     advance(&scratch.records(), 1);
     let mut left = names(&scratch.0);
     left.sort();
-    assert_eq!(left, [".tmp-new", "1.json"]);
+    assert_eq!(left, [".tmp-00000000000000cd", ".tmp-old", "1.json"]);
+}
+
+#[test]
+fn a_writer_that_slept_over_a_file_that_stays_is_no_success_once_others_have_gone_on() {
+    for others in [1, 2, KEPT, 3 * KEPT] {
+        let scratch = Scratch::new();
+        fs::write(scratch.0.join("7.json"), "theirs").unwrap();
+        let records = || Numbered::new(&scratch.0, "", |bytes| bytes != b"theirs");
+        let (slow, quick, watcher) = (records(), records(), records());
+        let at = slow.load().unwrap().map(|found| found.version);
+        slow.pauses.once("checked again", move || advance(&quick, others));
+        assert!(is_conflict(slow.write(at, b"slow")), "{others} others");
+        assert_eq!(watcher.load().unwrap().unwrap().version.number(), 7 + others as u64);
+        advance(&watcher, KEPT);
+        assert_eq!(scratch.numbers().len(), KEPT + 1, "ours are swept and theirs stays");
+        assert_eq!(fs::read_to_string(scratch.0.join("7.json")).unwrap(), "theirs");
+    }
 }

@@ -117,6 +117,18 @@ impl<'a> Place<'a> {
             Some(_) if kind(self.path) == Ok(Some(FileType::Directory)) => return Ok(()),
             Some(_) => return Err(in_the_way(self.path)),
         }
+        match self.parent.read(&self.seed, RECORD_MAX_BYTES).map_err(failed)? {
+            None => {}
+            Some((_, Contents::Bytes(bytes))) if is_seed(&bytes) => {}
+            Some(_) => {
+                let message = format!(
+                    "{} was not written by Bellwether, which needs this name to take over {}; move it away",
+                    parent_of(self.path).join(&self.seed).display(),
+                    self.path.display()
+                );
+                return Err(Error::new(ErrorKind::Misconfigured, BACKEND, message));
+            }
+        }
         let second = Temporary { directory: &self.parent, name: unique_name() };
         match self.parent.link(&self.name, &second.name) {
             Ok(()) => {}

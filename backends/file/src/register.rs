@@ -5,10 +5,11 @@
 //! the file system is local. Opening a store and looking at it write nothing; directories are made by the first claim.
 //!
 //! Records deleted by hand: a candidate that had seen them waits for the rest of their ttl, one that had not finds a
-//! free election and claims at once, under an epoch above the floor. The leader that was deposed so finds out at its
+//! free election and claims at once, under an epoch that the clock tells. The leader that was deposed so finds out at its
 //! next renewal.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,14 +20,13 @@ use bellwether_backend::{
 };
 use bellwether_core::{Candidate, Clock, ElectionName, Epoch, Error, ErrorKind};
 
-use crate::cell::{Cell, look};
+use crate::cell::{Cell, look, records};
 use crate::directory::Directory;
 use crate::errors::{BACKEND, meaning};
 use crate::following::Following;
 use crate::liveness::life;
 use crate::local::{boot_id, is_local};
 use crate::names::file_name;
-use crate::numbered::Numbered;
 use crate::value::Version;
 use crate::{checkup, discard, notes, url};
 
@@ -35,7 +35,7 @@ pub type File = Lease<FileRegister>;
 
 /// Opens the elections in `dir`, which need not exist yet. Writes nothing, and reads only where `dir` is.
 pub fn open(dir: impl AsRef<Path>, clock: Arc<dyn Clock>) -> Result<File, Error> {
-    Ok(Lease::new(FileRegister::new(dir.as_ref())?, clock))
+    Ok(Lease::new(FileRegister::new(dir.as_ref(), Arc::clone(&clock))?, clock))
 }
 
 /// The same for `file:DIR`; see [`directory`](crate::directory()).
@@ -49,18 +49,25 @@ pub struct FileRegister {
     store: Arc<Store>,
 }
 
-#[derive(Debug)]
 struct Store {
     root: PathBuf,
+    /// Its wall clock stands in for an epoch that no record tells.
+    clock: Arc<dyn Clock>,
     boot_id: Option<String>,
     crash_proof: bool,
     cells: Mutex<HashMap<ElectionName, Arc<Cell>>>,
     following: Arc<Following>,
 }
 
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").field("root", &self.root).finish_non_exhaustive()
+    }
+}
+
 impl FileRegister {
     /// The register alone, to build something else on; [`open`] makes elections of it.
-    pub fn new(dir: &Path) -> Result<FileRegister, Error> {
+    pub fn new(dir: &Path, clock: Arc<dyn Clock>) -> Result<FileRegister, Error> {
         let root = url::absolute(dir)?;
         // The nearest one that exists: what will be made lies on the same file system.
         let existing = root.ancestors().find(|dir| dir.exists()).unwrap_or(&root);
@@ -79,7 +86,7 @@ impl FileRegister {
         let boot_id = boot_id();
         let following = Arc::new(Following::new(&root, boot_id.clone()));
         let crash_proof = local && boot_id.is_some();
-        let store = Store { root, boot_id, crash_proof, cells: Mutex::default(), following };
+        let store = Store { root, clock, boot_id, crash_proof, cells: Mutex::default(), following };
         Ok(FileRegister { store: Arc::new(store) })
     }
 
@@ -121,7 +128,7 @@ impl Store {
         };
         let mut elections = Vec::new();
         for name in names.into_iter().filter(|name| !name.starts_with('.')) {
-            let Ok(Some((read, _))) = look(&Numbered::new(self.root.join(&name), "")) else { continue };
+            let Ok(Some((read, _))) = look(&records(&self.root.join(&name))) else { continue };
             let full = read.election.filter(|full| file_name(full) == name);
             let plain = (file_name(&name) == name).then_some(name);
             elections.extend(full.or(plain).and_then(|name| ElectionName::new(name).ok()));
@@ -163,7 +170,7 @@ impl Register for FileRegister {
         let (on, at, new) = (on.clone(), at.copied(), new.clone());
         Box::pin(async move {
             let written = self.blocking(move |store| {
-                let written = store.cell(&on).write(at, &new, store.boot_id.as_deref());
+                let written = store.cell(&on).write(at, &new, store.boot_id.as_deref(), store.clock.wall());
                 if at.is_none() {
                     store.following.watch(&on);
                 }
@@ -188,9 +195,10 @@ impl Register for FileRegister {
         least: Epoch,
     ) -> Fut<'a, Result<Epoch, Error>> {
         let (on, replaced) = (on.clone(), replaced.map(|(record, _)| record.clone()));
-        Box::pin(
-            async move { self.blocking(move |store| store.cell(&on).epoch(replaced.as_ref(), least)).await? },
-        )
+        Box::pin(async move {
+            self.blocking(move |store| store.cell(&on).epoch(replaced.as_ref(), least, store.clock.wall()))
+                .await?
+        })
     }
 
     fn life(&self, on: &ElectionName, record: &Record) -> Life {

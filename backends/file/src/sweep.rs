@@ -1,13 +1,15 @@
-//! Clearing away what nobody needs any more: old numbers, and temporary files that a crash left behind.
+//! Clearing away what nobody needs any more: old records, and temporary files that a crash left behind.
 //!
-//! Owns removal of records. Never takes the highest number, nor the seven below it. Goes upwards and ends at the first
-//! failure, which the argument in [`crate::numbered`] rests on. A record that is not the file that was listed stays:
-//! after a deletion by hand a sweeper that slept would otherwise remove new records under old numbers.
+//! Owns removal of records. Removes only what Bellwether wrote: a file is read first, and one that is not a record of
+//! ours stays where it is, whoever put it there. Never takes the highest number, nor the seven below it. Goes upwards and
+//! ends at the first failure, which the argument in [`crate::numbered`] rests on. A record that is not the file that was
+//! listed stays: after a deletion by hand a sweeper that slept would otherwise remove new records under old numbers.
 //! Failures are nobody's error: the next write sweeps again.
 
 use std::collections::BTreeMap;
 
-use crate::directory::{Directory, Identity, TEMPORARY, is_regular, unique_name};
+use crate::directory::{Contents, Directory, Identity, TEMPORARY};
+use crate::value::{Ours, RECORD_MAX_BYTES};
 
 /// How many records stay, so that no listing finds an empty directory while numbers move on.
 pub(crate) const KEPT: usize = 8;
@@ -19,13 +21,15 @@ pub(crate) fn records(
     dir: &Directory,
     number_of: impl Fn(&str) -> Option<u64>,
     name_of: impl Fn(u64) -> String,
+    ours: Ours,
     newest: Identity,
 ) {
     let Ok(names) = dir.names() else { return };
-    for name in names.iter().filter(|name| name.starts_with(TEMPORARY)) {
+    for name in names.iter().filter(|name| is_temporary(name)) {
         let forgotten = |file: Identity| newest.modified_ns() - file.modified_ns() > FORGOTTEN_AFTER_NS;
-        if let Ok(Some(file)) = dir.identity(name)
+        if let Ok(Some((file, Contents::Bytes(bytes)))) = dir.read(name, RECORD_MAX_BYTES)
             && forgotten(file)
+            && (bytes.is_empty() || ours(&bytes))
         {
             let _ = dir.remove(name);
         }
@@ -42,20 +46,25 @@ pub(crate) fn records(
         }
     }
     for (number, file) in old {
-        if !remove(dir, &name_of(number), file) {
+        if !remove(dir, &name_of(number), ours, file) {
             return;
         }
     }
 }
 
-/// Whether the name is free now.
-fn remove(dir: &Directory, name: &str, expected: Identity) -> bool {
-    match dir.stat(name) {
+/// A name that [`crate::directory::unique_name`] draws.
+pub(crate) fn is_temporary(name: &str) -> bool {
+    let drawn = |rest: &str| rest.len() == 16 && rest.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    name.strip_prefix(TEMPORARY).is_some_and(drawn)
+}
+
+/// Whether the sweep may go on: the name is free now, or taken by what is not ours and stays.
+fn remove(dir: &Directory, name: &str, ours: Ours, expected: Identity) -> bool {
+    match dir.read(name, RECORD_MAX_BYTES) {
         Ok(None) => true,
-        Ok(Some(stat)) if Identity::of(&stat) != expected => false,
-        Ok(Some(stat)) if is_regular(&stat) => dir.remove(name).is_ok(),
-        // Not ours: out of the way, but not lost.
-        Ok(Some(_)) => dir.rename(name, &format!("foreign-{name}{}", unique_name())).is_ok(),
+        Ok(Some((found, _))) if found != expected => false,
+        Ok(Some((_, Contents::Bytes(bytes)))) if ours(&bytes) => dir.remove(name).is_ok(),
+        Ok(Some(_)) => true,
         Err(_) => false,
     }
 }

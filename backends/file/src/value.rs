@@ -12,6 +12,9 @@ pub const RECORD_MAX_BYTES: usize = 64 * 1024;
 /// Last number: far beyond a write a microsecond for a century, and the next one still fits everywhere.
 pub const NUMBER_MAX: u64 = (1 << 53) - 1;
 
+/// Whether bytes are a value that Bellwether wrote: only a file that holds such bytes is ever removed.
+pub type Ours = fn(&[u8]) -> bool;
+
 /// Which value: ordered by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {

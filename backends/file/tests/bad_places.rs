@@ -15,7 +15,7 @@ use support::{done, incarnation, names, text};
 #[test]
 fn a_read_only_mount_can_be_read_and_refuses_writes_with_the_reason() {
     let mounted = Mounted::new();
-    let records = Numbered::new(mounted.path(), "");
+    let records = Numbered::new(mounted.path(), "", |_| true);
     let at = done(records.write(None, b"before"));
     mount(&["-o", "remount,ro"], mounted.path());
     assert_eq!(text(&records).as_deref(), Some("before"));
@@ -33,7 +33,7 @@ fn a_read_only_mount_can_be_read_and_refuses_writes_with_the_reason() {
 #[test]
 fn a_full_file_system_keeps_the_value_and_works_again_when_there_is_room() {
     let mounted = Mounted::new();
-    let records = Numbered::new(mounted.path(), "");
+    let records = Numbered::new(mounted.path(), "", |_| true);
     let at = done(records.write(None, b"before"));
     let filler = mounted.path().join("filler");
     let _ = fs::write(&filler, vec![b'x'; 1 << 20]);
@@ -50,7 +50,7 @@ fn a_full_file_system_keeps_the_value_and_works_again_when_there_is_room() {
 fn a_missing_directory_holds_nothing_and_is_made_on_request() {
     let scratch = Scratch::new();
     let dir = scratch.path().join("a/b/election");
-    let records = Numbered::new(&dir, "");
+    let records = Numbered::new(&dir, "", |_| true);
     assert_eq!(records.load().unwrap(), None);
     let error = records.write(None, b"x").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
@@ -78,7 +78,7 @@ fn a_file_or_a_broken_link_in_the_directorys_place_is_refused_and_left_alone() {
         assert_eq!(fs::read_to_string(&path).unwrap(), contents);
         assert_eq!(names(scratch.path()), ["election"]);
     }
-    let records = Numbered::new(&path, "");
+    let records = Numbered::new(&path, "", |_| true);
     assert_eq!(records.load().unwrap_err().kind(), ErrorKind::Misconfigured);
     assert_eq!(records.write(None, b"x").unwrap_err().kind(), ErrorKind::Misconfigured);
     assert_eq!(prepare(&path.join("below")).unwrap_err().kind(), ErrorKind::Misconfigured);

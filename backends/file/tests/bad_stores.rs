@@ -10,7 +10,7 @@ use bellwether_core::{CandidateId, ErrorKind, Outcome, Proof};
 use bellwether_deadman::boot_now;
 use bellwether_file::{from_url, open};
 use bellwether_support::{Scratch, clock, election};
-use support::mounts::Mounted;
+use support::mounts::{Mounted, mount};
 use support::{actor, names};
 
 const TTL: Duration = Duration::from_millis(500);
@@ -65,6 +65,19 @@ async fn a_read_only_store_shows_its_leader_and_refuses_claims_with_the_reason()
     }
     let (next, _) = actor(mounted.path(), "c", TTL).lead_within(10 * TTL).await;
     assert!(next.epoch > grant.epoch);
+}
+
+#[tokio::test]
+async fn a_claim_needs_no_right_outside_the_elections_own_directory() {
+    let mounted = Mounted::new();
+    // Where earlier versions kept a second register: a claim that had written its record and failed here kept others out.
+    let floors = mounted.path().join(".floors/reports");
+    fs::create_dir_all(&floors).unwrap();
+    mount(&["-t", "tmpfs", "-o", "ro", "bellwether-test"], &floors);
+    let candidate = actor(mounted.path(), "a", TTL);
+    let grant = candidate.lead().await;
+    candidate.let_go(&grant).await;
+    assert!(actor(mounted.path(), "b", TTL).lead().await.epoch > grant.epoch);
 }
 
 #[tokio::test]

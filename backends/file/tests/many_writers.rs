@@ -25,7 +25,7 @@ fn no_update_is_lost_between_processes_and_threads() {
     let mut children: Vec<Child> = (0..PROCESSES)
         .map(|_| Child::start("no_update_is_lost_between_processes_and_threads", dir))
         .collect();
-    let watcher = Numbered::new(dir, "");
+    let watcher = Numbered::new(dir, "", |_| true);
     let mut last = 0;
     while children.iter_mut().any(|child| child.process().try_wait().unwrap().is_none()) {
         // A reader never sees it go back, nor vanish, while eight writers move and sweep it.
@@ -58,7 +58,7 @@ fn no_update_is_lost_between_processes_and_threads() {
 }
 
 fn count(dir: &str, thread: usize) {
-    let records = Numbered::new(dir, "");
+    let records = Numbered::new(dir, "", |_| true);
     let mut counted = Vec::new();
     while counted.len() < COUNTS {
         let found = records.load().unwrap();

@@ -23,7 +23,7 @@ fn a_writer_stopped_or_killed_anywhere_holds_nobody_up() {
         child.wait_for("counting");
         child
     };
-    let records = Numbered::new(scratch.path(), "");
+    let records = Numbered::new(scratch.path(), "", |_| true);
     let mut children = [start(), start()];
     for round in 0..ROUNDS {
         let victim = &mut children[(round % 2) as usize];
@@ -61,7 +61,7 @@ fn number(records: &Numbered) -> u64 {
 }
 
 fn count_for_ever(dir: &str) {
-    let records = Numbered::new(dir, "");
+    let records = Numbered::new(dir, "", |_| true);
     println!("counting");
     loop {
         let now = number(&records);

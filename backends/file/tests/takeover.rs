@@ -17,7 +17,7 @@ fn a_lease_file_becomes_record_zero_byte_by_byte() {
     let dir = scratch.path().join("election");
     fs::write(&dir, SEED).unwrap();
     prepare(&dir).unwrap();
-    let records = Numbered::new(&dir, "");
+    let records = Numbered::new(&dir, "", |_| true);
     let found = records.load().unwrap().unwrap();
     assert_eq!((found.version.number(), found.settled), (0, true));
     assert_eq!(text(&records).as_deref(), Some(SEED));
@@ -32,14 +32,14 @@ fn a_takeover_that_was_killed_half_way_is_finished_by_the_next() {
     let dir = scratch.path().join("election");
     fs::write(scratch.path().join(".seed-election"), SEED).unwrap();
     prepare(&dir).unwrap();
-    assert_eq!(text(&Numbered::new(&dir, "")).as_deref(), Some(SEED));
+    assert_eq!(text(&Numbered::new(&dir, "", |_| true)).as_deref(), Some(SEED));
     assert_eq!(names(scratch.path()), ["election"]);
     // Killed just before the plain file lost its first name.
     let dir = scratch.path().join("other");
     fs::write(&dir, SEED).unwrap();
     fs::hard_link(&dir, scratch.path().join(".seed-other")).unwrap();
     prepare(&dir).unwrap();
-    assert_eq!(text(&Numbered::new(&dir, "")).as_deref(), Some(SEED));
+    assert_eq!(text(&Numbered::new(&dir, "", |_| true)).as_deref(), Some(SEED));
     assert_eq!(names(scratch.path()), ["election", "other"]);
 }
 
@@ -49,7 +49,7 @@ fn a_straggler_never_touches_a_directory_in_use() {
     let dir = scratch.path().join("election");
     fs::write(&dir, SEED).unwrap();
     prepare(&dir).unwrap();
-    let records = Numbered::new(&dir, "");
+    let records = Numbered::new(&dir, "", |_| true);
     let at = records.load().unwrap().map(|found| found.version);
     let _ = done(records.write(at, b"leader"));
     // What a straggler puts back after everyone else is through.
@@ -73,7 +73,7 @@ fn many_processes_at_once_take_it_over_once() {
         for child in &mut children {
             assert!(child.process().wait().unwrap().success());
         }
-        let records = Numbered::new(&dir, "");
+        let records = Numbered::new(&dir, "", |_| true);
         // More than 16 when a writer that eight others overtook was told to look, and wrote again.
         assert!(records.load().unwrap().unwrap().version.number() >= 16, "a write was lost");
         let left = names(scratch.path());
@@ -87,7 +87,7 @@ fn race(dir: &Path) {
         for _ in 0..4 {
             scope.spawn(|| {
                 prepare(dir).unwrap();
-                let records = Numbered::new(dir, "");
+                let records = Numbered::new(dir, "", |_| true);
                 loop {
                     let found = records.load().unwrap().expect("record 0 is there once the directory is");
                     if let bellwether_file::Write::Done(_) = records.write(Some(found.version), b"x").unwrap()
