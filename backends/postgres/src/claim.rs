@@ -17,6 +17,7 @@ use bellwether_core::{Bid, Boot, ElectionName, Epoch, Error, ErrorKind, Grant, O
 use tokio_postgres::Row;
 
 use crate::errors::{BACKEND, Failure, misconfigured, outcome, unavailable};
+use crate::hints::Reservation;
 use crate::link::{Link, limit};
 use crate::look::{held_by, waiting};
 use crate::many::Try;
@@ -49,7 +50,7 @@ impl Inner {
         }
         let claim = Claim { inner: &self, link: &link, on: &on, keys, bid: &bid };
         match link.slots.of(keys) {
-            None => match claim.kept_for_other() {
+            None => match claim.left_to_other().await {
                 Some(seen) => Outcome::Denied(seen),
                 None => claim.take().await,
             },
@@ -113,7 +114,7 @@ impl Claim<'_> {
                     return self.leave_to_other(seen).await;
                 }
                 // Only now: the answer on B came after every release that was told before the lock was free.
-                let witness = self.inner.take_witness(self.keys);
+                let witness = self.inner.hints.take_witness(self.keys);
                 let now = self.inner.clock.boot();
                 self.lead(epoch, witness.map(|last| last.crashed(now, self.bid.ttl))).await
             }
@@ -189,7 +190,8 @@ impl Claim<'_> {
         if pid != self.link.a.session.pid && self.inner.follows(self.keys) {
             self.link.held_by_other(pid, self.keys);
         }
-        self.inner.witness(self.keys, silent.map(Duration::from_millis));
+        let now = self.inner.clock.boot();
+        self.inner.hints.witness(now, self.keys, pid, silent.map(Duration::from_millis));
         let ttl = name.as_deref().and_then(|name| names::read(name).1);
         if let Some(theirs) = ttl.filter(|ttl| millis(*ttl) != millis(self.bid.ttl)) {
             return Outcome::Refused(misconfigured(format!(
@@ -309,17 +311,32 @@ impl Claim<'_> {
         self.link.slots.put(self.keys, slot);
     }
 
-    /// Whether the last leader let go in favour of somebody else a moment ago.
+    /// Whether a lock in hand was let go in favour of somebody else a moment ago.
     fn kept_for_other(&self) -> Option<Seen> {
-        let (id, until) = self.inner.reserved(self.keys)?;
-        let other = id != self.bid.who.id;
-        let kept = || Seen {
-            proof: Proof::Released,
-            free_at: Some(until),
-            reserved_for: Some(id),
-            ..Seen::nothing()
+        self.reservation_of_other().map(|kept| self.kept(kept))
+    }
+
+    /// The same without the lock in hand. Whoever holds nothing can say the same, so the server is asked whether it is free.
+    async fn left_to_other(&self) -> Option<Seen> {
+        let kept = self.reservation_of_other()?;
+        let is_free = async || {
+            let rows = self.inner.rows_of(self.link, &[self.keys]).await.ok()?;
+            rows.first()?.get::<_, Option<i32>>("holder").is_none().then_some(())
         };
-        other.then(kept)
+        if !kept.by_holder {
+            is_free().await?;
+        }
+        Some(self.kept(kept))
+    }
+
+    fn reservation_of_other(&self) -> Option<Reservation> {
+        let kept = self.inner.hints.reserved(self.inner.clock.boot(), self.keys, self.bid.ttl)?;
+        (kept.whom != self.bid.who.id).then_some(kept)
+    }
+
+    fn kept(&self, kept: Reservation) -> Seen {
+        let free_at = Some(kept.until(self.bid.ttl));
+        Seen { proof: Proof::Released, free_at, reserved_for: Some(kept.whom), ..Seen::nothing() }
     }
 
     async fn leave_to_other(&self, seen: Seen) -> Outcome<Grant> {

@@ -149,7 +149,8 @@ impl Inner {
     /// is gone looks again a millisecond later.
     ///
     /// Whom it is kept for is told in a statement of its own, and answered, before the lock is free: so whoever takes the
-    /// lock hears of it by the next answer on its own second session.
+    /// lock hears of it by the next answer on its own second session. The session that holds the lock tells it: the server says
+    /// who tells what, and anybody else could say the same.
     pub(crate) async fn let_go(
         &self,
         link: &Link,
@@ -160,7 +161,7 @@ impl Inner {
         let lease = link.slots.lease_without(keys);
         let b = link.b();
         if let Some(id) = reserve_for {
-            let _ = b.tell(ttl, &Note::Reserved(keys, Timing::reservation(ttl), id.clone())).await;
+            let _ = link.a.tell(ttl, &Note::Reserved(keys, Timing::reservation(ttl), id.clone())).await;
         }
         let (rest, notice) = (millis(lease).to_string(), Note::Released(keys).write());
         let mark = link.slots.of(keys).map_or(0, |slot| slot.mark());

@@ -40,6 +40,7 @@ mod ending;
 mod epoch;
 mod errors;
 mod gather;
+mod hints;
 mod hold;
 mod judge;
 mod keys;

@@ -56,6 +56,7 @@ pub(crate) struct Alpha {
     pub(crate) again: Statement,
     pub(crate) beat: Statement,
     pub(crate) release: Statement,
+    tell: Statement,
     tuned: Mutex<Duration>,
 }
 
@@ -100,12 +101,13 @@ impl Link {
         (session.opened, b.session.opened) = (opened, opened);
         session.same_server(&b.session)?;
         pinned(&session, &b.session, &place(config, host)).await?;
-        let (claim, claim_all, again, beat, release) = tokio::try_join!(
+        let (claim, claim_all, again, beat, release, tell) = tokio::try_join!(
             session.prepare(sql::CLAIM),
             session.prepare(sql::CLAIM_ALL),
             session.prepare(sql::AGAIN),
             session.prepare(sql::BEAT),
             session.prepare(sql::RELEASE),
+            session.prepare(sql::TELL),
         )?;
         warm_up(&session, &b, (&claim, &claim_all), limit).await.map_err(Failure::error)?;
         // Others park on it to hear of this session's end. Without it they hear later, no more.
@@ -115,7 +117,7 @@ impl Link {
             tokio::try_join!(session.ask(limit, &own), session.ask(limit, sql::LOCK_ROOM), belongs)
                 .map_err(Failure::error)?;
         let elections_max = elections_max(room.first().map_or(0, |row| row.get(0)));
-        let a = Alpha { session, claim, claim_all, again, beat, release, tuned: Mutex::default() };
+        let a = Alpha { session, claim, claim_all, again, beat, release, tell, tuned: Mutex::default() };
         let timeline = Mutex::new((0, opened));
         Ok(Link {
             a,
@@ -216,6 +218,13 @@ impl Alpha {
     ) -> Result<Vec<Row>, Failure> {
         tune(&self.session, &self.tuned, ttl).await?;
         self.session.rows(limit(ttl), statement, values).await
+    }
+}
+
+impl Alpha {
+    /// Tells every session that listens, as the one that holds the lock; answered when it was told.
+    pub(crate) async fn tell(&self, ttl: Duration, note: &Note) -> Result<(), Failure> {
+        self.row(ttl, &self.tell, &[&note.write()]).await.map(drop)
     }
 }
 
@@ -356,8 +365,8 @@ async fn warm_up(
         let unforced: &[bool] = &[];
         b.session.execute(limit, sql::PLAN_FOR_MANY).await?;
         b.session.rows(limit, &b.presence_all, &[&nobody, &nobody, &none, &unforced, &lease]).await?;
-        b.session.execute(limit, sql::PLAN_AS_EVER).await?;
-        b.session.rows(limit, &b.look, &[&key, &pid, &mark, &key, &pid]).await
+        b.session.rows(limit, &b.look, &[&nobody, &nobody, &none, &nobody, &nobody]).await?;
+        b.session.execute(limit, sql::PLAN_AS_EVER).await
     };
     tokio::try_join!(on_a, on_b)?;
     Ok(())

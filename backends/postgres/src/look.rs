@@ -8,8 +8,9 @@ use bellwether_core::{Boot, Candidate, ElectionName, Epoch, Error, Holder, Proof
 use tokio_postgres::Row;
 
 use crate::epoch::marked_epoch;
-use crate::errors::Failure;
+use crate::errors::{Failure, unavailable};
 use crate::link::Link;
+use crate::many::columns;
 use crate::postgres::Inner;
 use crate::session::Values;
 use crate::slots::Slot;
@@ -30,19 +31,28 @@ impl Inner {
     pub(crate) async fn look(self: &Arc<Self>, on: &ElectionName) -> Result<Found, Error> {
         let keys = self.keys(on)?;
         let link = self.link().await?;
+        let rows = self.rows_of(&link, &[keys]).await?;
+        let row = rows.first().ok_or_else(|| unavailable("the server answered with nothing"))?;
+        let (pid, seen) = self.shown(&link, keys, row);
+        let seen = self.with_record(&link, on, pid, seen).await?;
+        let name = row.get::<_, Option<String>>("name").unwrap_or_default();
+        Ok(Found { seen, session: pid.map(|pid| (pid, name)) })
+    }
+
+    /// A row for each of these locks.
+    pub(crate) async fn rows_of(&self, link: &Link, keys: &[Keys]) -> Result<Vec<Row>, Error> {
+        let (ones, twos) = columns(keys.iter().copied());
+        let presences = columns(keys.iter().map(|keys| keys.presence()));
+        let marks: Vec<i64> = keys.iter().map(|keys| keys.mark()).collect();
         let b = link.b();
-        let (mark, presence) = (keys.mark(), keys.presence());
-        let values: Values<'_> = &[&keys.0, &keys.1, &mark, &presence.0, &presence.1];
-        let rows = b.session.rows(b.patience(LOOK_LIMIT), &b.look, values).await;
-        let rows = rows.map_err(Failure::error)?;
-        let Some(row) = rows.first() else {
-            let seen = self.with_record(&link, on, None, Seen::nothing()).await?;
-            return Ok(Found { seen, session: None });
-        };
-        let (pid, name): (i32, Option<String>) = (row.get(0), row.get(1));
-        let seen = self.holder(&link, keys, row);
-        let seen = self.with_record(&link, on, Some(pid), seen).await?;
-        Ok(Found { seen, session: Some((pid, name.unwrap_or_default())) })
+        let values: Values<'_> = &[&ones, &twos, &marks, &presences.0, &presences.1];
+        b.session.rows(b.patience(LOOK_LIMIT), &b.look, values).await.map_err(Failure::error)
+    }
+
+    /// The holding session that such a row shows, if any, and what that means.
+    pub(crate) fn shown(&self, link: &Link, keys: Keys, row: &Row) -> (Option<i32>, Seen) {
+        let pid = row.get::<_, Option<i32>>("holder");
+        (pid, pid.map_or_else(Seen::nothing, |_| self.holder(link, keys, row)))
     }
 
     /// The holder that this row of a look or of a denial shows.

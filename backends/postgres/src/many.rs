@@ -91,6 +91,6 @@ fn longest(all: impl Iterator<Item = Duration>) -> Duration {
     all.max().unwrap_or_default()
 }
 
-fn columns(keys: impl Iterator<Item = Keys>) -> (Vec<i32>, Vec<i32>) {
+pub(crate) fn columns(keys: impl Iterator<Item = Keys>) -> (Vec<i32>, Vec<i32>) {
     keys.map(|keys| (keys.0, keys.1)).unzip()
 }

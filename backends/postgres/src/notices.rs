@@ -8,6 +8,9 @@
 //! ask KEY1 KEY2 EPOCH preempt PRIORITY ID
 //! ```
 //!
+//! Any role that may connect can send any of these; `hints.rs` says what each is good for. Who claimed, and under which epoch, is read
+//! only by earlier versions.
+//!
 //! Ids are escaped as in `application_name`, and an id of the greatest length fits the server's 8,000 bytes three times over.
 //! What cannot be read is a later version's, or nobody's, and is left alone.
 

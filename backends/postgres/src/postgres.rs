@@ -6,15 +6,16 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bellwether_backend::{
-    Backend, Capabilities, Discarded, Finding, Fut, Notice, Notices, Past, Probing, Renewal, Witness,
+    Backend, Capabilities, Discarded, Finding, Fut, Notice, Notices, Past, Probing, Renewal,
 };
 use bellwether_core::{
-    Bid, Boot, Candidate, CandidateId, Clock, ElectionName, Error, ErrorKind, Grant, Incarnation, Outcome,
-    Parting, Request, Seen,
+    Bid, Boot, Candidate, Clock, ElectionName, Error, ErrorKind, Grant, Incarnation, Outcome, Parting,
+    Request, Seen,
 };
 use tokio::sync::watch as broadcast;
 
 use crate::errors::{BACKEND, unavailable};
+use crate::hints::{Hints, look_at_hints};
 use crate::link::{Beta, Link, limit};
 use crate::news::News;
 use crate::notices::Note;
@@ -54,8 +55,7 @@ impl Postgres {
             lingering: Mutex::default(),
             half_open: Mutex::default(),
             followed: Mutex::default(),
-            witnessed: Mutex::default(),
-            reserved: Mutex::default(),
+            hints: Arc::default(),
             cooldown_checked: Mutex::default(),
             only: OnceLock::new(),
             news: Arc::default(),
@@ -84,10 +84,7 @@ pub(crate) struct Inner {
     /// First sessions that ended here and may be alive on the server.
     pub(crate) half_open: Mutex<Vec<Identity>>,
     pub(crate) followed: Mutex<HashMap<Keys, ElectionName>>,
-    /// Holders that were seen and have not said that they let go.
-    pub(crate) witnessed: Mutex<HashMap<Keys, Witness>>,
-    /// For whom a lock that was let go is kept, and until when.
-    pub(crate) reserved: Mutex<HashMap<Keys, (CandidateId, Boot)>>,
+    pub(crate) hints: Arc<Hints>,
     /// Whose cooldown has been looked up.
     pub(crate) cooldown_checked: Mutex<HashSet<(ElectionName, Incarnation)>>,
     only: OnceLock<ElectionName>,
@@ -122,6 +119,7 @@ impl Inner {
         if self.config.watches {
             tokio::spawn(watch(Arc::downgrade(self), Arc::clone(&link), self.alive.subscribe()));
         }
+        tokio::spawn(look_at_hints(Arc::downgrade(self), Arc::clone(&link), self.alive.subscribe()));
         tokio::spawn(tend(Arc::downgrade(self), Arc::clone(&link), self.alive.subscribe()));
         Ok(link)
     }
@@ -134,30 +132,15 @@ impl Inner {
     /// Hears notices on behalf of this backend for as long as it is there.
     pub(crate) fn ear(self: &Arc<Self>) -> Hear {
         let inner = Arc::downgrade(self);
-        Arc::new(move |payload: &str| {
+        Arc::new(move |sender: i32, payload: &str| {
             if let Some(inner) = inner.upgrade() {
-                inner.heard(payload);
+                inner.heard(sender, payload);
             }
         })
     }
 
     pub(crate) fn follows(&self, keys: Keys) -> bool {
         lock(&self.followed).contains_key(&keys)
-    }
-
-    /// The holder was seen. A session that is just ending shows its lock still and its silence no more: then what was known
-    /// before of that counts.
-    pub(crate) fn witness(&self, keys: Keys, silent: Option<Duration>) {
-        let now = self.clock.boot();
-        let mut witnessed = lock(&self.witnessed);
-        match silent {
-            Some(silent) => drop(witnessed.insert(keys, Witness { at: now, silent })),
-            None => drop(witnessed.entry(keys).or_insert(Witness { at: now, silent: Duration::ZERO })),
-        }
-    }
-
-    pub(crate) fn take_witness(&self, keys: Keys) -> Option<Witness> {
-        lock(&self.witnessed).remove(&keys)
     }
 
     /// The lock of this election; an error if the URL's one pair of keys is already another's.

@@ -1,17 +1,13 @@
 //! What is told: requests to a leader, and what becomes of every notice that is heard.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use bellwether_core::{
-    Boot, CandidateId, ElectionName, Error, ErrorKind, Holder, Outcome, Proof, Request, Seen, Signal,
-};
+use bellwether_core::{ElectionName, Error, ErrorKind, Outcome, Request, Signal};
 
 use crate::errors::{BACKEND, outcome};
-use crate::link::Link;
 use crate::look::LOOK_LIMIT;
 use crate::notices::Note;
-use crate::postgres::{Inner, lock};
+use crate::postgres::Inner;
 use crate::slots::Slot;
 use crate::{Keys, names};
 
@@ -49,76 +45,24 @@ impl Inner {
         }
     }
 
-    /// Takes in what a session told.
-    pub(crate) fn heard(&self, payload: &str) {
+    /// Takes in what the session of that process of the server told.
+    pub(crate) fn heard(&self, sender: i32, payload: &str) {
         match Note::read(payload) {
-            Some(Note::Released(keys)) => self.heard_release(keys),
-            Some(Note::Reserved(keys, span, id)) => {
-                let until = self.clock.boot() + span;
-                lock(&self.reserved).insert(keys, (id, until));
-            }
-            Some(Note::Claimed { keys, pid, id, epoch }) => {
-                // Others may have it for a moment, until they hear for whom it is kept.
-                lock(&self.reserved).retain(|kept, (whom, _)| *kept != keys || *whom != id);
-                let holder = Some(Holder { id, incarnation: None });
-                self.heard_claim(keys, pid, Seen { holder, epoch: Some(epoch), ..Seen::nothing() });
-            }
+            Some(Note::Released(keys)) => self.heard_release(keys, sender),
+            Some(Note::Reserved(keys, span, id)) => self.heard_reservation(keys, sender, span, id),
+            // Who claimed and under which epoch is what the server says.
+            Some(Note::Claimed { keys, .. }) => self.heard_claim(keys, sender),
             Some(Note::Asked(keys, request)) => self.heard_request(keys, request),
             None => {}
         }
     }
 
-    fn heard_release(&self, keys: Keys) {
-        lock(&self.witnessed).remove(&keys);
-        if let Some(link) = self.current() {
-            link.released_by_other(keys);
-            self.doubt_beat(&link, keys);
-        }
-        let Some(on) = self.followed_as(keys) else { return };
-        let kept = self.reserved(keys);
-        let (reserved_for, free_at) = kept.unzip();
-        self.news.changed(on, Seen { proof: Proof::Released, free_at, reserved_for, ..Seen::nothing() });
-    }
-
-    /// Somebody else has the lock. From now on its session is watched.
-    fn heard_claim(&self, keys: Keys, pid: i32, seen: Seen) {
-        let (Some(on), Some(link)) = (self.followed_as(keys), self.current()) else { return };
-        if pid == link.a.session.pid {
-            return;
-        }
-        link.held_by_other(pid, keys);
-        self.doubt_beat(&link, keys);
-        self.witness(keys, Some(Duration::ZERO));
-        self.news.changed(on, Seen { proof: Proof::Alive, ..seen });
-    }
-
-    /// News of others about what is led here: the next renewal asks the server, whatever was known before.
-    fn doubt_beat(&self, link: &Link, keys: Keys) {
-        if link.slots.of(keys).is_some() {
-            link.beats.forget();
-        }
-    }
-
+    /// Whoever may connect may ask. A request names the epoch that it is meant for, so a late one is obeyed by nobody.
     fn heard_request(&self, keys: Keys, request: Request) {
         let slot = self.current().and_then(|link| link.slots.of(keys));
         let meant = matches!(slot, Some(Slot::Held { epoch, .. }) if epoch == request.epoch);
         if let (true, Some(on)) = (meant, self.followed_as(keys)) {
             self.news.about(on, Signal::Requested(request));
         }
-    }
-
-    /// For whom a lock that was let go is still kept, and until when.
-    pub(crate) fn reserved(&self, keys: Keys) -> Option<(CandidateId, Boot)> {
-        let mut reserved = lock(&self.reserved);
-        let (id, until) = reserved.get(&keys)?.clone();
-        if self.clock.boot() >= until {
-            reserved.remove(&keys);
-            return None;
-        }
-        Some((id, until))
-    }
-
-    fn followed_as(&self, keys: Keys) -> Option<ElectionName> {
-        lock(&self.followed).get(&keys).cloned()
     }
 }

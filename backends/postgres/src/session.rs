@@ -23,8 +23,9 @@ use crate::{Config, sql};
 /// The first release whose server can end an idle session, which is what makes a lease of a lock.
 const OLDEST_VERSION: i32 = 140_000;
 
-/// Hears what is notified, in the order in which the server sent it, before the answer to anything asked later is given.
-pub(crate) type Hear = Arc<dyn Fn(&str) + Send + Sync>;
+/// Hears what is notified, and by which process of the server, in the order in which the server sent it, before the answer to
+/// anything asked later is given.
+pub(crate) type Hear = Arc<dyn Fn(i32, &str) + Send + Sync>;
 
 /// The parameters of a statement.
 pub(crate) type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
@@ -111,7 +112,7 @@ impl Session {
                 match message {
                     Some(Ok(AsyncMessage::Notification(note))) => {
                         if let Some(notes) = &notes {
-                            notes(note.payload());
+                            notes(note.process_id(), note.payload());
                         }
                     }
                     Some(Ok(_)) => {}

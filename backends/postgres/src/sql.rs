@@ -61,10 +61,27 @@ macro_rules! timeline {
     };
 }
 
-/// The sentence of every look at the holder of the lock $1, $2, with the transaction id of its epoch; `$tag` stands for what its
-/// marks begin with. Two marks that begin alike, of two elections of one session, tell nothing. It leads if the second session of
-/// the same process, which is known by the lock on the first one's number, has the presence, whose keys are `$one` and `$two`.
-/// The lock table is read once: each reading locks all of it.
+/// The transaction id in the marks of one session that begin alike. Two such marks, of two elections of one session, tell nothing; nor
+/// does one of a transaction that the server has not completed: any role can take any lock, and nobody leads before that.
+macro_rules! marked_xid {
+    ($mark:literal) => {
+        concat!(
+            "CASE WHEN count(*) = 1 AND max((",
+            $mark,
+            "classid::int8 & 255) << 32 | ",
+            $mark,
+            "objid::int8) < pg_snapshot_xmax(pg_current_snapshot())::text::int8 THEN max((",
+            $mark,
+            "classid::int8 & 255) << 32 | ",
+            $mark,
+            "objid::int8) END"
+        )
+    };
+}
+
+/// The sentence of a claim that looks at the holder of the lock $1, $2, with the transaction id of its epoch; `$tag` stands for what
+/// its marks begin with. It leads if the second session of the same process, which is known by the lock on the first one's number,
+/// has the presence, whose keys are `$one` and `$two`. The lock table is read once: each reading locks all of it.
 macro_rules! holder {
     ($tag:literal, $one:literal, $two:literal, $condition:literal) => {
         concat!(
@@ -73,8 +90,9 @@ macro_rules! holder {
              AND database = (SELECT oid FROM pg_database WHERE datname = current_database())) \
              SELECT l.pid AS holder, s.application_name AS name, \
              (extract(epoch FROM clock_timestamp() - s.state_change) * 1000)::int8 AS idle_ms, \
-             (SELECT CASE WHEN count(*) = 1 THEN max((m.classid::int8 & 255) << 32 | m.objid::int8) END \
-             FROM known m WHERE m.objsubid = 1 AND m.pid = l.pid AND m.classid::int8 >> 8 = (",
+             (SELECT ",
+            marked_xid!("m."),
+            " FROM known m WHERE m.objsubid = 1 AND m.pid = l.pid AND m.classid::int8 >> 8 = (",
             $tag,
             "::int8 >> 40) & 16777215) AS marked_xid, \
              CASE WHEN pg_is_in_recovery() THEN 0 ELSE ",
@@ -92,6 +110,60 @@ macro_rules! holder {
              AND l.classid = ($1::int4::int8 & 4294967295)::oid AND l.objid = ($2::int4::int8 & 4294967295)::oid ",
             $condition,
             " LIMIT 1"
+        )
+    };
+}
+
+/// The same for many, of the locks that are `known`.
+macro_rules! holders {
+    () => {
+        concat!(
+            "held AS MATERIALIZED (SELECT l.classid, l.objid, l.pid, s.application_name AS name, \
+             (extract(epoch FROM clock_timestamp() - s.state_change) * 1000)::int8 AS idle_ms \
+             FROM known l LEFT JOIN pg_stat_activity s ON s.pid = l.pid \
+             WHERE l.mode = 'ExclusiveLock' AND l.objsubid = 2), \
+             marks AS MATERIALIZED (SELECT pid, classid::int8 >> 8 AS tag, ",
+            marked_xid!(""),
+            " AS xid FROM known WHERE objsubid = 1 GROUP BY pid, classid::int8 >> 8), \
+             seconds AS MATERIALIZED (SELECT pid, objid FROM known WHERE objsubid = 2 AND classid = ",
+            second_of!(),
+            "), leaders AS MATERIALIZED (SELECT DISTINCT p.classid, p.objid, b.objid AS session FROM seconds b \
+             JOIN known p ON p.pid = b.pid WHERE p.objsubid = 2)"
+        )
+    };
+}
+
+/// What [`holders`] shows of each.
+macro_rules! holder_columns {
+    () => {
+        concat!(
+            "held.pid AS holder, held.name, held.idle_ms, marks.xid AS marked_xid, \
+             CASE WHEN pg_is_in_recovery() THEN 0 ELSE ",
+            timeline!(),
+            " END AS marked_timeline, leaders.session IS NOT NULL AS leads"
+        )
+    };
+}
+
+/// Whose `$wanted` rows are joined with them, on that condition.
+macro_rules! join_holders {
+    ($wanted:literal, $condition:literal) => {
+        concat!(
+            " LEFT JOIN held ON ",
+            $condition,
+            "held.classid = (",
+            $wanted,
+            ".one::int8 & 4294967295)::oid AND held.objid = (",
+            $wanted,
+            ".two::int8 & 4294967295)::oid LEFT JOIN marks ON marks.pid = held.pid AND marks.tag = (",
+            $wanted,
+            ".mark >> 40) & 16777215 LEFT JOIN leaders ON leaders.session = held.pid::oid AND leaders.classid = (",
+            $wanted,
+            ".presence_one::int8 & 4294967295)::oid AND leaders.objid = (",
+            $wanted,
+            ".presence_two::int8 & 4294967295)::oid ORDER BY ",
+            $wanted,
+            ".place"
         )
     };
 }
@@ -157,31 +229,18 @@ pub(crate) const CLAIM_ALL: &str = concat!(
      known AS MATERIALIZED (SELECT pid, classid, objid, objsubid, mode FROM issued, pg_locks \
      WHERE NOT issued.all_got AND locktype = 'advisory' AND granted \
      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())), \
-     held AS MATERIALIZED (SELECT l.classid, l.objid, l.pid, s.application_name AS name, \
-     (extract(epoch FROM clock_timestamp() - s.state_change) * 1000)::int8 AS idle_ms \
-     FROM known l LEFT JOIN pg_stat_activity s ON s.pid = l.pid WHERE l.mode = 'ExclusiveLock' AND l.objsubid = 2), \
-     marks AS MATERIALIZED (SELECT pid, classid::int8 >> 8 AS tag, \
-     CASE WHEN count(*) = 1 THEN max((classid::int8 & 255) << 32 | objid::int8) END AS xid \
-     FROM known WHERE objsubid = 1 GROUP BY pid, classid::int8 >> 8), \
-     seconds AS MATERIALIZED (SELECT pid, objid FROM known WHERE objsubid = 2 AND classid = ",
-    second_of!(),
-    "), leaders AS MATERIALIZED (SELECT DISTINCT p.classid, p.objid, b.objid AS session FROM seconds b \
-     JOIN known p ON p.pid = b.pid WHERE p.objsubid = 2) SELECT tried.got, pg_backend_pid() AS pid, pg_is_in_recovery() AS standby, \
+     ",
+    holders!(),
+    " SELECT tried.got, pg_backend_pid() AS pid, pg_is_in_recovery() AS standby, \
      CASE WHEN tried.got THEN issued.xid END AS xid, CASE WHEN tried.got THEN issued.timeline END AS timeline, \
      issued.durable, issued.lease, issued.named, \
      CASE WHEN tried.got THEN pg_try_advisory_lock(tried.mark | issued.xid) END AS marked, \
      CASE WHEN tried.got AND tried.notice <> '' THEN pg_notify('bellwether', tried.notice || \
      (issued.timeline::int8 << 40 | issued.xid)::text)::text END AS told, \
-     held.pid AS holder, held.name, held.idle_ms, marks.xid AS marked_xid, \
-     CASE WHEN pg_is_in_recovery() THEN 0 ELSE ",
-    timeline!(),
-    " END AS marked_timeline, leaders.session IS NOT NULL AS leads \
-     FROM tried CROSS JOIN issued LEFT JOIN held ON NOT tried.got \
-     AND held.classid = (tried.one::int8 & 4294967295)::oid AND held.objid = (tried.two::int8 & 4294967295)::oid \
-     LEFT JOIN marks ON marks.pid = held.pid AND marks.tag = (tried.mark >> 40) & 16777215 \
-     LEFT JOIN leaders ON leaders.session = held.pid::oid \
-     AND leaders.classid = (tried.presence_one::int8 & 4294967295)::oid \
-     AND leaders.objid = (tried.presence_two::int8 & 4294967295)::oid ORDER BY tried.place"
+     ",
+    holder_columns!(),
+    " FROM tried CROSS JOIN issued",
+    join_holders!("tried", "NOT tried.got AND ")
 );
 
 /// On A: a new epoch under a lock that is already there, which is proven on the way.
@@ -207,7 +266,7 @@ pub(crate) const RELEASE: &str = "SELECT pg_advisory_unlock($1, $2), \
      set_config('idle_session_timeout', $3, false), pg_notify('bellwether', $4), \
      CASE WHEN $5::int8 <> 0 THEN pg_advisory_unlock($5::int8) END";
 
-/// On B: tells everybody.
+/// Tells everybody.
 pub(crate) const TELL: &str = "SELECT pg_notify('bellwether', $1)";
 
 /// On B: whether others are present and how long nothing has freed locks early, and with that, or by force, presence.
@@ -309,8 +368,19 @@ pub(crate) const LOCK_ROOM: &str = "SELECT current_setting('max_locks_per_transa
 pub(crate) const ABSENCE: &str = "SELECT pg_advisory_unlock_shared($1, $2), \
      set_config('idle_session_timeout', $3, false)";
 
-/// On B: who holds the lock, and whether it leads. $3: what its marks begin with; $4 and $5: the keys of the presence.
-pub(crate) const LOOK: &str = holder!("$3", "$4", "$5", "");
+/// On B: who holds these locks, and whether it leads, for arrays of keys ($1, $2), of what marks begin with ($3) and of presence keys
+/// ($4, $5). A row for each.
+pub(crate) const LOOK: &str = concat!(
+    "WITH wanted AS MATERIALIZED (SELECT * FROM unnest($1::int4[], $2::int4[], $3::int8[], $4::int4[], $5::int4[]) \
+     WITH ORDINALITY AS w(one, two, mark, presence_one, presence_two, place)), \
+     known AS MATERIALIZED (SELECT pid, classid, objid, objsubid, mode FROM pg_locks WHERE locktype = 'advisory' AND granted \
+     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())), ",
+    holders!(),
+    " SELECT ",
+    holder_columns!(),
+    " FROM wanted",
+    join_holders!("wanted", "")
+);
 
 /// On A: removes whatever marks of an election are left after an error.
 pub(crate) fn unmark(mark: i64) -> String {
