@@ -5,6 +5,7 @@
 mod foreign;
 mod matrix;
 mod network;
+mod stepping_down;
 #[path = "../support/mod.rs"]
 mod support;
 mod time;

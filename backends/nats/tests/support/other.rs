@@ -13,6 +13,7 @@ use super::{KEY, LEADERS};
 pub struct Other {
     client: Client,
     id: &'static str,
+    key: String,
     /// Zero is not written.
     pub priority: i32,
 }
@@ -35,7 +36,12 @@ pub struct Sees {
 
 impl Other {
     pub async fn new(server: &Server, id: &'static str) -> Other {
-        Other { client: server.admin().await, id, priority: 0 }
+        Other::on(server, id, KEY).await
+    }
+
+    /// Under another key.
+    pub async fn on(server: &Server, id: &'static str, key: &str) -> Other {
+        Other { client: server.admin().await, id, key: key.to_owned(), priority: 0 }
     }
 
     /// Gets in if the key is not there, or was deleted.
@@ -69,7 +75,7 @@ impl Other {
     }
 
     pub async fn get(&self) -> Sees {
-        let body = json!({ "last_by_subj": format!("$KV.{LEADERS}.{KEY}") });
+        let body = json!({ "last_by_subj": format!("$KV.{LEADERS}.{}", self.key) });
         let call = format!("$JS.API.STREAM.MSG.GET.KV_{LEADERS}");
         let got = self.client.request(call, body.to_string().into()).await.expect("an answer");
         let got: Value = serde_json::from_slice(&got.payload).expect("JSON");
@@ -96,7 +102,7 @@ impl Other {
         if let Some(expected) = expected {
             headers.insert("Nats-Expected-Last-Subject-Sequence", expected.to_string());
         }
-        let subject = format!("$KV.{LEADERS}.{KEY}");
+        let subject = format!("$KV.{LEADERS}.{}", self.key);
         let done = self.client.request_with_headers(subject, headers, text.to_owned().into()).await;
         let done: Value = serde_json::from_slice(&done.expect("an answer").payload).expect("JSON");
         if done["error"].is_null() {

@@ -119,7 +119,7 @@ impl Core {
         let away = match why {
             _ if then == Then::Stop => std::time::Duration::ZERO,
             why if why.is_step_down() => self.settings.hold_off(),
-            Why::Lost(Reason::Health | Reason::Preempted) => self.settings.timing().retry(),
+            Why::Lost(Reason::Health | Reason::Preempted) => self.settings.room(),
             Why::Chosen | Why::Lost(_) => std::time::Duration::ZERO,
         };
         self.hold_off = self.hold_off.max(self.now + away);
