@@ -18,12 +18,17 @@ async fn what_is_wrong_ends_with_its_code_and_never_says_the_password() {
     let server = Server::start_with(Version::Current, config).await;
     server.bucket(BUCKET, json!({})).await;
     server.bucket("memory", json!({ "storage": "memory" })).await;
+    server.bucket("once", json!({ "discard_new_per_subject": true })).await;
     let place = format!("127.0.0.1:{}", server.port());
     let wait = ["-v", "run", "job", "--ttl", "2s", "--wait", "1s"];
     for (url, arguments, code, part) in [
         (format!("nats://{place}?bucket=missing"), RUN, 78, "create=yes"),
         (format!("nats://{place}?bucket=missing"), &["status", "job"], 78, "create=yes"),
         (format!("nats://{place}?bucket=memory"), RUN, 78, "file storage"),
+        (format!("nats://{place}?bucket=once"), RUN, 78, "discard_new_per_subject"),
+        (format!("nats://{place}?bucket=r3&create=yes&replicas=3"), RUN, 78, "10074"),
+        (format!("nats://{place}?ca=/nowhere/ca.pem"), RUN, 78, "cannot read /nowhere/ca.pem"),
+        (format!("nats://{place}?nkey=/dev/null"), RUN, 78, "/dev/null holds no seed"),
         (format!("nats://all:close-sesame@{place}"), RUN, 77, "does not let us in"),
         (format!("nats://all:close-sesame@{place}"), &["doctor"], 77, "does not let us in"),
         (format!("nats://some:open-sesame@{place}"), RUN, 77, "may not publish to $KV.bellwether"),

@@ -7,17 +7,20 @@
 //! A call that was handed to the client may be sent long after its caller has given up, over the next link. So nothing goes
 //! through here that would be wrong then: reads, and writes that name the revision they replace.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use async_nats::{
-    Client, ClientError, ConnectErrorKind, ConnectOptions, Event, HeaderMap, Message, RequestErrorKind,
-    ServerError, connection::State,
+    Client, ClientError, ConnectErrorKind, Event, HeaderMap, Message, RequestErrorKind, ServerError,
+    connection::State,
 };
 use bellwether_core::{Error, ErrorKind};
-use tokio::sync::{OnceCell, broadcast, watch};
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared};
+use tokio::sync::{broadcast, watch};
 
-use crate::config::{Config, Identity};
+use crate::config::Config;
+use crate::connecting;
 use crate::errors::{BACKEND, Failure, invalid, unavailable};
 
 /// Reconnecting is tried this often at the latest: a server that is back must not wait for its clients.
@@ -30,11 +33,6 @@ const UNWELCOME_AFTER: u32 = 10;
 /// Refusals that may wait to be matched with the calls they are about.
 const REFUSALS_MAX: usize = 256;
 
-const NO_TRUST: &str = "no TLS with the server: check ca, cert and key";
-const NOT_TLS: &str =
-    "the server does not speak TLS: write nats:// instead of tls://, or turn TLS on in the server";
-const UNWELCOME: &str = "the server does not let us in: check user, password, token or credentials";
-
 /// What is known of the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Link {
@@ -45,9 +43,13 @@ pub(crate) struct Link {
     pub(crate) unwelcome: u32,
 }
 
+/// One try to connect, which everybody waits for together.
+type Attempt = Shared<BoxFuture<'static, Result<Client, Error>>>;
+
 pub(crate) struct Connection {
-    config: Config,
-    client: OnceCell<Client>,
+    config: Arc<Config>,
+    client: OnceLock<Client>,
+    attempt: Mutex<Option<Attempt>>,
     link: Arc<watch::Sender<Link>>,
     /// Subjects that the server has just closed to us.
     refusals: broadcast::Sender<String>,
@@ -57,7 +59,13 @@ impl Connection {
     /// Connects to nothing yet.
     pub(crate) fn new(config: Config) -> Connection {
         let (refusals, _) = broadcast::channel(REFUSALS_MAX);
-        Connection { config, client: OnceCell::new(), link: Arc::default(), refusals }
+        Connection {
+            config: Arc::new(config),
+            client: OnceLock::new(),
+            attempt: Mutex::default(),
+            link: Arc::default(),
+            refusals,
+        }
     }
 
     pub(crate) fn config(&self) -> &Config {
@@ -75,10 +83,13 @@ impl Connection {
 
     /// The client, connected for the first time if need be.
     pub(crate) async fn client(&self) -> Result<&Client, Error> {
-        self.client.get_or_try_init(|| self.connect()).await
+        match self.client.get() {
+            Some(client) => Ok(client),
+            None => self.attempt().await.map(|client| self.client.get_or_init(|| client)),
+        }
     }
 
-    /// Asks, and waits for the answer as long as `limit`.
+    /// Asks, and waits for the answer as long as `limit`, connecting included.
     pub(crate) async fn request(
         &self,
         subject: &str,
@@ -86,11 +97,11 @@ impl Connection {
         payload: Vec<u8>,
         limit: Duration,
     ) -> Result<Message, Failure> {
-        let client = self.client().await.map_err(Failure::NoAnswer)?;
         let mut link = self.link.subscribe();
         // Before anything is sent, or the refusal comes before somebody listens for it.
         let mut refusals = self.refusals.subscribe();
         let asked = async {
+            let client = self.client().await.map_err(Failure::NoAnswer)?;
             self.until_up(client, &mut link).await?;
             let request = async_nats::Request::new().payload(payload.into()).timeout(None);
             let request = if headers.is_empty() { request } else { request.headers(headers) };
@@ -126,7 +137,7 @@ impl Connection {
                 return Ok(());
             }
             if now.unwelcome >= UNWELCOME_AFTER {
-                return Err(Failure::NoAnswer(Error::new(ErrorKind::PermissionDenied, BACKEND, UNWELCOME)));
+                return Err(Failure::NoAnswer(connecting::unwelcome(&self.config.identity)));
             }
             tokio::select! {
                 _ = link.changed() => {}
@@ -139,92 +150,49 @@ impl Connection {
         }
     }
 
-    async fn connect(&self) -> Result<Client, Error> {
-        let config = &self.config;
+    /// Connects, or waits for whoever is at it. Each attempt is a task of its own: a call that gives up does not end it, and calls that
+    /// wait for it all end with it, instead of trying one after the other.
+    fn attempt(&self) -> Attempt {
+        let mut under_way = self.attempt.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(attempt) = under_way.as_ref().filter(|attempt| !matches!(attempt.peek(), Some(Err(_)))) {
+            return attempt.clone();
+        }
         let (link, refusals) = (Arc::clone(&self.link), self.refusals.clone());
-        let options = identified(&config.identity)?
-            .name("bellwether")
-            .require_tls(config.tls)
-            .ping_interval(config.ping_interval)
-            .connection_timeout(config.connect_timeout)
-            .reconnect_delay_callback(|attempts| {
-                let delay = Duration::from_millis(10).saturating_mul(1 << attempts.min(10));
-                if attempts <= 1 { Duration::ZERO } else { delay.min(RECONNECT_DELAY_MAX) }
-            })
-            .event_callback(move |event| {
-                heard(&link, &refusals, event);
-                async {}
-            });
-        let options = match &config.authority {
-            Some(file) => options.add_root_certificates(file.clone()),
-            None => options,
-        };
-        let options = match &config.certificate {
-            Some((certificate, key)) => options.add_client_certificate(certificate.clone(), key.clone()),
-            None => options,
-        };
-        let options = match &config.inbox {
-            Some(prefix) => options.custom_inbox_prefix(prefix),
-            None => options,
-        };
-        let servers: Vec<async_nats::ServerAddr> = config
-            .servers
-            .iter()
-            .map(|server| {
-                server.parse().map_err(|error: std::io::Error| {
-                    invalid("a server's address cannot be read").caused_by(error)
-                })
-            })
-            .collect::<Result<_, Error>>()?;
-        let client = options.connect(servers).await.map_err(not_connected)?;
-        // The event may be a moment behind, and calls wait for it.
-        came_up(&self.link);
-        Ok(client)
+        let task = tokio::spawn(connect(Arc::clone(&self.config), link, refusals));
+        let cut_short = |error| unavailable("connecting was cut short").caused_by(error);
+        let attempt = async move { task.await.unwrap_or_else(|error| Err(cut_short(error))) };
+        let attempt: BoxFuture<'static, Result<Client, Error>> = Box::pin(attempt);
+        under_way.insert(attempt.shared()).clone()
     }
 }
 
-/// Why there is no connection, and what to do about it.
-fn not_connected(error: async_nats::ConnectError) -> Error {
-    let (kind, sentence) = match error.kind() {
-        ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => {
-            // The cause would only say so again.
-            return Error::new(ErrorKind::PermissionDenied, BACKEND, UNWELCOME);
-        }
-        ConnectErrorKind::ServerParse => (ErrorKind::InvalidInput, "a server's address cannot be read"),
-        ConnectErrorKind::TimedOut => (ErrorKind::TimedOut, "no server answered in time"),
-        ConnectErrorKind::Tls => (ErrorKind::Unavailable, NO_TRUST),
-        _ => (ErrorKind::Unavailable, no_tls(&error).unwrap_or("no server can be reached")),
-    };
-    Error::new(kind, BACKEND, sentence).caused_by(error)
-}
-
-/// What is wrong with TLS, if that is it: the client tells such failures as bytes that it cannot read.
-fn no_tls(error: &async_nats::ConnectError) -> Option<&'static str> {
-    let cause = std::error::Error::source(error)?.downcast_ref::<std::io::Error>()?;
-    let unreadable = cause.kind() == std::io::ErrorKind::InvalidData;
-    let certified = cause.to_string().to_lowercase().contains("certificate");
-    unreadable.then_some(if certified { NO_TRUST } else { NOT_TLS })
-}
-
-fn identified(identity: &Identity) -> Result<ConnectOptions, Error> {
-    let secret = |file: &std::path::Path| {
-        std::fs::read_to_string(file).map_err(|error| {
-            let sentence = format!("cannot read {}", file.display());
-            Error::new(ErrorKind::Misconfigured, BACKEND, sentence).caused_by(error)
+async fn connect(
+    config: Arc<Config>,
+    link: Arc<watch::Sender<Link>>,
+    refusals: broadcast::Sender<String>,
+) -> Result<Client, Error> {
+    let heard_by = Arc::clone(&link);
+    let options = connecting::options(&config)?
+        .name("bellwether")
+        .ping_interval(config.ping_interval)
+        .connection_timeout(config.connect_timeout)
+        .reconnect_delay_callback(|attempts| {
+            let delay = Duration::from_millis(10).saturating_mul(1 << attempts.min(10));
+            if attempts <= 1 { Duration::ZERO } else { delay.min(RECONNECT_DELAY_MAX) }
         })
+        .event_callback(move |event| {
+            heard(&heard_by, &refusals, event);
+            async {}
+        });
+    let options = match &config.inbox {
+        Some(prefix) => options.custom_inbox_prefix(prefix),
+        None => options,
     };
-    match identity {
-        Identity::Nobody => Ok(ConnectOptions::new()),
-        Identity::Token(token) => Ok(ConnectOptions::with_token(token.clone())),
-        Identity::User(user, password) => {
-            Ok(ConnectOptions::with_user_and_password(user.clone(), password.clone()))
-        }
-        Identity::Seed(file) => Ok(ConnectOptions::with_nkey(secret(file)?.trim().to_owned())),
-        Identity::Credentials(file) => ConnectOptions::with_credentials(&secret(file)?).map_err(|error| {
-            let sentence = format!("{} is not a credentials file", file.display());
-            Error::new(ErrorKind::Misconfigured, BACKEND, sentence).caused_by(error)
-        }),
-    }
+    let client = options.connect(connecting::servers(&config)?).await;
+    let client = client.map_err(|error| connecting::not_connected(error, &config))?;
+    // The event may be a moment behind, and calls wait for it.
+    came_up(&link);
+    Ok(client)
 }
 
 fn heard(link: &watch::Sender<Link>, refusals: &broadcast::Sender<String>, event: Event) {

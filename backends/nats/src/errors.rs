@@ -21,6 +21,8 @@ pub(crate) enum Failure {
     Said(u64, String),
     /// Nobody listens on the subject: the stream has no leader at the moment, or there is no such stream.
     NobodyListens,
+    /// Nobody listens on the subjects of JetStream's API, in this domain where one is named.
+    NoJetStream(Option<String>),
     /// There is no answer: closed to us, too late, or the connection was lost. What was sent may still arrive.
     NoAnswer(Error),
 }
@@ -35,7 +37,15 @@ impl Failure {
         match self {
             Failure::Said(code, said) => meaning(code, doing, &said),
             Failure::NobodyListens => unavailable(format!(
-                "cannot {doing}: nobody answers for the bucket; its stream has no leader at the moment, or JetStream is off"
+                "cannot {doing}: nobody answers for the bucket; its stream has no leader at the moment, or was deleted"
+            )),
+            Failure::NoJetStream(None) => unavailable(format!(
+                "cannot {doing}: JetStream does not answer: turn it on in the servers, or name the domain that has it with \
+                 domain=NAME"
+            )),
+            Failure::NoJetStream(Some(domain)) => unavailable(format!(
+                "cannot {doing}: nobody answers for the JetStream domain {domain}: check its name, and that its servers are \
+                 connected with this one"
             )),
             Failure::NoAnswer(error) => error,
         }
@@ -58,6 +68,29 @@ fn meaning(code: u64, doing: &str, said: &str) -> Error {
         10_054 => (ErrorKind::Misconfigured, "the record is larger than the bucket allows: raise its limit"),
         10_109 => (ErrorKind::Misconfigured, "the bucket is sealed: use another"),
         STREAM_NOT_FOUND => (ErrorKind::Misconfigured, "the bucket does not exist"),
+        // What a bucket that is to be made runs into, and what does not go away by itself.
+        10_027 => (
+            ErrorKind::Misconfigured,
+            "this account has all the streams that it may have: raise max_streams, or name a bucket that is there with \
+             bucket=NAME",
+        ),
+        10_074 => (
+            ErrorKind::Misconfigured,
+            "this server is not part of a cluster, so there is one replica: write replicas=1",
+        ),
+        10_113 => (
+            ErrorKind::Misconfigured,
+            "this account wants a size for every bucket: create it by hand (nats kv add … --history 1 --max-bucket-size 1MB)",
+        ),
+        10_065 => (
+            ErrorKind::Misconfigured,
+            "another stream has taken the bucket's subjects: name another bucket with bucket=NAME",
+        ),
+        10_052 => (ErrorKind::Misconfigured, "create the bucket by hand"),
+        10_005 => (
+            ErrorKind::Unavailable,
+            "there are fewer servers than replicas: start the others, or write a smaller number as replicas=",
+        ),
         // Cluster without a leader, write in flight, rate limit, and whatever else passes.
         _ => (ErrorKind::Unavailable, "it is tried again"),
     };
@@ -92,10 +125,15 @@ mod tests {
             (10_076, ErrorKind::Misconfigured),
             (10_039, ErrorKind::Misconfigured),
             (10_059, ErrorKind::Misconfigured),
+            (10_074, ErrorKind::Misconfigured),
+            (10_027, ErrorKind::Misconfigured),
+            (10_113, ErrorKind::Misconfigured),
+            (10_005, ErrorKind::Unavailable),
         ] {
             let error = Failure::Said(code, "no".to_owned()).error("write");
             assert_eq!(error.kind(), kind, "{error}");
         }
         assert!(Failure::NobodyListens.error("write").is_retryable());
+        assert!(Failure::NoJetStream(None).error("look").is_retryable());
     }
 }

@@ -24,7 +24,7 @@ use tokio::task::JoinHandle;
 use crate::cluster::token;
 use crate::config::Config;
 use crate::connection::Connection;
-use crate::errors::{BACKEND, Failure, invalid, unavailable};
+use crate::errors::{Failure, invalid, unavailable};
 
 /// Longest that the custom values may be as JSON: an answer must fit into a message.
 const CUSTOM_MAX_BYTES: usize = 65_536;
@@ -204,12 +204,7 @@ impl HealthChecker {
     pub async fn query_node(&self, node: &str, limit: Duration) -> Result<Response, Error> {
         token("the node's id", node)?;
         let subject = self.subject(node);
-        let asked = self.connection.request(&subject, HeaderMap::new(), Vec::new(), limit);
-        // Connecting for the first time counts as well.
-        let answer = tokio::time::timeout(limit, asked).await.unwrap_or_else(|_| {
-            let sentence = format!("no answer within {}", bellwether_core::duration::print(limit));
-            Err(Failure::NoAnswer(Error::new(ErrorKind::TimedOut, BACKEND, sentence)))
-        });
+        let answer = self.connection.request(&subject, HeaderMap::new(), Vec::new(), limit).await;
         let message = answer.map_err(|failure| match failure {
             Failure::NobodyListens => unavailable(format!(
                 "nobody answers for the node {node} of the cluster {}: it is not running, does not answer questions about \

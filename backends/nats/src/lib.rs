@@ -27,6 +27,7 @@ mod bucket;
 mod checkup;
 mod cluster;
 mod config;
+mod connecting;
 mod connection;
 mod epoch;
 mod errors;

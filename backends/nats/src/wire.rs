@@ -268,7 +268,11 @@ impl Wire<'_> {
         };
         let unread = |error| Failure::NoAnswer(unavailable("the request cannot be written").caused_by(error));
         let body = serde_json::to_vec(body).map_err(unread)?;
-        self.ask(&format!("{api}.{call}.{}", stream(self.bucket)), HeaderMap::new(), body).await
+        let answer = self.ask(&format!("{api}.{call}.{}", stream(self.bucket)), HeaderMap::new(), body).await;
+        answer.map_err(|failure| match failure {
+            Failure::NobodyListens => Failure::NoJetStream(self.connection.config().domain.clone()),
+            other => other,
+        })
     }
 
     /// Where a write of this key is published to.

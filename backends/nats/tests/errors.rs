@@ -127,6 +127,38 @@ async fn a_server_without_jetstream_is_refused() {
 }
 
 #[tokio::test]
+async fn a_bucket_that_can_never_be_made_is_refused_by_its_code() {
+    let accounts = r#"
+        few { jetstream { max_streams: 1 }, users: [ { user: few, password: x } ] }
+        sized { jetstream { max_bytes_required: true }, users: [ { user: sized, password: x } ] }
+        taken { jetstream: enabled, users: [ { user: taken, password: x } ] }"#;
+    let config = format!("accounts {{ {accounts} }}\nno_auth_user: taken");
+    let server = Server::start_with(Version::Current, &config).await;
+    server.bucket("elsewhere", json!({ "subjects": ["$KV.bellwether.>"] })).await;
+    actor(&format!("nats://few:x@127.0.0.1:{}?create=yes&bucket=first", server.port()), "a").lead().await;
+    for (user, options, code) in [
+        ("few", "", 10_027),
+        ("sized", "", 10_113),
+        ("taken", "", 10_065),
+        ("taken", "&bucket=another&replicas=3", 10_074),
+    ] {
+        let url = format!("nats://{user}:x@127.0.0.1:{}?create=yes{options}", server.port());
+        let error = refused(actor(&url, "a").claim().await);
+        assert_eq!(error.kind(), ErrorKind::Misconfigured, "{error}");
+        assert!(error.to_string().contains(&format!("({code})")), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_domain_that_nobody_answers_for_is_named_and_may_come() {
+    let server = Server::start(Version::Current).await;
+    let nowhere = actor(&format!("{}?domain=nowhere", server.url()), "a").backend;
+    let error = nowhere.observe(&election("reports")).await.expect_err("nobody has this domain");
+    assert!(error.to_string().contains("the JetStream domain nowhere"), "{error}");
+    assert!(error.is_retryable(), "a leaf node may be about to connect: {error}");
+}
+
+#[tokio::test]
 async fn what_this_user_may_not_do_is_refused_at_once_by_its_subject() {
     let server =
         Server::start_with(Version::Current, &users(r#""$JS.API.STREAM.>", "$JS.API.CONSUMER.>""#)).await;
