@@ -2,6 +2,7 @@
 
 mod mistakes;
 mod secrets;
+mod step_down;
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -72,36 +73,6 @@ fn status_tells_what_the_record_says_and_whether_it_is_held() {
     assert_eq!(all[0]["election"].as_str(), Some("job"));
     let confirmed = json(&on(directory.path(), &["status", "job", "--confirm", "-o", "json"]));
     assert_eq!(confirmed["proof"].as_str(), Some("alive"));
-}
-
-#[test]
-fn step_down_hands_over_and_tells_the_gap() {
-    let directory = temporary();
-    let mut first = leader(directory.path(), "a", &["--ttl", "10s"]);
-    let mut second = Candidate::on_file(directory.path(), "job", "b", &["--ttl", "10s"]);
-    let mut third = Candidate::on_file(directory.path(), "job", "c", &["--ttl", "10s"]);
-    second.joined();
-    third.joined();
-    let asked = on(directory.path(), &["step-down", "job", "--to", "c", "-o", "json"]);
-    assert_eq!(asked.status.code(), Some(0), "{asked:?}");
-    let answer = json(&asked);
-    assert_eq!((answer["from"].as_str(), answer["to"].as_str()), (Some("a"), Some("c")));
-    assert_eq!(first.expect("lost").text("reason"), Some("admin"));
-    third.expect("acquired");
-    let past = json(&on(directory.path(), &["history", "job", "-o", "json"]));
-    assert_eq!(past[0]["id"].as_str(), Some("a"), "{past}");
-    let nobody = on(directory.path(), &["step-down", "other"]);
-    assert_eq!(nobody.status.code(), Some(75), "{nobody:?}");
-}
-
-#[test]
-fn once_leaves_when_the_leadership_ends() {
-    let directory = temporary();
-    let mut candidate = leader(directory.path(), "a", &["--ttl", "2s", "--once"]);
-    let asked = on(directory.path(), &["step-down", "job"]);
-    assert_eq!(asked.status.code(), Some(0), "{asked:?}");
-    let ended = candidate.ended();
-    assert_eq!(ended.code, Some(76), "{}", ended.stderr);
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 use bellwether_deadman::boot_now;
 use bellwether_support::servers::nats::{Server, Version};
-use bellwether_tests::{Candidate, PATIENCE, command, json, on};
+use bellwether_tests::{Candidate, PATIENCE, Piped, command, json, on};
 use rustix::process::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
 
 const BUCKET: &str = "cluster-job";
 
@@ -58,6 +58,20 @@ async fn candidates_are_looked_at_and_asked_to_hand_over() {
     let listed = on(&url, &["status"]);
     assert_eq!(listed.status.code(), Some(64), "{listed:?}");
     assert_eq!(server.keys(BUCKET).await, ["cooldown-a", "lease"], "no other key is added");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn somebody_of_another_program_who_takes_over_is_a_successor() {
+    let server = Server::start(Version::Current).await;
+    let url = cluster(&server);
+    let mut first = candidate(&url, "a", &["--cooldown", "10m"]);
+    first.expect("acquired");
+    let mut asked = Piped::run(command(&url, &["step-down", "job", "-o", "json"]));
+    first.expect("lost");
+    let lease = br#"{"node_id":"go-1","epoch":7,"expires_at":"2124-01-15T10:30:00Z","acquired_at":"2024-01-15T10:29:50Z"}"#;
+    server.put(BUCKET, "lease", Some(lease)).await;
+    let answer: Value = serde_json::from_str(&asked.line()).expect("JSON");
+    assert_eq!((answer["from"].as_str(), answer["to"].as_str()), (Some("a"), Some("go-1")), "{answer}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

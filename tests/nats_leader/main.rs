@@ -94,6 +94,19 @@ async fn candidates_are_looked_at_and_asked_to_hand_over() {
     assert_eq!(server.keys(BUCKET).await, [KEY], "no key is added to the user's bucket");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn somebody_of_another_program_who_takes_over_is_a_successor() {
+    let (server, url) = server().await;
+    let mut first = candidate(&url, "a", &["--cooldown", "10m"]);
+    first.expect("acquired");
+    let mut asked = Piped::run(command(&url, &["step-down", KEY, "-o", "json"]));
+    first.expect("lost");
+    server.put(BUCKET, KEY, Some(br#"{"id":"go-1","token":"t","priority":3}"#)).await;
+    let answer: Value = serde_json::from_str(&asked.line()).expect("JSON");
+    assert_eq!((answer["from"].as_str(), answer["to"].as_str()), (Some("a"), Some("go-1")), "{answer}");
+    assert!(answer["to_epoch"].is_null(), "{answer}");
+}
+
 /// The history as a machine reads it, once it has this many entries.
 fn history(url: &str, count: usize) -> Vec<Value> {
     until_blocking(|| {
@@ -146,7 +159,7 @@ async fn without_a_bucket_for_notes_it_is_said_once_and_candidates_go_on() {
     first.expect("acquired");
     // Twice it begins to lead, and twice it ends.
     let asked = on(&url, &["step-down", KEY]);
-    assert_eq!(asked.status.code(), Some(0), "{asked:?}");
+    assert_eq!(asked.status.code(), Some(75), "nobody else competes: {asked:?}");
     first.expect("acquired");
     first.signal(Signal::TERM);
     let ended = first.ended();

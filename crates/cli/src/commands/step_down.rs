@@ -1,10 +1,12 @@
-//! `bellwether step-down`: ask the leader, wherever it runs, to hand over.
+//! `bellwether step-down`: ask the leader, wherever it runs, to hand over, and say who took over.
 
 use std::time::Duration;
 
-use bellwether::core::{Epoch, Proof, Seen};
-use bellwether::{Boot, Error, boot_now};
+use bellwether::backend::{Backend, Notices};
+use bellwether::core::{Epoch, Holder, Proof, Seen};
+use bellwether::{Boot, CandidateId, ElectionName, Error, Store, boot_now};
 use serde_json::json;
+use tokio::time::timeout;
 
 use super::signals::Signals;
 use super::watch::next_change;
@@ -12,7 +14,16 @@ use crate::args::{Format, Global, StepDown};
 use crate::exit::{Exit, Failure};
 use crate::{backend, output};
 
-/// Asks, waits until somebody else leads, and says how long nobody did.
+/// Where the record does not tell its ttl.
+const USUAL_TTL: Duration = Duration::from_secs(15);
+
+/// The least time that a leader has for stopping its work. How long it really takes is its own affair.
+const LETTING_GO_MIN: Duration = Duration::from_secs(30);
+
+/// The least time that others have for taking over. Most hear of the release at once; some look at intervals.
+const TAKING_OVER_MIN: Duration = Duration::from_secs(5);
+
+/// Asks, waits until somebody leads again, and says how long nobody did.
 pub(crate) async fn step_down(global: &Global, step_down: &StepDown) -> Result<Exit, Failure> {
     let on = &backend::election(global, step_down.election.as_ref())?;
     let store = backend::connect(global)?;
@@ -21,88 +32,130 @@ pub(crate) async fn step_down(global: &Global, step_down: &StepDown) -> Result<E
     let mut signals = watched.signals();
     watched.follow(on, true);
     let before = watched.observe(on).await?;
-    let old = match (before.leader(), before.proof) {
-        (Some(id), _) => id.to_string(),
-        // It lives, and the store does not show its id.
-        (None, Proof::Alive) => "the leader".to_owned(),
-        (None, _) => {
+    let asked = Asked::ask(&store, on, &before, step_down.to.clone()).await?;
+    let mut free_since = None;
+    let outcome = tokio::select! {
+        outcome = asked.outcome(&**watched, &mut signals, &mut free_since) => outcome,
+        () = leave.leave() => return Err(Failure::new(Exit::NotLed, "interrupted before anybody took over")),
+    };
+    let Some((next, at)) = outcome else {
+        return asked.report(global, None, None, free_since.is_some());
+    };
+    // Where the news that it was free were overtaken by those of the next leader, it was free for less than this.
+    let gap = at.since(free_since.unwrap_or(asked.at));
+    asked.report(global, Some(&next), Some(gap), true)
+}
+
+/// A leadership that was asked to end.
+struct Asked<'a> {
+    on: &'a ElectionName,
+    holder: Option<Holder>,
+    epoch: Epoch,
+    ttl: Duration,
+    to: Option<CandidateId>,
+    at: Boot,
+}
+
+impl<'a> Asked<'a> {
+    async fn ask(
+        store: &Store,
+        on: &'a ElectionName,
+        before: &Seen,
+        to: Option<CandidateId>,
+    ) -> Result<Asked<'a>, Failure> {
+        // One that lives and does not show its id can be asked all the same.
+        if before.leader().is_none() && before.proof != Proof::Alive {
             return Err(Failure::new(Exit::NotLed, format!("nobody leads {on}: there is nobody to ask")));
         }
-    };
-    let epoch = store.ask_to_step_down(on, step_down.to.clone()).await.map_err(|error| {
-        match (&error, &step_down.to) {
+        let epoch = store.ask_to_step_down(on, to.clone()).await.map_err(|error| match (&error, &to) {
             (Error::AlreadyLeader, Some(to)) => {
                 Failure::new(Exit::Usage, format!("{to} leads {on} already: there is nothing to hand over"))
             }
             _ => error.into(),
-        }
-    })?;
-    let asked_at = boot_now();
-    let limit = before.ttl.unwrap_or(Duration::from_secs(15)) * 2;
-    let mut free_since = None;
-    let handed_over = async {
+        })?;
+        let (holder, ttl) = (before.holder.clone(), before.ttl.unwrap_or(USUAL_TTL));
+        Ok(Asked { on, holder, epoch, ttl, to, at: boot_now() })
+    }
+
+    /// The next leadership, and when it was seen; `None` when none came in time.
+    async fn outcome(
+        &self,
+        watched: &dyn Backend,
+        signals: &mut Notices,
+        free_since: &mut Option<Boot>,
+    ) -> Option<(Seen, Boot)> {
         loop {
-            let seen = next_change(&mut signals, on).await?;
-            if let Some(next) = follow_up(&seen, epoch, &mut free_since) {
-                return Some((next, seen.epoch, boot_now()));
+            let until = match *free_since {
+                None => self.at + (self.ttl * 2).max(LETTING_GO_MIN),
+                Some(free) => free + self.ttl.max(TAKING_OVER_MIN),
+            };
+            let mut seen = timeout(until.since(boot_now()), next_change(signals, self.on)).await.ok()??;
+            if self.is_followed_by(&seen) && !self.is_before(&seen) {
+                // It may be old news, of somebody who led before.
+                seen = watched.observe(self.on).await.ok()?;
+            }
+            if matches!(seen.proof, Proof::Released | Proof::Absent | Proof::Dead) {
+                free_since.get_or_insert_with(boot_now);
+            } else if self.is_followed_by(&seen) {
+                return Some((seen, boot_now()));
             }
         }
-    };
-    let outcome = tokio::select! {
-        outcome = tokio::time::timeout(limit, handed_over) => outcome.ok().flatten(),
-        () = leave.leave() => None,
-    };
-    match (outcome, free_since) {
-        (Some((next, new, at)), free) => {
-            // Where the news that it was free were overtaken by those of the next leader, it was free for less than this.
-            let gap = Some(at.since(free.unwrap_or(asked_at)));
-            say(global, on.as_str(), &old, Some((&next, new)), epoch, gap);
-            Ok(Exit::Clean)
-        }
-        (None, Some(_)) => {
-            say(global, on.as_str(), &old, None, epoch, None);
-            Ok(Exit::Clean)
-        }
-        (None, None) => Err(Failure::new(
-            Exit::Unavailable,
-            format!("{old} was asked and has not let go within {}: is it alive?", output::span(limit)),
-        )),
     }
-}
 
-/// Notes when the record came free; the id of the next leader once there is one.
-fn follow_up(seen: &Seen, asked: Epoch, free_since: &mut Option<Boot>) -> Option<String> {
-    if matches!(seen.proof, Proof::Released | Proof::Absent | Proof::Dead) {
-        free_since.get_or_insert_with(boot_now);
-        return None;
+    /// Whether somebody leads after this leadership. A leader of another program may have no epoch, or one of its own counting.
+    fn is_followed_by(&self, seen: &Seen) -> bool {
+        let foreign = seen.holder.as_ref().is_some_and(|holder| holder.incarnation.is_none());
+        seen.leader().is_some() && (self.is_before(seen) || foreign && seen.holder != self.holder)
     }
-    let later = seen.epoch.is_some_and(|epoch| epoch > asked);
-    seen.leader().filter(|_| later).map(|id| id.to_string())
-}
 
-fn say(
-    global: &Global,
-    on: &str,
-    old: &str,
-    next: Option<(&String, Option<Epoch>)>,
-    asked: Epoch,
-    gap: Option<Duration>,
-) {
-    let text = match global.output {
-        Format::Json => json!({
-            "election": on,
-            "from": old,
-            "from_epoch": asked.get(),
-            "to": next.map(|(id, _)| id),
-            "to_epoch": next.and_then(|(_, epoch)| epoch).map(Epoch::get),
-            "gap_ms": gap.map(|gap| gap.as_secs_f64() * 1_000.0),
-        })
-        .to_string(),
-        Format::Table => match (next, gap) {
-            (Some((id, _)), Some(gap)) => format!("{old} handed over to {id}; nobody led for {gap:.1?}"),
-            (Some((id, _)), None) => format!("{old} handed over to {id}"),
-            (None, _) => format!("{old} has let go; nobody has taken over yet"),
-        },
-    };
-    let _ = output::line(&text);
+    fn is_before(&self, seen: &Seen) -> bool {
+        seen.epoch.is_some_and(|epoch| epoch > self.epoch)
+    }
+
+    /// Prints what came of it. Only the one who was meant, or anybody else if nobody was named, is a success.
+    fn report(
+        &self,
+        global: &Global,
+        next: Option<&Seen>,
+        gap: Option<Duration>,
+        has_let_go: bool,
+    ) -> Result<Exit, Failure> {
+        let on = self.on;
+        let old = self.holder.as_ref().map_or("the leader", |holder| holder.id.as_str());
+        let new = next.and_then(Seen::leader);
+        if global.output == Format::Json && has_let_go {
+            let text = json!({
+                "election": on.as_str(),
+                "from": old,
+                "from_epoch": self.epoch.get(),
+                "to": new.map(CandidateId::as_str),
+                "to_epoch": next.and_then(|next| next.epoch).map(Epoch::get),
+                "gap_ms": gap.map(|gap| gap.as_secs_f64() * 1_000.0),
+            });
+            let _ = output::line(&text.to_string());
+        }
+        let meant = self
+            .to
+            .as_ref()
+            .map_or("no other candidate took over".to_owned(), |to| format!("{to} did not take over"));
+        let sentence = match (next, new, gap) {
+            _ if !has_let_go => {
+                let waited = output::span((self.ttl * 2).max(LETTING_GO_MIN));
+                let sentence = format!("{old} was asked and has not let go within {waited}: is it alive?");
+                return Err(Failure::new(Exit::Unavailable, sentence));
+            }
+            (Some(next), Some(_), _) if next.holder == self.holder => {
+                format!("{meant}: {old} leads {on} again")
+            }
+            (Some(_), Some(new), Some(gap)) if self.to.as_ref().is_none_or(|to| to == new) => {
+                if global.output == Format::Table {
+                    let _ = output::line(&format!("{old} handed over to {new}; nobody led for {gap:.1?}"));
+                }
+                return Ok(Exit::Clean);
+            }
+            (_, Some(new), _) => format!("{meant}: {new} leads {on} now"),
+            (_, None, _) => format!("{meant}: {old} has let go, and nobody leads {on}"),
+        };
+        Err(Failure::new(Exit::NotLed, sentence))
+    }
 }

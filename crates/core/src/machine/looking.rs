@@ -35,7 +35,7 @@ impl Core {
 
     /// Until when this candidate stays away, if it does.
     pub fn in_cooldown(&self, now: Boot) -> Option<Boot> {
-        (now < self.hold_off).then_some(self.hold_off)
+        Some(self.stays_away_until()).filter(|until| now < *until)
     }
 
     /// Stopped, with every call answered and every work ended: nothing more can come.

@@ -76,8 +76,11 @@ pub struct Core {
     /// What is known about the life of the holder.
     proof: Option<Proof>,
     trouble: Trouble,
-    /// Not standing before then: stepped down, or told to stay away.
-    hold_off: Boot,
+    /// Not standing before then: a cooldown.
+    cooldown_until: Boot,
+    /// Nor before then, after letting go, unless somebody else has led meanwhile: else the quickest to claim would be the one
+    /// that has just made room.
+    room_until: Boot,
     health_failures: u32,
     /// `None` until the first result, where there is a health check.
     healthy: Option<bool>,
@@ -112,7 +115,8 @@ impl Core {
             leader: None,
             proof: None,
             trouble: Trouble::default(),
-            hold_off: Boot::default(),
+            cooldown_until: Boot::default(),
+            room_until: Boot::default(),
             health_failures: 0,
             healthy: None,
             ending: None,
@@ -303,6 +307,10 @@ impl Core {
         // what it says of the time before the present one.
         let old = self.leadership().is_some() && !self.overtaken_by(seen);
         if !seen.is_held_by(&self.who) && !old {
+            if seen.leader().is_some() && seen.epoch.is_none_or(|epoch| epoch > self.spent) {
+                // The room is taken. Whoever took it may let go at any moment, and then we are the one to take over.
+                self.room_until = Boot::default();
+            }
             self.leader_is(seen.leader().cloned());
         }
     }
@@ -319,13 +327,18 @@ impl Core {
         self.is_fit() && self.ending.is_none() && self.unanswered.len() < CALLS_MAX
     }
 
+    /// Not standing before then.
+    fn stays_away_until(&self) -> Boot {
+        self.cooldown_until.max(self.room_until)
+    }
+
     /// Whether the health check, if there is one, allows this candidate to lead.
     fn is_fit(&self) -> bool {
         self.settings.options().health_failures.is_none() || self.healthy == Some(true)
     }
 
     fn next_try(&self, wake: Boot) -> Boot {
-        if self.may_stand() { wake.max(self.hold_off) } else { Boot::FOREVER }
+        if self.may_stand() { wake.max(self.stays_away_until()) } else { Boot::FOREVER }
     }
 
     fn halt(&mut self) {

@@ -114,15 +114,15 @@ impl Core {
         if self.leader() == Some(&self.who.id) {
             self.leader_is(None);
         }
-        // Whoever let go makes room: else the quickest to claim would be the one that just stepped down. Who stops
-        // and is started again means to come back.
-        let away = match why {
-            _ if then == Then::Stop => std::time::Duration::ZERO,
-            why if why.is_step_down() => self.settings.hold_off(),
-            Why::Lost(Reason::Health | Reason::Preempted) => self.settings.room(),
-            Why::Chosen | Why::Lost(_) => std::time::Duration::ZERO,
-        };
-        self.hold_off = self.hold_off.max(self.now + away);
+        // Whoever let go makes room. Who stops and is started again means to come back.
+        let cooldown = self.settings.options().cooldown.filter(|_| why.is_step_down());
+        let makes_room = why.is_step_down() || matches!(why, Why::Lost(Reason::Health | Reason::Preempted));
+        match cooldown {
+            _ if then == Then::Stop => {}
+            Some(cooldown) => self.cooldown_until = self.cooldown_until.max(self.now + cooldown),
+            None if makes_room => self.room_until = self.now + self.settings.room(),
+            None => {}
+        }
         self.stand_or_stop(then, self.now);
     }
 

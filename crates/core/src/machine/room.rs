@@ -35,7 +35,7 @@ impl Core {
         let too_soon = before.is_some_and(|asked| self.now < asked.again_at);
         let wanted = options.preempt && options.priority > theirs && !too_soon;
         let foreign = seen.holder.as_ref().is_none_or(|holder| holder.incarnation.is_none());
-        if !wanted || foreign || !self.may_stand() || self.now < self.hold_off {
+        if !wanted || foreign || !self.may_stand() || self.now < self.stays_away_until() {
             return;
         }
         let what = Ask::Preempt { by: self.who.id.clone(), priority: options.priority };

@@ -99,7 +99,7 @@ impl Core {
             State::Reconnecting(_) => true,
             State::Stopped | State::Leader(_) | State::Releasing(_) => false,
         };
-        if standing && self.may_stand() && self.now >= self.hold_off && self.is_new(&grant) {
+        if standing && self.may_stand() && self.now >= self.stays_away_until() && self.is_new(&grant) {
             self.granted(grant);
         } else {
             self.give_back(grant);
@@ -195,7 +195,7 @@ impl Core {
             self.trouble.over();
         }
         if let Some(span) = seen.cooldown {
-            self.hold_off = self.hold_off.max(self.now + span);
+            self.cooldown_until = self.cooldown_until.max(self.now + span);
         }
         self.tell(What::AcquireFailed { holder: seen.holder.as_ref().map(|holder| holder.id.clone()) });
         if let State::Reconnecting(_) = self.state
@@ -255,7 +255,7 @@ impl Core {
             State::Follower { .. } => {
                 // A change notice ends back-off and breaker alike: the store is alive.
                 self.trouble.over();
-                let stays_away = !self.may_stand() || self.now < self.hold_off;
+                let stays_away = !self.may_stand() || self.now < self.stays_away_until();
                 if seen.is_held_by(&self.who) && stays_away {
                     self.disown(&seen);
                 }

@@ -1,6 +1,6 @@
 //! Rule 8: the work stops, then the release is written, and past the deadline nothing is.
 
-use super::script::{Kind, Script, ms};
+use super::script::{Kind, Script, held_by, ms, released};
 use crate::{Input, Options, Signal};
 
 fn process(options: &mut Options) {
@@ -36,6 +36,23 @@ fn work_that_does_not_end_by_the_deadline_is_lost_and_nothing_is_written() {
     script.at(20_000).work_ended(5);
     assert_eq!(script.calls(Kind::Release), 0);
     assert!(script.core.is_quiet());
+}
+
+/// Found on real processes: of two candidates that hand over to each other, the second used to wait for its retry interval.
+#[test]
+fn who_made_room_is_ready_as_soon_as_it_is_taken() {
+    let mut script = Script::leading(|_| {});
+    script.at(1_000).feed(Input::StepDown { to: None }).work_ended(5).released();
+    script.changed(released(5));
+    assert_eq!(script.wakes(), Some(3_000), "nobody else has come yet");
+    script.at(1_100).changed(held_by("b", 6)).told();
+    script.at(1_200).changed(released(6));
+    assert_eq!(script.told(), "leader nobody, claim#3 above e6, state follower→acquiring");
+
+    let mut script = Script::leading(|_| {});
+    script.at(1_000).feed(Input::StepDown { to: None }).work_ended(5).released();
+    script.changed(held_by("b", 4)).changed(released(5));
+    assert_eq!(script.wakes(), Some(3_000), "old news of who led before");
 }
 
 #[test]

@@ -1,0 +1,78 @@
+//! `bellwether step-down`: only the one who was meant counts as success, and nobody waits for a timer.
+
+use bellwether_tests::{Candidate, json};
+
+use crate::{leader, on, temporary};
+
+/// So long that a candidate which waits for a timer instead of for news fails the test.
+const SLOW: [&str; 4] = ["--ttl", "200s", "--retry", "150s"];
+
+#[test]
+fn the_named_candidate_takes_over_and_the_gap_is_told() {
+    let directory = temporary();
+    let mut first = leader(directory.path(), "a", &["--ttl", "10s"]);
+    let mut second = Candidate::on_file(directory.path(), "job", "b", &["--ttl", "10s"]);
+    let mut third = Candidate::on_file(directory.path(), "job", "c", &["--ttl", "10s"]);
+    second.joined();
+    third.joined();
+    let asked = on(directory.path(), &["step-down", "job", "--to", "c", "-o", "json"]);
+    assert_eq!(asked.status.code(), Some(0), "{asked:?}");
+    let answer = json(&asked);
+    assert_eq!((answer["from"].as_str(), answer["to"].as_str()), (Some("a"), Some("c")));
+    assert_eq!(first.expect("lost").text("reason"), Some("admin"));
+    third.expect("acquired");
+    let past = json(&on(directory.path(), &["history", "job", "-o", "json"]));
+    assert_eq!(past[0]["id"].as_str(), Some("a"), "{past}");
+    let nobody = on(directory.path(), &["step-down", "other"]);
+    assert_eq!(nobody.status.code(), Some(75), "{nobody:?}");
+}
+
+#[test]
+fn somebody_else_than_the_one_named_is_no_success() {
+    let directory = temporary();
+    let _first = leader(directory.path(), "a", &["--ttl", "3s"]);
+    let mut second = Candidate::on_file(directory.path(), "job", "b", &["--ttl", "3s"]);
+    second.joined();
+    let asked = on(directory.path(), &["step-down", "job", "--to", "typo", "-o", "json"]);
+    let said = String::from_utf8_lossy(&asked.stderr);
+    assert_eq!(asked.status.code(), Some(75), "{asked:?}");
+    assert!(said.contains("typo did not take over: b leads job now"), "{said}");
+    assert_eq!(json(&asked)["to"].as_str(), Some("b"));
+}
+
+#[test]
+fn where_nobody_else_competes_that_is_said() {
+    let directory = temporary();
+    let _only = leader(directory.path(), "a", &["--ttl", "3s"]);
+    let asked = on(directory.path(), &["step-down", "job"]);
+    let said = String::from_utf8_lossy(&asked.stderr);
+    assert_eq!(asked.status.code(), Some(75), "{asked:?}");
+    assert!(said.contains("no other candidate took over: a leads job again"), "{said}");
+    assert!(asked.stdout.is_empty(), "{asked:?}");
+}
+
+#[test]
+fn nor_is_it_a_success_when_nobody_leads_afterwards() {
+    let directory = temporary();
+    let mut only = leader(directory.path(), "a", &["--ttl", "3s", "--once"]);
+    let asked = on(directory.path(), &["step-down", "job"]);
+    assert_eq!(asked.status.code(), Some(75), "{asked:?}");
+    let said = String::from_utf8_lossy(&asked.stderr);
+    assert!(said.contains("no other candidate took over: a has let go, and nobody leads job"), "{said}");
+    assert_eq!(only.ended().code, Some(76));
+}
+
+/// The one that handed over is ready again as soon as the other leads, and does not wait for its retry interval.
+#[test]
+fn two_candidates_hand_over_to_each_other_by_news_alone() {
+    let directory = temporary();
+    let _first = leader(directory.path(), "a", &SLOW);
+    let mut second = Candidate::on_file(directory.path(), "job", "b", &SLOW);
+    second.joined();
+    for (from, to) in [("a", "b"), ("b", "a"), ("a", "b"), ("b", "a")] {
+        let asked = on(directory.path(), &["step-down", "job", "-o", "json"]);
+        assert_eq!(asked.status.code(), Some(0), "{asked:?}");
+        let answer = json(&asked);
+        assert_eq!((answer["from"].as_str(), answer["to"].as_str()), (Some(from), Some(to)), "{answer}");
+    }
+}
