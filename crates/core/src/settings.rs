@@ -187,14 +187,16 @@ impl Settings {
         &self.options
     }
 
-    /// How long this candidate stays away after it stepped down.
+    /// How long, at the most, this candidate stays away after it stepped down.
     pub(crate) fn hold_off(&self) -> Duration {
-        self.options.cooldown.unwrap_or_else(|| self.room())
+        self.options.cooldown.unwrap_or_else(|| self.room(true))
     }
 
-    /// How long this candidate leaves to others to take what it let go for their sake.
-    pub(crate) fn room(&self) -> Duration {
-        self.timing.retry().max(self.options.stay_away_min)
+    /// How long this candidate leaves to others to take what it let go for their sake. Where it is kept for somebody who never
+    /// comes, the others still have as long again.
+    pub(crate) fn room(&self, reserved: bool) -> Duration {
+        let kept = if reserved { Timing::reservation(self.timing.ttl()) * 2 } else { Duration::ZERO };
+        self.timing.retry().max(self.options.stay_away_min).max(kept)
     }
 }
 

@@ -120,7 +120,11 @@ impl Core {
         match cooldown {
             _ if then == Then::Stop => {}
             Some(cooldown) => self.cooldown_until = self.cooldown_until.max(self.now + cooldown),
-            None if makes_room => self.room_until = self.now + self.settings.room(),
+            None if makes_room => {
+                let reserved =
+                    matches!(&self.state, State::Releasing(letting) if letting.reserve_for.is_some());
+                self.room_until = self.now + self.settings.room(reserved);
+            }
             None => {}
         }
         self.stand_or_stop(then, self.now);

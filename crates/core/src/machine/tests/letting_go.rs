@@ -1,7 +1,7 @@
 //! Rule 8: the work stops, then the release is written, and past the deadline nothing is.
 
-use super::script::{Kind, Script, held_by, ms, released};
-use crate::{Input, Options, Signal};
+use super::script::{Kind, Script, boot, held_by, id, ms, released};
+use crate::{Input, Options, Seen, Signal};
 
 fn process(options: &mut Options) {
     options.timing.work_grace = ms(1_000);
@@ -53,6 +53,17 @@ fn who_made_room_is_ready_as_soon_as_it_is_taken() {
     script.at(1_000).feed(Input::StepDown { to: None }).work_ended(5).released();
     script.changed(held_by("b", 4)).changed(released(5));
     assert_eq!(script.wakes(), Some(3_000), "old news of who led before");
+}
+
+/// Found on real processes: where the record was kept for somebody who never came, the one that had let go was back as soon as
+/// the others.
+#[test]
+fn who_made_room_for_somebody_named_lets_the_others_go_first() {
+    let mut script = Script::leading(|options| options.timing.retry = Some(ms(500)));
+    script.at(1_000).feed(Input::StepDown { to: Some(id("typo")) }).work_ended(5).released();
+    let kept = Seen { reserved_for: Some(id("typo")), free_at: Some(boot(2_000)), ..released(5) };
+    script.changed(kept);
+    assert_eq!(script.wakes(), Some(3_000), "the others may come from 2000 on");
 }
 
 #[test]
