@@ -68,3 +68,32 @@ async fn a_bucket_that_is_deleted_ends_a_candidate_with_its_code() {
     let ended = leader.ended();
     assert_eq!(ended.code, Some(78), "{}", ended.stderr);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rights_that_are_missing_are_told_before_they_are_needed() {
+    let config = r#"authorization { users = [
+        { user: all, password: x },
+        { user: deaf, password: x, permissions: { publish: { deny: "$JS.API.CONSUMER.>" } } },
+        { user: mute, password: x, permissions: { publish: { deny: "$KV.>" } } },
+    ] }
+    no_auth_user: all"#;
+    let server = Server::start_with(Version::Current, config).await;
+    server.bucket(BUCKET, json!({})).await;
+    let by = |user: &str| format!("nats://{user}:x@127.0.0.1:{}", server.port());
+    let mut leader =
+        Candidate::start(command(&by("all"), &["--id", "a", "run", "job", "--ttl", "2s", "--events"]));
+    leader.expect("acquired");
+    // Somebody leads, and so neither of them has to watch or to write.
+    let mute = on(&by("mute"), RUN);
+    assert_eq!(mute.status.code(), Some(77), "{}", said(&mute));
+    assert!(said(&mute).contains("may not publish to $KV.bellwether.election.job"), "{}", said(&mute));
+    let deaf = on(&by("deaf"), &["run", "job", "--ttl", "2s", "--wait", "2s"]);
+    assert_eq!(deaf.status.code(), Some(75), "{}", said(&deaf));
+    let warning = "may not publish to $JS.API.CONSUMER.CREATE.KV_bellwether";
+    assert_eq!(said(&deaf).matches(warning).count(), 1, "once: {}", said(&deaf));
+    let shown = on(&by("deaf"), &["status", "job", "--confirm", "-o", "json"]);
+    let unwatched = bellwether_tests::json(&shown)["unwatched"].as_str().map(str::to_owned);
+    assert!(unwatched.is_some_and(|why| why.contains(warning)), "{}", said(&shown));
+    let shown = on(&by("all"), &["status", "job", "--confirm", "-o", "json"]);
+    assert!(bellwether_tests::json(&shown)["unwatched"].is_null(), "{}", said(&shown));
+}

@@ -4,7 +4,7 @@
 //! made only when that was asked for, by a claim or the first note and never by a look, and never again once it has been seen: one that
 //! somebody deleted stays deleted, and every call fails at once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -30,6 +30,9 @@ pub(crate) enum Purpose {
     Notes,
 }
 
+/// How long a claim that was denied waits to hear whether it could have written.
+const REHEARSAL_LIMIT: Duration = Duration::from_millis(500);
+
 pub(crate) struct Bucket {
     pub(crate) name: String,
     pub(crate) purpose: Purpose,
@@ -46,6 +49,8 @@ pub(crate) struct Bucket {
     age: AtomicU64,
     /// Keys of which only the mark of a deletion is left, with its revision: creating anew is a write over that.
     marks: Mutex<HashMap<String, u64>>,
+    /// Keys that this user is known to be let write.
+    rehearsed: Mutex<HashSet<String>>,
 }
 
 impl Bucket {
@@ -61,6 +66,7 @@ impl Bucket {
             made_here: AtomicBool::new(false),
             age: AtomicU64::new(0),
             marks: Mutex::default(),
+            rehearsed: Mutex::default(),
         }
     }
 
@@ -193,6 +199,22 @@ impl Bucket {
         }
     }
 
+    /// Whether this user may write a key, found out once and without writing. What gets no answer is asked again the next time.
+    pub(crate) async fn rehearse(&self, key: &str) -> Result<(), Error> {
+        let rehearsed = || self.rehearsed.lock().unwrap_or_else(PoisonError::into_inner);
+        if rehearsed().contains(key) {
+            return Ok(());
+        }
+        match self.wire(REHEARSAL_LIMIT).rehearse(key).await {
+            Ok(()) => {
+                rehearsed().insert(key.to_owned());
+                Ok(())
+            }
+            Err(Failure::NoAnswer(error)) if !error.is_retryable() => Err(error),
+            Err(_) => Ok(()),
+        }
+    }
+
     /// Above everything that this life of the bucket, or an earlier one, has issued, as far as the stream can tell.
     /// `before` is the epoch that is replaced.
     pub(crate) async fn epoch(
@@ -265,6 +287,11 @@ impl Bucket {
         // Whoever answers this may be behind whoever made it.
         let info = self.info_if_made(limit).await?;
         info.ok_or_else(|| unavailable("the bucket was made just now, and not all servers know of it yet"))
+    }
+
+    /// It is there, and fit for what it is for.
+    pub(crate) fn is_known(&self) -> bool {
+        self.known().is_some()
     }
 
     fn known(&self) -> Option<Arc<Settings>> {

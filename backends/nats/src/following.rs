@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bellwether_backend::Mailbox;
-use bellwether_core::ElectionName;
+use bellwether_core::{ElectionName, Error};
 use tokio::sync::watch;
 
 #[derive(Default)]
@@ -25,6 +25,8 @@ struct Followed {
     watched: bool,
     /// The watch is open: it tells of changes from now on, and not of what is.
     open: bool,
+    /// Why it is not, where that does not pass by itself.
+    refused: Option<Error>,
 }
 
 impl Following {
@@ -80,7 +82,7 @@ impl Following {
     pub(crate) fn opened(&self, bucket: &str) -> BTreeSet<String> {
         let mut followed = self.followed();
         let Some(of_bucket) = followed.get_mut(bucket) else { return BTreeSet::new() };
-        of_bucket.open = true;
+        (of_bucket.open, of_bucket.refused) = (true, None);
         of_bucket.keys.keys().cloned().collect()
     }
 
@@ -88,6 +90,19 @@ impl Following {
         if let Some(of_bucket) = self.followed().get_mut(bucket) {
             of_bucket.open = false;
         }
+    }
+
+    /// The server lets nobody of this process watch the bucket. True if that is news.
+    pub(crate) fn refused(&self, bucket: &str, error: &Error) -> bool {
+        let mut followed = self.followed();
+        let Some(of_bucket) = followed.get_mut(bucket) else { return false };
+        let before = of_bucket.refused.replace(error.clone());
+        before.is_none_or(|before| before.to_string() != error.to_string())
+    }
+
+    /// Why there is no watch of this bucket, where that does not pass by itself.
+    pub(crate) fn unwatched_because(&self, bucket: &str) -> Option<Error> {
+        self.followed().get(bucket)?.refused.clone()
     }
 
     /// Everything is unwatched again: whoever saw to it is gone.

@@ -257,6 +257,17 @@ impl Register for NatsRegister {
         Ok(())
     }
 
+    fn rehearse<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<(), Error>> {
+        Box::pin(async move {
+            let (bucket, key) = self.store.place(on)?;
+            bucket.rehearse(&key).await
+        })
+    }
+
+    fn unwatched(&self, on: &ElectionName) -> Option<Error> {
+        self.store.following.unwatched_because(&self.store.shape.bucket(on).ok()?)
+    }
+
     fn changes(&self) -> Changes<u64> {
         news::changes(&self.store)
     }

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use async_nats::{Message, Subscriber};
 use bellwether_backend::Change;
-use bellwether_core::{ElectionName, Error};
+use bellwether_core::{ElectionName, Error, ErrorKind};
 use futures_util::StreamExt;
 use tokio::sync::watch;
 
@@ -73,7 +73,7 @@ impl Watch {
                 self.close();
                 if let Err(error) = self.begin(filter).await {
                     self.failures = self.failures.saturating_add(1);
-                    tracing::debug!(bucket = self.bucket.name, %error, "the bucket cannot be watched; trying again");
+                    self.failed(&error);
                     let delay =
                         Duration::from_millis(50).saturating_mul(1 << self.failures.min(10)).min(RETRY_MAX);
                     tokio::select! {
@@ -104,6 +104,16 @@ impl Watch {
                     }
                 }
             }
+        }
+    }
+
+    /// Servers that are away come back; a right that is missing, or a limit that is reached, is for somebody to see to.
+    fn failed(&self, error: &Error) {
+        let bucket = &self.bucket.name;
+        if matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::TimedOut) || !self.bucket.is_known() {
+            tracing::debug!(bucket, %error, "the bucket cannot be watched; trying again");
+        } else if self.following.refused(bucket, error) {
+            tracing::warn!(bucket, %error, "changes are not announced, so candidates here take over late");
         }
     }
 

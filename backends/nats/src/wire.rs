@@ -30,6 +30,9 @@ use crate::connection::Connection;
 use crate::errors::{Failure, MESSAGE_NOT_FOUND, unavailable};
 
 const EXPECTED: &str = "Nats-Expected-Last-Subject-Sequence";
+const EXPECTED_STREAM: &str = "Nats-Expected-Stream";
+/// Beyond what any stream counts to, and still a number to every server.
+const NO_REVISION: u64 = i64::MAX as u64;
 const OPERATION: &str = "KV-Operation";
 /// What the server itself writes in the place of what expired or was removed.
 const MARKER: &str = "Nats-Marker-Reason";
@@ -198,6 +201,21 @@ impl Wire<'_> {
             }
         };
         self.publish(key, expected, headers, value).await
+    }
+
+    /// Sends a write that no stream accepts: it names another stream, and a revision that no key can have. Whatever JetStream answers to
+    /// it, a write would have arrived.
+    pub(crate) async fn rehearse(&self, key: &str) -> Result<(), Failure> {
+        let mut headers = HeaderMap::new();
+        headers.insert(EXPECTED_STREAM, "none");
+        match self.publish(key, NO_REVISION, headers, Vec::new()).await {
+            Err(Failure::Said(..)) => Ok(()),
+            Err(failure) => Err(failure),
+            Ok(revision) => {
+                tracing::error!(key, revision, "a write that could not succeed did; please report it");
+                Ok(())
+            }
+        }
     }
 
     /// Takes every message of this key up to that revision away, marks included; later ones stay.

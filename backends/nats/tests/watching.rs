@@ -5,14 +5,17 @@ mod support;
 use std::time::Duration;
 
 use bellwether_backend::Backend;
-use bellwether_core::{ElectionName, Signal};
+use bellwether_core::{ElectionName, Error, ErrorKind, Outcome, Signal};
 use bellwether_deadman::boot_now;
-use bellwether_support::election;
-use bellwether_support::servers::nats::Server;
+use bellwether_election::{Election, ElectionBuilder};
+use bellwether_nats::from_url;
+use bellwether_support::servers::nats::{Server, Version};
+use bellwether_support::{clock, election, until};
+use serde_json::json;
 use support::{BUCKET, PATIENCE, TTL, actor, server_with_bucket};
 
 async fn consumers(server: &Server) -> u64 {
-    let info = server.api("STREAM.INFO.KV_bellwether", serde_json::json!({})).await;
+    let info = server.api("STREAM.INFO.KV_bellwether", json!({})).await;
     info["state"]["consumer_count"].as_u64().expect("a number")
 }
 
@@ -117,4 +120,90 @@ async fn a_deletion_is_heard() {
     news.until_seen(|seen| seen.holder.is_some()).await;
     server.put(BUCKET, "election.reports", None).await;
     news.until_seen(|seen| seen.holder.is_none()).await;
+}
+
+/// Waits until a candidate's status says why changes are not announced to it.
+async fn unwatched(candidate: &Election) -> Error {
+    until(|| async { candidate.status().unwatched.ok_or("the candidate says nothing of its watch") }).await
+}
+
+fn candidate(url: &str, id: &str) -> ElectionBuilder {
+    Election::builder("reports").backend(from_url(url, clock()).unwrap()).id(id).ttl(TTL)
+}
+
+#[tokio::test]
+async fn a_candidate_that_may_not_watch_says_so_while_another_leads() {
+    let config = r#"authorization { users = [
+        { user: all, password: x },
+        { user: deaf, password: x, permissions: { publish: { deny: "$JS.API.CONSUMER.>" } } },
+    ] }
+    no_auth_user: all"#;
+    let server = Server::start_with(Version::Current, config).await;
+    server.bucket(BUCKET, json!({})).await;
+    let leader = candidate(&server.url(), "a").start().await.unwrap();
+    let leadership = leader.wait_for_leadership().await.unwrap();
+    let deaf = candidate(&format!("nats://deaf:x@127.0.0.1:{}", server.port()), "b").start().await.unwrap();
+    let error = unwatched(&deaf).await;
+    assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+    assert!(error.to_string().contains("$JS.API.CONSUMER.CREATE.KV_bellwether"), "{error}");
+    assert!(leader.status().unwatched.is_none());
+    // It takes over all the same, only later.
+    leader.stop().await.unwrap();
+    let next =
+        tokio::time::timeout(PATIENCE, deaf.wait_for_leadership()).await.expect("it takes over").unwrap();
+    assert!(next.epoch() > leadership.epoch());
+}
+
+#[tokio::test]
+async fn a_limit_of_consumers_is_named_and_forgotten_when_there_is_room() {
+    let server = Server::start(Version::Current).await;
+    server.bucket(BUCKET, json!({ "max_consumers": 1 })).await;
+    let first = candidate(&server.url(), "a").start().await.unwrap();
+    first.wait_for_leadership().await.unwrap();
+    until(|| async { (consumers(&server).await == 1).then_some(()).ok_or("the first does not watch") }).await;
+    let second = candidate(&server.url(), "b").start().await.unwrap();
+    let error = unwatched(&second).await;
+    assert_eq!(error.kind(), ErrorKind::Exhausted, "{error}");
+    assert!(
+        error.to_string().contains("(10026)") && error.to_string().contains("raise its limit"),
+        "{error}"
+    );
+    first.stop().await.unwrap();
+    drop(first);
+    until(|| async { second.status().unwatched.is_none().then_some(()).ok_or("still without a watch") })
+        .await;
+}
+
+#[tokio::test]
+async fn a_follower_that_may_not_write_is_refused_before_it_is_needed_and_writes_nothing() {
+    let config = r#"authorization { users = [
+        { user: all, password: x },
+        { user: some, password: x, permissions: { publish: { deny: "$KV.>" } } },
+    ] }
+    no_auth_user: all"#;
+    for version in [Version::Current, Version::Old] {
+        let server = Server::start_with(version, config).await;
+        server.bucket(BUCKET, json!({})).await;
+        let a = actor(&server.url(), "a");
+        let grant = a.lead().await;
+        let before = server.last_sequence(BUCKET).await;
+        let some = actor(&format!("nats://some:x@127.0.0.1:{}", server.port()), "b");
+        match some.claim().await {
+            Outcome::Refused(error) => {
+                assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+                assert!(error.to_string().contains("$KV.bellwether.election.reports"), "{error}");
+            }
+            other => panic!("was to be refused: {other:?}"),
+        }
+        // Who may write is denied as ever, by as many as there are, and nothing is written to find out.
+        for id in ["c", "d", "e"] {
+            let other = actor(&server.url(), id);
+            other.denied().await;
+            other.denied().await;
+        }
+        assert_eq!(server.last_sequence(BUCKET).await, before, "finding out has written something");
+        a.keep(&grant).await;
+        // Looking is free to all.
+        assert!(some.seen().await.holder.is_some());
+    }
 }

@@ -67,6 +67,13 @@ pub trait Backend: Send + Sync + 'static {
     /// From now on, news of this election is wanted, or no longer is.
     fn follow(&self, on: &ElectionName, interested: bool);
 
+    /// Why changes of this election, which is followed, are not announced at the moment, so that candidates here notice them late; `None`
+    /// where they are announced, or where nothing is known. Quick; does not wait.
+    fn unwatched(&self, on: &ElectionName) -> Option<Error> {
+        let _ = on;
+        None
+    }
+
     /// This candidate takes part no more: forget it, and let go of what proved that it lived.
     fn retire(&self, on: &ElectionName, who: &Candidate);
 

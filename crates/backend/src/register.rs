@@ -60,6 +60,23 @@ pub trait Register: Send + Sync + 'static {
         Ok(())
     }
 
+    /// A claim was denied, and its candidate stands by: the place to find out whether it could lead when it is needed, such as whether it
+    /// has the right to write. Writes nothing.
+    ///
+    /// # Errors
+    /// When this candidate could never lead this election here. What may pass is no error.
+    fn rehearse<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<(), Error>> {
+        let _ = on;
+        Box::pin(async { Ok(()) })
+    }
+
+    /// Why changes of this election, which is followed, are not announced at the moment; `None` where they are, or where nothing
+    /// is known. Quick; does not wait.
+    fn unwatched(&self, on: &ElectionName) -> Option<Error> {
+        let _ = on;
+        None
+    }
+
     /// What can be told about the holder's life beyond the record itself. Quick; does not wait.
     fn life(&self, on: &ElectionName, record: &Record) -> Life {
         let _ = (on, record);

@@ -277,7 +277,8 @@ impl Election {
 
     /// How the election stands for this candidate.
     pub fn status(&self) -> Status {
-        self.0.shared.snapshot.borrow().status.clone()
+        let status = self.0.shared.snapshot.borrow().status.clone();
+        Status { unwatched: self.0.store.backend().unwatched(&status.election), ..status }
     }
 
     /// Waits until the status is as wanted. Only the latest status is looked at: one that lasts a moment can be

@@ -69,6 +69,9 @@ pub struct Status {
     pub last_transition: Option<Boot>,
     /// The last error.
     pub last_error: Option<bellwether_core::Error>,
+    /// Why the store does not announce changes to this candidate, so that it notices a free lead late; `None` where it does, or where the
+    /// store cannot tell. Asked when [`Election::status`](crate::Election::status) is called.
+    pub unwatched: Option<bellwether_core::Error>,
     /// Until when this candidate stays away after stepping down.
     pub cooldown_until: Option<Boot>,
     /// Claims so far.
@@ -92,6 +95,7 @@ impl Status {
             last_success: None,
             last_transition: None,
             last_error: None,
+            unwatched: None,
             cooldown_until: None,
             attempts: 0,
             leaderships: 0,

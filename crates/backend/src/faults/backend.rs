@@ -87,6 +87,10 @@ impl Backend for FaultyBackend {
         self.inner.follow(on, interested);
     }
 
+    fn unwatched(&self, on: &ElectionName) -> Option<Error> {
+        self.inner.unwatched(on)
+    }
+
     fn retire(&self, on: &ElectionName, who: &Candidate) {
         self.inner.retire(on, who);
     }

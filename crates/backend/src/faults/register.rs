@@ -87,6 +87,14 @@ impl<R: Register> Register for FaultyRegister<R> {
         self.inner.admit(on, bid)
     }
 
+    fn rehearse<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<(), Error>> {
+        self.inner.rehearse(on)
+    }
+
+    fn unwatched(&self, on: &ElectionName) -> Option<Error> {
+        self.inner.unwatched(on)
+    }
+
     fn life(&self, on: &ElectionName, record: &Record) -> Life {
         self.inner.life(on, record)
     }

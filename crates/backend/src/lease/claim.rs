@@ -7,6 +7,17 @@ use crate::{Life, Note, Record, Register, Verdict, Write};
 
 impl<R: Register> Shared<R> {
     pub(super) async fn claim(&self, on: &ElectionName, bid: &Bid) -> Outcome<Grant> {
+        match self.attempt(on, bid).await {
+            // Who stands by and could never lead is told now, and not when it is needed.
+            Outcome::Denied(seen) => match self.register.rehearse(on).await {
+                Ok(()) => Outcome::Denied(seen),
+                Err(error) => Outcome::Refused(error),
+            },
+            outcome => outcome,
+        }
+    }
+
+    async fn attempt(&self, on: &ElectionName, bid: &Bid) -> Outcome<Grant> {
         if let Err(error) = self.register.admit(on, bid) {
             return failed(error);
         }

@@ -260,6 +260,10 @@ impl<R: Register> Backend for Lease<R> {
         }
     }
 
+    fn unwatched(&self, on: &ElectionName) -> Option<Error> {
+        self.shared.register.unwatched(on)
+    }
+
     fn retire(&self, on: &ElectionName, who: &Candidate) {
         let key = (on.clone(), who.incarnation);
         let mut memory = self.shared.memory();

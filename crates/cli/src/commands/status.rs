@@ -21,7 +21,14 @@ pub(crate) async fn status(global: &Global, status: &Status) -> Result<Exit, Fai
         seen = confirm(&store, on, seen).await?;
     }
     let _ = match global.output {
-        Format::Json => output::line(&output::record_json(on, &seen).to_string()),
+        Format::Json => {
+            let mut record = output::record_json(on, &seen);
+            if status.confirm {
+                // For people, the store has said it in the log.
+                record["unwatched"] = store.backend().unwatched(on).map(|error| error.to_string()).into();
+            }
+            output::line(&record.to_string())
+        }
         Format::Table => print_table(&[(on.clone(), seen.clone())]),
     };
     Ok(if seen.holder.is_some() { Exit::Clean } else { Exit::None })
