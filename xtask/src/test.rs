@@ -10,11 +10,13 @@ mod steps;
 mod tally;
 
 use crate::metadata::Workspace;
+use crate::postgres::majors;
 use crate::process::{Stopwatch, cargo, listen, run as run_to_end, say};
 use crate::terminal::{Paint, on_stdout, span};
 use crate::{Problem, Verdict, tidy};
 use binaries::Binaries;
 use selection::Selection;
+use std::collections::BTreeSet;
 use std::time::Duration;
 use steps::{Action, Step};
 use tally::Tally;
@@ -22,7 +24,10 @@ use tally::Tally;
 pub(crate) fn run(args: &[String]) -> Result<Verdict, Problem> {
     let selection = Selection::parse(args)?;
     let workspace = Workspace::load()?;
-    let steps = steps::all(&workspace);
+    let steps = match &selection.postgres {
+        Some(majors) => steps::on_majors(majors),
+        None => steps::all(&workspace),
+    };
     if selection.list {
         steps.iter().for_each(|step| println!("{:12} {}", step.name, step.what));
         return Ok(Verdict::Good);
@@ -30,18 +35,25 @@ pub(crate) fn run(args: &[String]) -> Result<Verdict, Problem> {
     let (chosen, left_out) = selection.split(&steps)?;
     let watch = Stopwatch::start();
     let mut session = Session { workspace: &workspace, paint: on_stdout(), binaries: Binaries::default() };
-    let packages = if left_out.is_empty() { Vec::new() } else { tested_packages(&chosen) };
+    let everything = left_out.is_empty() && selection.postgres.is_none();
+    let packages = if everything { Vec::new() } else { tested_packages(&chosen) };
     let results: Vec<Finished> = chosen.iter().map(|step| session.step(step, &packages)).collect();
     Ok(session.summary(&results, &left_out, watch.took()))
 }
 
 /// The packages whose test programs are needed by these steps.
 fn tested_packages(steps: &[&Step]) -> Vec<String> {
-    let package = |step: &&Step| match &step.action {
-        Action::Tests { package } => Some(package.clone()),
-        _ => None,
-    };
-    steps.iter().filter_map(package).collect()
+    let mut packages = BTreeSet::new();
+    for step in steps {
+        match &step.action {
+            Action::Tests { package } => drop(packages.insert(package.clone())),
+            Action::OnMajor { programs, .. } => {
+                packages.extend(programs.iter().map(|(package, _)| (*package).to_owned()));
+            }
+            _ => {}
+        }
+    }
+    packages.into_iter().collect()
 }
 
 struct Session<'a> {
@@ -86,6 +98,15 @@ impl Session<'_> {
                 Ok(Tally::of_success(self.binaries.complete))
             }
             Action::Tests { package } => self.binaries.run(self.workspace.package(package)?),
+            Action::OnMajor { major, programs } => {
+                let server = [("BELLWETHER_TEST_POSTGRES", majors::provide(*major)?)];
+                let mut tally = Tally::default();
+                for (package, program) in *programs {
+                    let package = self.workspace.package(package)?;
+                    tally.add(self.binaries.run_test(package, program, &server)?);
+                }
+                Ok(tally)
+            }
             Action::Cargo { package, args, env, counted } => {
                 if let Some(package) = package {
                     self.workspace.package(package)?;

@@ -20,6 +20,9 @@ pub(super) struct Binaries {
     pub(super) complete: bool,
 }
 
+/// A variable of the environment and its value.
+pub(super) type Variable = (&'static str, PathBuf);
+
 /// A program that cargo built.
 #[derive(Debug, PartialEq, Eq)]
 struct Program {
@@ -51,29 +54,39 @@ impl Binaries {
 
     /// Runs every test program that the package should have.
     pub(super) fn run(&self, package: &Package) -> Result<Tally, Problem> {
-        let dir = self.root.join(&package.dir);
         let mut tally = Tally::default();
         for target in package.targets.iter().filter(|target| target.tested) {
-            let built = |program: &&Program| {
-                program.is_test
-                    && program.dir == dir
-                    && program.target == target.name
-                    && program.kind == target.kind
-            };
-            match self.programs.iter().find(built) {
-                Some(program) => tally.add(self.run_program(package, program)?),
-                None => {
-                    say(&format!("{} `{}` of {} did not build", target.kind, target.name, package.name));
-                    tally.add(Tally::FAILED);
-                }
-            }
+            tally.add(self.run_target(package, (&target.kind, &target.name), &[])?);
         }
         Ok(tally)
     }
 
-    fn run_program(&self, package: &Package, program: &Program) -> Result<Tally, Problem> {
+    /// Runs one test program of the package, with these variables.
+    pub(super) fn run_test(&self, package: &Package, name: &str, env: &[Variable]) -> Result<Tally, Problem> {
+        self.run_target(package, ("test", name), env)
+    }
+
+    fn run_target(
+        &self,
+        package: &Package,
+        (kind, name): (&str, &str),
+        env: &[Variable],
+    ) -> Result<Tally, Problem> {
+        let dir = self.root.join(&package.dir);
+        let built = |program: &&Program| {
+            program.is_test && program.dir == dir && program.target == name && program.kind == kind
+        };
+        let Some(program) = self.programs.iter().find(built) else {
+            say(&format!("{kind} `{name}` of {} did not build", package.name));
+            return Ok(Tally::FAILED);
+        };
+        self.run_program(package, program, env)
+    }
+
+    fn run_program(&self, package: &Package, program: &Program, env: &[Variable]) -> Result<Tally, Problem> {
         say(&format!("-- {} {} `{}`", package.name, program.kind, program.target));
         let mut command = Command::new(&program.path);
+        command.envs(env.iter().map(|(name, value)| (name, value)));
         // What cargo would set; tests find their fixtures and the package's own commands by it.
         command.current_dir(&program.dir).env("CARGO_MANIFEST_DIR", &program.dir);
         command.env("CARGO_PKG_NAME", &package.name).env("CARGO_PKG_VERSION", &package.version);

@@ -2,12 +2,15 @@
 
 use super::steps::{Action, BUILD, Step};
 use crate::Problem;
+use crate::postgres::majors::SUPPORTED;
 use crate::suggest::did_you_mean;
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Selection {
     /// Names after `--only`; `None` means everything.
     only: Option<Vec<String>>,
+    /// The majors after `--postgres`, instead of the usual steps.
+    pub(super) postgres: Option<Vec<u32>>,
     pub(super) list: bool,
 }
 
@@ -19,12 +22,20 @@ impl Selection {
             let names = match arg.split_once('=') {
                 Some(("--only", names)) => names,
                 _ if arg == "--only" => args.next().unwrap_or_default(),
+                Some(("--postgres", named)) => {
+                    selection.postgres = Some(majors(named)?);
+                    continue;
+                }
+                _ if arg == "--postgres" => {
+                    selection.postgres = Some(majors(args.next().unwrap_or_default())?);
+                    continue;
+                }
                 _ if arg == "--list" => {
                     selection.list = true;
                     continue;
                 }
                 _ => {
-                    let hint = did_you_mean(arg, ["--only", "--list"]);
+                    let hint = did_you_mean(arg, ["--only", "--postgres", "--list"]);
                     return Err(format!("`test` does not take `{arg}`{hint}"));
                 }
             };
@@ -49,7 +60,8 @@ impl Selection {
             return Err(format!("there is no step `{name}`{hint}; `cargo xtask test --list` has the names"));
         }
         let named = |step: &Step| only.contains(&step.name);
-        let builds = steps.iter().any(|step| named(step) && matches!(step.action, Action::Tests { .. }));
+        let runs = |step: &Step| matches!(step.action, Action::Tests { .. } | Action::OnMajor { .. });
+        let builds = steps.iter().any(|step| named(step) && runs(step));
         let (chosen, rest): (Vec<_>, Vec<_>) =
             steps.iter().partition(|step| named(step) || (builds && step.name == BUILD));
         let mut left_out: Vec<&str> = Vec::new();
@@ -60,6 +72,24 @@ impl Selection {
         }
         Ok((chosen, left_out))
     }
+}
+
+/// `14,16` or `14-18`.
+fn majors(text: &str) -> Result<Vec<u32>, Problem> {
+    let (first, last) = (SUPPORTED.start(), SUPPORTED.end());
+    let supported = |major: &u32| SUPPORTED.contains(major);
+    let bad = || {
+        format!(
+            "say on which majors, from {first} to {last}: `--postgres {first},{last}` or `{first}-{last}`"
+        )
+    };
+    let mut all = Vec::new();
+    for part in text.split(',') {
+        let (from, to) = part.split_once('-').unwrap_or((part, part));
+        let number = |text: &str| text.trim().parse().ok().filter(supported).ok_or_else(bad);
+        all.extend(number(from)?..=number(to)?);
+    }
+    if all.is_empty() { Err(bad()) } else { Ok(all) }
 }
 
 #[cfg(test)]
@@ -101,6 +131,16 @@ mod tests {
         assert_eq!(chosen.len(), 1);
         assert!(left_out.contains(&"build"));
         assert_eq!(left_out.iter().filter(|name| **name == "sim").count(), 1, "each name once");
+    }
+
+    #[test]
+    fn majors_are_named_one_by_one_or_from_to() {
+        let named = |text| parse(&["--postgres", text]).map(|selection| selection.postgres.unwrap());
+        assert_eq!(named("14-16,18").unwrap(), [14, 15, 16, 18]);
+        assert_eq!(parse(&["--postgres=15"]).unwrap().postgres, Some(vec![15]));
+        for wrong in ["", "13", "14-99", "new", "18-14"] {
+            assert!(named(wrong).unwrap_err().contains("from 14 to"), "{wrong}");
+        }
     }
 
     #[test]

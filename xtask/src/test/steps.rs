@@ -7,6 +7,7 @@
 //! [`BUDGET`], so a step that outgrows its own takes time from the others, and the summary shows which one did.
 
 use crate::metadata::Workspace;
+use crate::postgres::majors;
 use crate::sim;
 use crate::tools::{CLIPPY, IPROUTE, NATS, OLD_NATS, PGBOUNCER, POSTGRES, RUSTFMT, Tool};
 use std::time::Duration;
@@ -32,6 +33,8 @@ pub(super) enum Action {
     Build,
     /// The test programs of one package.
     Tests { package: String },
+    /// These test programs, each of a package, on a PostgreSQL server of that major.
+    OnMajor { major: u32, programs: &'static [Program] },
     /// One run of cargo.
     Cargo {
         package: Option<&'static str>,
@@ -42,7 +45,11 @@ pub(super) enum Action {
     },
 }
 
+/// A test program: the package and its target.
+pub(super) type Program = (&'static str, &'static str);
+
 pub(super) const BUILD: &str = "build";
+const BUILD_WHAT: &str = "every test program, once";
 const POSTGRES_STEP: &str = "postgres";
 const NATS_STEP: &str = "nats";
 const EXAMPLES_STEP: &str = "examples";
@@ -50,6 +57,27 @@ const SCENARIOS_STEP: &str = "tests";
 const POSTGRES_TOOLS: &[&Tool] = &[&POSTGRES, &PGBOUNCER, &IPROUTE];
 const NATS_TOOLS: &[&Tool] = &[&NATS, &OLD_NATS, &IPROUTE];
 const ALL_SERVERS: &[&Tool] = &[&POSTGRES, &PGBOUNCER, &NATS, &OLD_NATS, &IPROUTE];
+
+/// What the tests run on besides the installed server, which is Debian's and older: the newest.
+const FURTHER_MAJOR: u32 = *majors::SUPPORTED.end();
+
+/// What depends most on the server: its functions, its settings, when it frees locks.
+const SOME_PROGRAMS: &[Program] = &[
+    ("bellwether-postgres", "conformance"),
+    ("bellwether-postgres", "reach"),
+    ("bellwether-postgres", "takeover"),
+];
+
+/// The same and what takes longer: epochs, tables, followers, and the command with its doctor.
+const MORE_PROGRAMS: &[Program] = &[
+    ("bellwether-postgres", "conformance"),
+    ("bellwether-postgres", "reach"),
+    ("bellwether-postgres", "takeover"),
+    ("bellwether-postgres", "epochs"),
+    ("bellwether-postgres", "tables"),
+    ("bellwether-postgres", "transitions"),
+    ("bellwether-tests", "postgres_reach"),
+];
 
 /// The packages that make up the project: the name of the step, the package, what it is, and its budget in seconds.
 const PACKAGES: &[(&str, &str, &str, u64)] = &[
@@ -107,7 +135,7 @@ pub(super) fn all(workspace: &Workspace) -> Vec<Step> {
         step("format", "rustfmt has nothing to change", &[&RUSTFMT], 10, FORMAT),
         step("tidy", "the rules of the house", &[], 10, Action::Tidy),
         step("lint", "clippy has nothing to say", &[&CLIPPY], 90, LINT),
-        step(BUILD, "every test program, once", &[], 180, Action::Build),
+        step(BUILD, BUILD_WHAT, &[], 180, Action::Build),
     ];
     for (name, package, what, budget) in PACKAGES {
         let needs: &[&Tool] = match *name {
@@ -117,6 +145,9 @@ pub(super) fn all(workspace: &Workspace) -> Vec<Step> {
             _ => &[],
         };
         steps.push(step(name, what, needs, *budget, Action::Tests { package: (*package).to_owned() }));
+        if *name == POSTGRES_STEP {
+            steps.push(on_major(FURTHER_MAJOR, 75, SOME_PROGRAMS));
+        }
     }
     for package in &workspace.packages {
         if PACKAGES.iter().all(|(_, listed, _, _)| *listed != package.name) {
@@ -134,6 +165,18 @@ pub(super) fn all(workspace: &Workspace) -> Vec<Step> {
         step("sim", "every planted bug is caught", &[], 60, BUGS),
     ]);
     steps
+}
+
+/// The steps of `--postgres`: the same programs on each of these majors.
+pub(super) fn on_majors(majors: &[u32]) -> Vec<Step> {
+    let build = step(BUILD, BUILD_WHAT, &[], 180, Action::Build);
+    let each = majors.iter().map(|major| on_major(*major, 300, MORE_PROGRAMS));
+    std::iter::once(build).chain(each).collect()
+}
+
+fn on_major(major: u32, budget: u64, programs: &'static [Program]) -> Step {
+    let what = format!("conformance, doctor, takeovers and more on PostgreSQL {major}");
+    step(&format!("postgres-{major}"), &what, POSTGRES_TOOLS, budget, Action::OnMajor { major, programs })
 }
 
 fn step(

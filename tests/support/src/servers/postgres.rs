@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio_postgres::{Client, NoTls};
 
-use super::user::{as_user, directory, run};
+use super::user::{as_user, directory, own, run};
 use crate::netns::Node;
 use crate::until;
 
@@ -56,27 +56,28 @@ impl Server {
         server
     }
 
-    /// A streaming replica of this one.
+    /// A streaming replica of this one, by the server's own functions for backups: not every distribution of it has
+    /// `pg_basebackup`.
     pub async fn replica(&self) -> Server {
-        let port = self.port.to_string();
-        let mut replica = Server::prepare(|data| {
-            let args = [
-                "-D",
-                data,
-                "-h",
-                "127.0.0.1",
-                "-p",
-                &port,
-                "-U",
-                "postgres",
-                "-R",
-                "-X",
-                "stream",
-                "-c",
-                "fast",
-            ];
-            run(as_user(&bin().join("pg_basebackup"), None).args(args));
-        });
+        let admin = self.admin().await;
+        let version = self.number("SELECT current_setting('server_version_num')::int8").await;
+        let (begin, end) = if version < 150_000 {
+            ("pg_start_backup('replica', true, false)", "pg_stop_backup(false)")
+        } else {
+            ("pg_backup_start('replica', true)", "pg_backup_stop()")
+        };
+        admin.batch_execute(&format!("SELECT {begin}")).await.unwrap();
+        let mut replica = Server::prepare(|data| copy(&self.dir.join("data"), Path::new(data)));
+        let label = admin.query_one(&format!("SELECT labelfile FROM {end}"), &[]).await.unwrap();
+        replica.write("data/backup_label", label.get(0));
+        replica.write("data/standby.signal", "");
+        let primary = format!(
+            "primary_conninfo = 'host=127.0.0.1 port={} user=postgres application_name=replica'\n",
+            self.port
+        );
+        let settings = replica.dir.join("data/postgresql.auto.conf");
+        std::fs::write(&settings, std::fs::read_to_string(&settings).unwrap() + &primary).unwrap();
+        own(&replica.dir);
         replica.up().await;
         replica
     }
@@ -206,10 +207,34 @@ impl Drop for Server {
     }
 }
 
+/// Copies what a backup consists of: neither the files of the running server nor its log, which the replica streams.
+fn copy(from: &Path, to: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::create_dir(to).unwrap();
+    std::fs::set_permissions(to, std::fs::Permissions::from_mode(0o700)).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let (from, name) = entry.map(|entry| (entry.path(), entry.file_name())).unwrap();
+        let to = to.join(&name);
+        let name = name.to_string_lossy();
+        if from.is_dir() {
+            if ["pg_wal", "pg_replslot", "pg_stat_tmp"].contains(&&*name) {
+                std::fs::create_dir(&to).unwrap();
+            } else {
+                copy(&from, &to);
+            }
+        } else if !name.starts_with("postmaster.") {
+            match std::fs::copy(&from, &to) {
+                // The server removes files while it runs.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                copied => drop(copied.unwrap()),
+            }
+        }
+    }
+}
+
 /// Where the server's programs are.
 fn bin() -> PathBuf {
-    let has =
-        |dir: &PathBuf| ["initdb", "postgres", "pg_basebackup"].iter().all(|name| dir.join(name).exists());
+    let has = |dir: &PathBuf| ["initdb", "postgres"].iter().all(|name| dir.join(name).exists());
     if let Some(dir) = std::env::var_os("BELLWETHER_TEST_POSTGRES").map(PathBuf::from) {
         assert!(has(&dir), "BELLWETHER_TEST_POSTGRES is {}, where there is no initdb", dir.display());
         return dir;

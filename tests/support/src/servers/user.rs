@@ -27,10 +27,15 @@ pub(super) fn directory(kind: &str) -> PathBuf {
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let dir = std::env::temp_dir().join(format!("bellwether-{kind}-{}-{count}", std::process::id()));
     std::fs::create_dir(&dir).unwrap();
-    if is_root() {
-        run(Command::new("chown").arg(user()).arg(&dir));
-    }
+    own(&dir);
     dir
+}
+
+/// Gives all that is there to the user that servers run as.
+pub(super) fn own(dir: &Path) {
+    if is_root() {
+        run(Command::new("chown").arg("-R").arg(user()).arg(dir));
+    }
 }
 
 pub(super) fn run(command: &mut Command) {
