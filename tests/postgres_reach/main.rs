@@ -13,8 +13,18 @@ const TTL: Duration = Duration::from_secs(1);
 /// The command, with nothing of the tests' own environment that names a server.
 fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(bellwether());
-    for variable in ["BELLWETHER_BACKEND", "PG_DSN", "PGHOST", "PGPORT", "PGUSER", "PGDATABASE", "PGPASSWORD"]
-    {
+    for variable in [
+        "BELLWETHER_BACKEND",
+        "PG_DSN",
+        "PGHOST",
+        "PGPORT",
+        "PGUSER",
+        "PGDATABASE",
+        "PGPASSWORD",
+        "PGPASSFILE",
+        "PGSERVICE",
+        "PGSERVICEFILE",
+    ] {
         command.env_remove(variable);
     }
     command.args(arguments);
@@ -109,9 +119,12 @@ async fn what_is_wrong_ends_with_its_code_and_never_says_the_password() {
     let pooler = Pooler::start(&server, "transaction");
     let pooled = pooler.url();
     let run = ["run", "job", "--ttl", "1s"];
+    let without = format!("postgres://secret@{place}/postgres");
     for (backend, more, code, part) in [
         (wrong.as_str(), &run[..], 77, "does not let this user in"),
         (&wrong, &["doctor"], 77, "does not let this user in"),
+        (&wrong, &["acquire", "job"], 77, "password authentication failed for user"),
+        (&without, &run, 77, "PGPASSWORD"),
         (&nowhere, &run, 78, "no such database"),
         (&plain, &run, 78, "does not encrypt"),
         (&pooled, &run, 78, "pooler"),
@@ -127,6 +140,50 @@ async fn what_is_wrong_ends_with_its_code_and_never_says_the_password() {
         let said = said(&output);
         assert_eq!(output.status.code(), Some(code), "{more:?}: {said}");
         assert!(said.contains(part) && !said.contains("sesame"), "{more:?}: {said}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn passwords_and_hosts_are_found_where_libpq_finds_them() {
+    let server = Server::start(TTL).await;
+    let admin = server.admin().await;
+    admin.batch_execute("CREATE ROLE secret LOGIN PASSWORD 'open:sesame'").await.expect("a role");
+    server.write(
+        "data/pg_hba.conf",
+        "local all all trust\nhost all secret 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n",
+    );
+    server.set("log_connections", "on").await;
+    let port = server.port.to_string();
+    let url = format!("postgres://secret@127.0.0.1:{port}/postgres");
+    let path = |name: &str, content: &str| server.write(name, content).display().to_string();
+    let passwords =
+        path("pgpass", &format!("other:*:*:*:no\n127.0.0.1:{port}:postgres:secret:open\\:sesame\n"));
+    let readable = path("readable", &format!("127.0.0.1:{port}:postgres:secret:open\\:sesame\n"));
+    let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    std::fs::set_permissions(&readable, everybody).expect("a file that everybody can read");
+    let services = path(
+        "services",
+        &format!(
+            "[reports]\nhost=127.0.0.1\nport={port}\nuser=secret\ndbname=postgres\npassword=open:sesame\n"
+        ),
+    );
+    let (hosts, ports) = ("127.0.0.1,127.0.0.1", format!("1,{port}"));
+    let no_host = "postgres://secret@/postgres";
+    for (backend, variables, code) in [
+        (url.as_str(), &[("PGPASSWORD", "open:sesame")][..], 0),
+        (&url, &[("PGPASSFILE", &passwords)], 0),
+        (&format!("{url}?passfile={passwords}"), &[], 0),
+        // As libpq does: a file that others can read is not used.
+        (&url, &[("PGPASSFILE", &readable)], 77),
+        ("postgres:", &[("PGSERVICE", "reports"), ("PGSERVICEFILE", &services)], 0),
+        ("postgres:///?service=reports", &[("PGSERVICEFILE", &services)], 0),
+        ("postgres:///?service=nothing", &[("PGSERVICEFILE", &services)], 64),
+        (no_host, &[("PGHOST", hosts), ("PGPORT", &ports), ("PGPASSWORD", "open:sesame")], 0),
+    ] {
+        let mut command = command(&["--backend", backend, "acquire", "job", "--ttl", "1s"]);
+        command.envs(variables.iter().copied());
+        let output = ended(command).await;
+        assert_eq!(output.status.code(), Some(code), "{backend} {variables:?}: {}", said(&output));
     }
 }
 

@@ -16,17 +16,10 @@ use crate::transport::{is_local, place};
 /// How long each question may take.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// What the statements call, with the types that tell the functions apart. All are PUBLIC's by default.
-const NEEDED: [&str; 8] = [
-    "pg_try_advisory_lock(int4, int4)",
-    "pg_try_advisory_lock_shared(int4, int4)",
-    "pg_advisory_unlock(int4, int4)",
-    "pg_walfile_name(pg_lsn)",
-    "pg_current_wal_lsn()",
-    "pg_logical_emit_message(boolean, text, text)",
-    "pg_notify(text, text)",
-    "pg_postmaster_start_time()",
-];
+/// What the statements call. All are PUBLIC's by default. By name, since their arguments differ from one major to the next; none of
+/// them takes bytes.
+const NEEDED: &str = "'pg_try_advisory_lock', 'pg_try_advisory_lock_shared', 'pg_advisory_unlock', 'pg_advisory_unlock_shared', \
+     'pg_walfile_name', 'pg_current_wal_lsn', 'pg_logical_emit_message', 'pg_notify', 'pg_postmaster_start_time'";
 
 /// Sessions of a process that follows, and one to spare for whoever looks after the server.
 const LEAST_CONNECTIONS: i64 = 4;
@@ -60,9 +53,8 @@ impl Inner {
         let before = self.clock.wall().as_unix_nanos() / 1_000_000;
         let rows = b.session.ask(b.patience(LIMIT), SERVER).await.map_err(Failure::error)?;
         let after = self.clock.wall().as_unix_nanos() / 1_000_000;
-        let room = b.session.ask(b.patience(LIMIT), crate::sql::LOCK_ROOM).await.map_err(Failure::error)?;
         let rights = b.session.ask(b.patience(LIMIT), &rights_query()).await.map_err(Failure::error)?;
-        let (Some(row), Some(room), Some(rights)) = (rows.first(), room.first(), rights.first()) else {
+        let (Some(row), Some(rights)) = (rows.first(), rights.first()) else {
             return Ok(Vec::new());
         };
         let host = place(&self.config, link.host);
@@ -76,7 +68,7 @@ impl Inner {
         ];
         findings.extend(permission(rights));
         findings.extend([
-            lock_table(room.get(0), row.get(3), link.elections_max),
+            lock_table(b.session.lock_room, row.get(3), link.elections_max),
             connections(row.get(1), row.get(2)),
             durability(row),
             replicas(row.get(7), &row.get::<_, String>(6)),
@@ -94,27 +86,23 @@ impl Inner {
     }
 }
 
+/// The functions that the role may not call, and the other rights.
 fn rights_query() -> String {
-    let one = |function: &str| format!("has_function_privilege('{function}', 'EXECUTE')");
-    let needed: Vec<String> = NEEDED.iter().map(|function| one(function)).collect();
     format!(
-        "SELECT ARRAY[{}], {}, has_table_privilege('pg_stat_wal', 'SELECT'), has_table_privilege('pg_locks', 'SELECT'), \
-         current_user::text",
-        needed.join(", "),
-        one("pg_control_checkpoint()")
+        "SELECT ARRAY(SELECT p.oid::regprocedure::text FROM pg_proc p WHERE p.pronamespace = 'pg_catalog'::regnamespace \
+         AND p.proname IN ({NEEDED}) AND 'bytea'::regtype <> ALL (p.proargtypes::oid[]) \
+         AND NOT has_function_privilege(p.oid, 'EXECUTE') ORDER BY 1), \
+         has_function_privilege('pg_control_checkpoint()', 'EXECUTE'), \
+         has_table_privilege('pg_stat_wal', 'SELECT'), has_table_privilege('pg_locks', 'SELECT'), current_user::text"
     )
 }
 
 fn permission(row: &Row) -> Vec<Finding> {
     const WHAT: &str = "permission";
     let role = row.get::<_, String>(4);
-    let have: Vec<bool> = row.get(0);
-    let mut grants: Vec<String> = NEEDED
-        .iter()
-        .zip(have)
-        .filter(|(_, has)| !has)
-        .map(|(function, _)| format!("GRANT EXECUTE ON FUNCTION {function} TO {role}"))
-        .collect();
+    let missing: Vec<String> = row.get(0);
+    let mut grants: Vec<String> =
+        missing.iter().map(|function| format!("GRANT EXECUTE ON FUNCTION {function} TO {role}")).collect();
     for (view, index) in [("pg_stat_wal", 2), ("pg_locks", 3)] {
         if !row.get::<_, bool>(index) {
             grants.push(format!("GRANT SELECT ON {view} TO {role}"));

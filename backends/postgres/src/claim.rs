@@ -16,14 +16,14 @@ use bellwether_backend::Condition;
 use bellwether_core::{Bid, Boot, ElectionName, Epoch, Error, ErrorKind, Grant, Outcome, Proof, Seen};
 use tokio_postgres::Row;
 
-use crate::errors::{BACKEND, Failure, misconfigured, outcome, unavailable};
+use crate::errors::{BACKEND, Failure, outcome, unavailable};
 use crate::hints::Reservation;
 use crate::link::{Link, limit};
 use crate::look::{held_by, waiting};
 use crate::many::Try;
-use crate::names::{self, millis};
+use crate::names::{self, Lease, millis};
 use crate::notices::claimed;
-use crate::postgres::Inner;
+use crate::postgres::{Inner, lock};
 use crate::session::Values;
 use crate::slots::Slot;
 use crate::{Keys, sql};
@@ -42,6 +42,7 @@ impl Inner {
             Err(error) => return outcome(error),
         };
         self.leave_lingering(keys, &bid.who).await;
+        link.name_after(&bid.who.id, bid.ttl).await;
         let _turn = link.slots.turn(keys).await;
         match self.in_cooldown(&link, &on, &bid).await {
             Ok(None) => {}
@@ -102,7 +103,7 @@ impl Claim<'_> {
 
     /// The lock is ours since this moment: may it be led on? Where we are `present` that was judged already.
     async fn taken(&self, epoch: Epoch, row: &Row, present: bool) -> Outcome<Grant> {
-        let until = self.inner.clock.boot() + self.bid.ttl;
+        let until = self.inner.clock.boot() + self.span();
         self.wait(until, self.mark(row));
         self.link.released_by_other(self.keys);
         let judged = if present { Ok(Some(())) } else { self.judge(until).await };
@@ -116,7 +117,8 @@ impl Claim<'_> {
                 // Only now: the answer on B came after every release that was told before the lock was free.
                 let witness = self.inner.hints.take_witness(self.keys);
                 let now = self.inner.clock.boot();
-                self.lead(epoch, witness.map(|last| last.crashed(now, self.bid.ttl))).await
+                let theirs = lock(&self.inner.met).get(&self.keys).copied().unwrap_or(self.bid.ttl);
+                self.lead(epoch, witness.map(|last| last.crashed(now, theirs))).await
             }
             Err(error) => Outcome::Unknown(error),
         }
@@ -192,17 +194,33 @@ impl Claim<'_> {
         }
         let now = self.inner.clock.boot();
         self.inner.hints.witness(now, self.keys, pid, silent.map(Duration::from_millis));
-        let ttl = name.as_deref().and_then(|name| names::read(name).1);
-        if let Some(theirs) = ttl.filter(|ttl| millis(*ttl) != millis(self.bid.ttl)) {
-            return Outcome::Refused(misconfigured(format!(
-                "the holder's ttl is {theirs:?} and this candidate's {:?}: all candidates of an election use one",
-                self.bid.ttl
-            )));
+        if let Some(theirs) = name.as_deref().and_then(|name| names::read(name).1) {
+            self.meet(theirs);
         }
         let seen = self.inner.holder(self.link, self.keys, row);
         // Without the row it is the same denial, only with less to tell.
         let told = self.inner.with_record(self.link, self.on, Some(pid), seen.clone()).await;
         Outcome::Denied(told.unwrap_or(seen))
+    }
+
+    /// Remembers the ttl of the holder, and warns of one that is not ours, as in the middle of a deployment that changes it.
+    fn meet(&self, theirs: Lease) {
+        let before = lock(&self.inner.met).insert(self.keys, theirs.ttl);
+        let other = theirs.is_only && millis(theirs.ttl) != millis(self.bid.ttl);
+        if other && before != Some(theirs.ttl) {
+            tracing::warn!(
+                "{}: the holder's ttl is {:?} and this candidate's {:?}: it waits until the holder is gone, for the longer of the two; \
+                 give all candidates of an election one ttl",
+                self.on,
+                theirs.ttl,
+                self.bid.ttl
+            );
+        }
+    }
+
+    /// For how long the last leader may still believe: for its own ttl, where that is known and longer than ours.
+    pub(crate) fn span(&self) -> Duration {
+        self.bid.ttl.max(lock(&self.inner.met).get(&self.keys).copied().unwrap_or_default())
     }
 
     /// Whether the holder is an earlier start of this very id, and was said to be dead.

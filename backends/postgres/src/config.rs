@@ -8,11 +8,12 @@ use std::time::Duration;
 use bellwether_core::{ElectionName, Error, ErrorKind};
 use tokio_postgres::config::SslMode;
 
-use crate::errors::BACKEND;
+use crate::errors::{BACKEND, Cause};
 use crate::options::Options;
+use crate::passfile::{self, Login};
 use crate::tls::Tls;
-use crate::transport::{ConnectWith, Connecting};
-use crate::{Keys, Schema, Transport};
+use crate::transport::{self, ConnectWith, Connecting};
+use crate::{Environment, Keys, Schema, Transport};
 
 /// How long opening a session may take, where the URL says nothing.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -21,6 +22,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug)]
 pub struct Config {
     pub(crate) server: tokio_postgres::Config,
+    /// Where passwords are, if the URL has none.
+    passfile: Option<PathBuf>,
     pub(crate) tls: Tls,
     pub(crate) connect_with: Option<ConnectWith>,
     /// Whether a third session is parked while following.
@@ -59,8 +62,10 @@ pub(crate) enum Root {
 }
 
 impl Config {
-    /// Reads `postgres://USER:PASSWORD@HOST:PORT/DATABASE?…`, or libpq's `host=… dbname=…`. Several hosts may be given; the
-    /// primary among them is used. `postgres:` and `postgres://` alone mean [`Config::from_env`].
+    /// Reads `postgres://USER:PASSWORD@HOST:PORT/DATABASE?…`, or libpq's `host=… dbname=…`. Several hosts may be given; of the
+    /// primaries among them the one with the highest timeline is used, so an old one that was left running after a promotion is
+    /// not. `postgres:` and `postgres://` alone mean [`Config::from_env`]; any other URL is all that is read, see
+    /// [`Config::from_url_in`].
     ///
     /// Besides libpq's own, as far as they are for connecting:
     ///
@@ -68,6 +73,7 @@ impl Config {
     /// - `schema` names the tables that `bellwether postgres init` made, and without it there are none;
     /// - `sslmode` is `disable`, `prefer` (the default: encrypted where the server can), `require`, `verify-ca` or `verify-full`;
     ///   `sslrootcert` a file of authorities or `system`; `sslcert` and `sslkey` the client's certificate;
+    /// - `passfile` is a file of passwords, as libpq reads it;
     /// - `watch=off` does without the third session of a follower, which then hears of a leader's crash at its next retry.
     ///
     /// # Errors
@@ -79,33 +85,25 @@ impl Config {
         Config::from_options(Options::of(url)?)
     }
 
-    /// Reads libpq's variables: `PGHOST`, `PGPORT`, `PGUSER`, `PGPASSWORD`, `PGDATABASE`, `PGSSLMODE`, `PGSSLROOTCERT`,
-    /// `PGSSLCERT`, `PGSSLKEY`, `PGCONNECT_TIMEOUT`. Without `PGHOST` it is the server on this machine.
+    /// As [`Config::from_url`], with what the URL leaves out taken from libpq's variables, service file and password file.
     ///
     /// # Errors
-    /// As [`Config::from_url`].
-    pub fn from_env() -> Result<Config, Error> {
-        let mut options = Options::default();
-        for (variable, option) in [
-            ("PGHOST", "host"),
-            ("PGPORT", "port"),
-            ("PGUSER", "user"),
-            ("PGPASSWORD", "password"),
-            ("PGDATABASE", "dbname"),
-            ("PGSSLMODE", "sslmode"),
-            ("PGSSLROOTCERT", "sslrootcert"),
-            ("PGSSLCERT", "sslcert"),
-            ("PGSSLKEY", "sslkey"),
-            ("PGCONNECT_TIMEOUT", "connect_timeout"),
-        ] {
-            if let Some(value) = std::env::var(variable).ok().filter(|value| !value.is_empty()) {
-                options.put(option, value);
-            }
-        }
-        if !options.rest.contains("host=") {
-            options.put("host", "localhost".to_owned());
-        }
+    /// As [`Config::from_url`], and when the service that is named is not in its file.
+    pub fn from_url_in(url: &str, environment: &Environment) -> Result<Config, Error> {
+        let bare = url.strip_prefix("postgresql:").or_else(|| url.strip_prefix("postgres:"));
+        let mut options = if bare == Some("") { Options::default() } else { Options::of(url)? };
+        environment.fill(&mut options)?;
         Config::from_options(options)
+    }
+
+    /// Reads libpq's variables: `PGHOST`, `PGHOSTADDR`, `PGPORT`, `PGUSER`, `PGPASSWORD`, `PGPASSFILE`, `PGDATABASE`, `PGOPTIONS`,
+    /// `PGSERVICE`, `PGSERVICEFILE`, `PGSYSCONFDIR`, `PGSSLMODE`, `PGSSLROOTCERT`, `PGSSLCERT`, `PGSSLKEY`, `PGCHANNELBINDING`,
+    /// `PGCONNECT_TIMEOUT`. Without `PGHOST` it is the server on this machine.
+    ///
+    /// # Errors
+    /// As [`Config::from_url_in`].
+    pub fn from_env() -> Result<Config, Error> {
+        Config::from_url_in("postgres:", &Environment::from_env())
     }
 
     /// Uses this lock for that election, instead of the hash of its name.
@@ -171,6 +169,23 @@ impl Config {
         self.only.is_some()
     }
 
+    /// The driver's settings for one connection to the host at this place of the list, by this name, with the password of the
+    /// password file if there is no other.
+    pub(crate) fn driver(&self, host: usize, name: &str) -> tokio_postgres::Config {
+        let mut driver = self.server.clone();
+        driver.application_name(name);
+        let (None, Some(file)) = (driver.get_password(), &self.passfile) else { return driver };
+        let system_user = || whoami::username().unwrap_or_default();
+        let user = driver.get_user().map_or_else(system_user, str::to_owned);
+        let database = driver.get_dbname().unwrap_or(&user);
+        let place = transport::name(self, host);
+        let login = Login { host: &place, port: transport::port(self, host), database, user: &user };
+        if let Some(password) = passfile::password(file, &login) {
+            driver.password(password);
+        }
+        driver
+    }
+
     pub(crate) fn connect_timeout(&self) -> Duration {
         self.server.get_connect_timeout().copied().unwrap_or(CONNECT_TIMEOUT)
     }
@@ -183,18 +198,19 @@ impl Config {
             Some(other) => return Err(bad(format!("watch is on or off, not {other:?}"))),
         };
         let schema = options.take("schema").map(|name| Schema::new(&name)).transpose()?;
+        let passfile = options.take("passfile").map(PathBuf::from);
         let (mode, ssl) = ssl(&mut options)?;
         let mut server: tokio_postgres::Config =
-            options.rest.parse().map_err(|error: tokio_postgres::Error| {
+            options.for_driver().parse().map_err(|error: tokio_postgres::Error| {
                 bad("the URL cannot be read; write postgres://USER@HOST:PORT/DATABASE".to_owned())
-                    .caused_by(error)
+                    .caused_by(Cause::of(&error))
             })?;
         server.ssl_mode(mode);
         if server.get_hosts().is_empty() {
             return Err(bad("no host is named; write postgres://USER@HOST:PORT/DATABASE".to_owned()));
         }
         let tls = Tls::new(&ssl)?;
-        Ok(Config { server, tls, connect_with: None, watches, keys: HashMap::new(), only, schema })
+        Ok(Config { server, passfile, tls, connect_with: None, watches, keys: HashMap::new(), only, schema })
     }
 }
 

@@ -1,4 +1,7 @@
-//! The driver's errors, by meaning. Told apart by SQLSTATE, never by text.
+//! The driver's errors, by meaning. Told apart by SQLSTATE, never by text. The server's own words go with them.
+
+use std::error::Error as _;
+use std::{fmt, io};
 
 use bellwether_core::{Error, ErrorKind, Outcome};
 use tokio_postgres::error::SqlState;
@@ -8,6 +11,29 @@ pub(crate) const BACKEND: &str = "postgres";
 /// What to do about a pooler.
 pub(crate) const POOLED: &str = "a pooler lends its connections by the transaction or the statement, so locks there belong to \
      nobody: connect to the server itself, or to a pool in session mode";
+
+/// What the driver reports, with the server's own words: the driver itself says only "db error".
+#[derive(Debug)]
+pub(crate) struct Cause(String);
+
+impl Cause {
+    pub(crate) fn of(error: &tokio_postgres::Error) -> Cause {
+        if let Some(said) = error.as_db_error() {
+            return Cause(format!("{} (SQLSTATE {})", said.message(), said.code().code()));
+        }
+        let deeper = std::iter::successors(error.source(), |error| (*error).source());
+        let said: Vec<String> = deeper.map(ToString::to_string).collect();
+        Cause(std::iter::once(error.to_string()).chain(said).collect::<Vec<_>>().join(": "))
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Cause {}
 
 /// How a statement failed.
 #[derive(Clone, Debug)]
@@ -43,10 +69,10 @@ pub(crate) fn unavailable(sentence: impl Into<String>) -> Error {
 pub(crate) fn meaning(error: tokio_postgres::Error) -> Error {
     let Some(code) = error.code() else {
         // Answers to other questions than were asked: the driver gives no cause for these alone.
-        if !error.is_closed() && std::error::Error::source(&error).is_none() {
-            return misconfigured(POOLED).caused_by(error);
+        if !error.is_closed() && error.source().is_none() {
+            return misconfigured(POOLED).caused_by(Cause::of(&error));
         }
-        return unavailable("the connection failed").caused_by(error);
+        return unavailable("the connection failed").caused_by(Cause::of(&error));
     };
     let (kind, sentence) = match code {
         code if *code == SqlState::INVALID_PASSWORD
@@ -93,5 +119,18 @@ pub(crate) fn meaning(error: tokio_postgres::Error) -> Error {
         }
         _ => (ErrorKind::Unavailable, "the server reports an error"),
     };
-    Error::new(kind, BACKEND, sentence).caused_by(error)
+    Error::new(kind, BACKEND, sentence).caused_by(Cause::of(&error))
+}
+
+/// What the driver reports when logging in failed and the server sent no error: it asked for what there is not.
+pub(crate) fn not_logged_in(error: tokio_postgres::Error, has_password: bool) -> Error {
+    let Some(source) = error.source().filter(|source| !source.is::<io::Error>()) else {
+        return unavailable("the connection failed").caused_by(Cause::of(&error));
+    };
+    let sentence = if has_password {
+        "the server asks for a way to log in that this program does not have: let it use SCRAM, MD5 or a certificate in pg_hba.conf"
+    } else {
+        "the server asks for a password and none is known: set PGPASSWORD, or write it into ~/.pgpass or into the URL"
+    };
+    Error::new(ErrorKind::PermissionDenied, BACKEND, sentence).caused_by(Cause(source.to_string()))
 }

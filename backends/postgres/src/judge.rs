@@ -43,7 +43,7 @@ impl Claim<'_> {
     /// What B has to find, with the lock in hand, before this candidate may lead.
     pub(crate) fn condition(&self, until: Boot) -> Condition {
         let now = self.inner.clock.boot();
-        Taken::waiting_until(until, self.bid.ttl).condition(now, self.link.stood_since(now))
+        Taken::waiting_until(until, self.span()).condition(now, self.link.stood_since(now))
     }
 
     /// Takes presence, if B finds what it has to find.
@@ -79,7 +79,7 @@ impl Claim<'_> {
     async fn present_already(&self) -> bool {
         let (presence, ttl, first) = (self.keys.presence(), self.bid.ttl, self.link.a.session.pid);
         // As if it were granted now: nobody has waited for anything yet.
-        let condition = self.condition(self.inner.clock.boot() + ttl);
+        let condition = self.condition(self.inner.clock.boot() + self.span());
         let (need, lease) = (millis(condition.quiet), self.lease());
         let b = self.link.b();
         let values: Values<'_> =

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bellwether_core::{Boot, Clock, Error};
+use bellwether_core::{Boot, CandidateId, Error};
 use tokio::sync::Notify;
 use tokio_postgres::{Row, Statement};
 
@@ -11,15 +11,13 @@ use crate::beats::Beats;
 use crate::errors::{Failure, misconfigured, unavailable};
 use crate::gather::Gather;
 use crate::many::{Appearance, Try};
-use crate::names::millis;
+use crate::names::{self, millis};
 use crate::notices::Note;
-use crate::pooler::pinned;
 use crate::records::Records;
-use crate::session::{Hear, Session, Values, only};
+use crate::session::{Session, Values, only};
 use crate::slots::Slots;
-use crate::transport::place;
 use crate::watch::Others;
-use crate::{Config, Keys, sql};
+use crate::{Keys, sql};
 
 /// Most elections of one process: the server's lock table is shared, and with it full nobody can even connect. On a server with
 /// little room it is fewer, so that one process never has more than a quarter of it.
@@ -44,6 +42,8 @@ pub(crate) struct Link {
     pub(crate) host: usize,
     /// How many elections this process may hold there.
     pub(crate) elections_max: usize,
+    /// What session A was called last.
+    named: Mutex<String>,
     /// The timeline when it was opened; a promotion under a living session shows as another.
     timeline: Mutex<(i32, Boot)>,
 }
@@ -56,8 +56,8 @@ pub(crate) struct Alpha {
     pub(crate) again: Statement,
     pub(crate) beat: Statement,
     pub(crate) release: Statement,
-    tell: Statement,
-    tuned: Mutex<Duration>,
+    pub(crate) tell: Statement,
+    pub(crate) tuned: Mutex<Duration>,
 }
 
 /// The session of presence and news, with its statements.
@@ -68,58 +68,15 @@ pub(crate) struct Beta {
     pub(crate) absence: Statement,
     pub(crate) beat: Statement,
     pub(crate) look: Statement,
-    tell: Statement,
-    tuned: Mutex<Duration>,
+    pub(crate) tell: Statement,
+    pub(crate) tuned: Mutex<Duration>,
 }
 
 impl Link {
-    /// Opens both on the first host that is a primary.
-    pub(crate) async fn open(config: &Config, clock: &dyn Clock, notes: Hear) -> Result<Link, Error> {
-        let mut last = None;
-        for host in 0..config.server.get_hosts().len() {
-            match Link::open_at(config, host, clock, notes.clone()).await {
-                Ok(link) => return Ok(link),
-                // A server that cannot be reached may come back as the primary: that counts for more than a standby.
-                Err(error) => match &last {
-                    Some(last) if Error::is_retryable(last) => {}
-                    _ => last = Some(error),
-                },
-            }
-        }
-        Err(last.unwrap_or_else(|| misconfigured("no host is named")))
-    }
-
-    async fn open_at(config: &Config, host: usize, clock: &dyn Clock, notes: Hear) -> Result<Link, Error> {
-        let limit = config.connect_timeout();
-        let opened = clock.boot();
-        let (mut session, mut b) = tokio::try_join!(
-            Session::open(config, host, opened, limit, None),
-            Beta::open(config, host, opened, notes),
-        )?;
-        // Only now: while they were being opened the server may have restarted, and they would not prove that it did not.
-        let opened = clock.boot();
-        (session.opened, b.session.opened) = (opened, opened);
-        session.same_server(&b.session)?;
-        pinned(&session, &b.session, &place(config, host)).await?;
-        let (claim, claim_all, again, beat, release, tell) = tokio::try_join!(
-            session.prepare(sql::CLAIM),
-            session.prepare(sql::CLAIM_ALL),
-            session.prepare(sql::AGAIN),
-            session.prepare(sql::BEAT),
-            session.prepare(sql::RELEASE),
-            session.prepare(sql::TELL),
-        )?;
-        warm_up(&session, &b, (&claim, &claim_all), limit).await.map_err(Failure::error)?;
-        // Others park on it to hear of this session's end. Without it they hear later, no more.
-        let own = format!("SELECT pg_try_advisory_lock({}, {})", crate::keys::SESSION_KEY, session.pid);
-        let belongs = b.belong_to(&session, limit);
-        let (_, room, ()) =
-            tokio::try_join!(session.ask(limit, &own), session.ask(limit, sql::LOCK_ROOM), belongs)
-                .map_err(Failure::error)?;
-        let elections_max = elections_max(room.first().map_or(0, |row| row.get(0)));
-        let a = Alpha { session, claim, claim_all, again, beat, release, tell, tuned: Mutex::default() };
-        let timeline = Mutex::new((0, opened));
-        Ok(Link {
+    /// Two sessions that were opened at the same instant, and hold nothing yet.
+    pub(crate) fn new(a: Alpha, b: Beta, host: usize) -> Link {
+        let (opened, elections_max) = (a.session.opened, elections_max(a.session.lock_room));
+        Link {
             a,
             b: Mutex::new(Arc::new(b)),
             slots: Slots::default(),
@@ -131,8 +88,35 @@ impl Link {
             denied: Notify::new(),
             host,
             elections_max,
-            timeline,
-        })
+            named: Mutex::default(),
+            timeline: Mutex::new((0, opened)),
+        }
+    }
+
+    /// Has the sessions say in their names whom they serve, the first time and whenever that changes. It is for people: nothing
+    /// is wrong if it fails.
+    pub(crate) async fn name_after(&self, id: &CandidateId, ttl: Duration) {
+        let (id, lease) = self.slots.used_by(id, ttl);
+        let name = names::write(id.as_ref(), lease);
+        {
+            let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+            if *named == name {
+                return;
+            }
+            named.clone_from(&name);
+        }
+        let (b, setting) = (self.b(), |name: &str| format!("SET application_name = '{name}'"));
+        let (lock, presence) = (setting(&name), setting(&self.slots.name(names::PRESENCE)));
+        let _ = tokio::join!(
+            self.a.session.execute(limit(ttl), &lock),
+            b.session.execute(b.patience(ttl), &presence)
+        );
+    }
+
+    /// The highest timeline that was seen on it.
+    pub(crate) fn timeline(&self) -> i32 {
+        let (seen, _) = *self.timeline.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.max(self.a.session.timeline)
     }
 
     pub(crate) fn b(&self) -> Arc<Beta> {
@@ -229,30 +213,6 @@ impl Alpha {
 }
 
 impl Beta {
-    pub(crate) async fn open(config: &Config, host: usize, opened: Boot, notes: Hear) -> Result<Beta, Error> {
-        let limit = config.connect_timeout();
-        let session = Session::open(config, host, opened, limit, Some(notes)).await?;
-        let dated = session.ask(limit, sql::MAY_DATE).await.map_err(Failure::error)?;
-        let dated = dated.first().is_some_and(|row| row.get(0));
-        let (presence, presence_all, absence, beat, look, tell) = tokio::try_join!(
-            session.prepare(if dated { sql::PRESENCE } else { sql::PRESENCE_UNDATED }),
-            session.prepare(if dated { sql::PRESENCE_ALL } else { sql::PRESENCE_ALL_UNDATED }),
-            session.prepare(sql::ABSENCE),
-            session.prepare(sql::BEAT),
-            session.prepare(sql::LOOK),
-            session.prepare(sql::TELL),
-        )?;
-        let setting = format!("LISTEN {}; SET application_name = 'bellwether presence'", sql::CHANNEL);
-        session.execute(limit, &setting).await.map_err(Failure::error)?;
-        Ok(Beta { session, presence, presence_all, absence, beat, look, tell, tuned: Mutex::default() })
-    }
-
-    /// Marks it as the second session of that first one, so that everybody can tell whose presence it is.
-    pub(crate) async fn belong_to(&self, first: &Session, limit: Duration) -> Result<(), Failure> {
-        let mark = format!("SELECT pg_try_advisory_lock_shared({}, {})", crate::keys::SECOND_KEY, first.pid);
-        self.session.ask(limit, &mark).await.map(drop)
-    }
-
     /// As [`Alpha::row`].
     pub(crate) async fn row(
         &self,
@@ -326,49 +286,8 @@ async fn tune(session: &Session, tuned: &Mutex<Duration>, ttl: Duration) -> Resu
     }
     let (seconds, millis) = (ttl.as_secs() + 2, millis(ttl) + 1_000);
     let text = sql::NO_EARLIER.replace("$1", &format!("'{seconds}'")).replace("$2", &format!("'{millis}'"));
-    session.ask(limit(ttl), &text).await?;
+    session.execute(limit(ttl), &text).await?;
     *tuned.lock().unwrap_or_else(PoisonError::into_inner) = ttl;
-    Ok(())
-}
-
-/// Has every statement of a takeover planned, which takes milliseconds and would be part of the first handover. A lock that B
-/// has is denied to A, and presence is not asked for: nothing is written.
-async fn warm_up(
-    a: &Session,
-    b: &Beta,
-    (claim, claim_all): (&Statement, &Statement),
-    limit: Duration,
-) -> Result<(), Failure> {
-    let key = crate::keys::SESSION_KEY;
-    let pid = b.session.pid;
-    let (own, lease, name) = (format!("SELECT pg_try_advisory_lock({key}, {pid})"), "0", "bellwether");
-    let (mark, before, notice) = (0_i64, 0_i64, "");
-    b.session.ask(limit, &own).await?;
-    let (never, force) = (i64::MAX, false);
-    let (nobody, none): (&[i32], &[i64]) = (&[], &[]);
-    let on_a = async {
-        let row =
-            a.row(limit, claim, &[&key, &pid, &lease, &name, &mark, &before, &notice, &key, &pid]).await?;
-        let texts: &[&str] = &[];
-        a.execute(limit, sql::PLAN_FOR_MANY).await?;
-        a.rows(limit, claim_all, &[&nobody, &nobody, &lease, &name, &none, &texts, &nobody, &nobody]).await?;
-        a.execute(limit, sql::PLAN_AS_EVER).await?;
-        // Whoever had it before was given the same number by the server and is not gone yet.
-        if row.get("got") {
-            Err(Failure::Over(unavailable("the session's own lock was not to be had")))
-        } else {
-            Ok(())
-        }
-    };
-    let on_b = async {
-        b.session.row(limit, &b.presence, &[&key, &pid, &never, &force, &lease, &0, &key, &pid]).await?;
-        let unforced: &[bool] = &[];
-        b.session.execute(limit, sql::PLAN_FOR_MANY).await?;
-        b.session.rows(limit, &b.presence_all, &[&nobody, &nobody, &none, &unforced, &lease]).await?;
-        b.session.rows(limit, &b.look, &[&nobody, &nobody, &none, &nobody, &nobody]).await?;
-        b.session.execute(limit, sql::PLAN_AS_EVER).await
-    };
-    tokio::try_join!(on_a, on_b)?;
     Ok(())
 }
 

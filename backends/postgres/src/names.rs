@@ -1,8 +1,9 @@
-//! `application_name`: all that other sessions can read of a holder.
+//! `application_name`: what a session is for, and all that other sessions can read of a holder.
 //!
-//! `bellwether/<id> <ttl>ms`, in at most 63 bytes of printable ASCII, since the server cuts and replaces the rest. Other bytes
-//! of the id are written as `%XX`. An id that does not fit, and an id or ttl of which the session serves several, is written as `~`: what
-//! cannot be told is left out, not guessed.
+//! `bellwether/<id> <role>`, where the session of the locks adds the ttl once it has taken one: `bellwether/<id> lock <ttl>ms`. In at most
+//! 63 bytes of printable ASCII, since the server cuts and replaces the rest. Other bytes of the id are written as `%XX`. An id that
+//! does not fit, and one of several that the session serves, is written as `~`: what cannot be told is left out, not guessed. A
+//! ttl among several is the longest of them, with a `~` before it. Until somebody has claimed anything, it is `bellwether <role>`.
 
 use std::time::Duration;
 
@@ -13,22 +14,56 @@ const NAME_MAX_BYTES: usize = 63;
 const PROGRAM: &str = "bellwether/";
 const UNTOLD: &str = "~";
 
-/// What a session is called.
-pub(crate) fn write(id: Option<&CandidateId>, ttl: Option<Duration>) -> String {
-    let ttl = ttl.map_or_else(|| UNTOLD.to_owned(), |ttl| format!("{}ms", millis(ttl)));
-    let told = |id: &str| format!("{PROGRAM}{id} {ttl}");
+/// The role of session A.
+pub(crate) const LOCK: &str = "lock";
+/// The role of session B.
+pub(crate) const PRESENCE: &str = "presence";
+/// The role of session C.
+pub(crate) const WATCH: &str = "watch";
+/// The role of session D.
+pub(crate) const RECORD: &str = "record";
+
+/// The ttls that a session serves: the longest, and whether it is the only one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lease {
+    pub(crate) ttl: Duration,
+    pub(crate) is_only: bool,
+}
+
+/// What a session is called before anybody has claimed anything.
+pub(crate) fn of_nobody(role: &str) -> String {
+    format!("bellwether {role}")
+}
+
+/// What a session is called that serves this candidate, or several.
+pub(crate) fn of(id: Option<&CandidateId>, role: &str) -> String {
+    let told = |id: &str| format!("{PROGRAM}{id} {role}");
     let name = id.map(|id| told(&escape(id.as_str())));
     name.filter(|name| name.len() <= NAME_MAX_BYTES).unwrap_or_else(|| told(UNTOLD))
 }
 
+/// What the session of the locks is called.
+pub(crate) fn write(id: Option<&CandidateId>, lease: Option<Lease>) -> String {
+    let lease = lease.map_or_else(String::new, |lease| {
+        let among_several = if lease.is_only { "" } else { UNTOLD };
+        format!(" {among_several}{}ms", millis(lease.ttl))
+    });
+    of(id, &format!("{LOCK}{lease}"))
+}
+
 /// Who holds a session of this name, as far as that is told, and its ttl.
-pub(crate) fn read(name: &str) -> (Option<CandidateId>, Option<Duration>) {
-    let Some((id, ttl)) = name.strip_prefix(PROGRAM).and_then(|rest| rest.split_once(' ')) else {
+pub(crate) fn read(name: &str) -> (Option<CandidateId>, Option<Lease>) {
+    let Some((id, role)) = name.strip_prefix(PROGRAM).and_then(|rest| rest.split_once(' ')) else {
         return (None, None);
     };
     let id = if id == UNTOLD { None } else { unescape(id).and_then(|id| CandidateId::new(id).ok()) };
-    let ttl = ttl.strip_suffix("ms").and_then(|ttl| ttl.parse().ok()).map(Duration::from_millis);
-    (id, ttl)
+    let millis = role.rsplit(' ').next().and_then(|last| last.strip_suffix("ms"));
+    let lease = millis.and_then(|millis| {
+        let longest = millis.strip_prefix(UNTOLD);
+        let ttl = longest.unwrap_or(millis).parse().ok().map(Duration::from_millis)?;
+        Some(Lease { ttl, is_only: longest.is_none() })
+    });
+    (id, lease)
 }
 
 /// Whether a session of this name is a candidate's of ours.
@@ -73,17 +108,30 @@ mod tests {
 
     #[test]
     fn ids_come_back_as_they_were_or_not_at_all() {
-        let ttl = Duration::from_millis(1500);
+        let lease = Lease { ttl: Duration::from_millis(1500), is_only: true };
         for (id, told) in
             [("host-1", true), ("a b/c%~'", true), ("\u{1F411}", true), (&*"x".repeat(60), false)]
         {
             let id = CandidateId::new(id).unwrap();
-            let name = write(Some(&id), Some(ttl));
+            let name = write(Some(&id), Some(lease));
             assert!(name.len() <= NAME_MAX_BYTES && name.is_ascii(), "{name}");
-            assert_eq!(read(&name), (told.then_some(id), Some(ttl)), "{name}");
+            assert_eq!(read(&name), (told.then_some(id), Some(lease)), "{name}");
         }
-        assert_eq!(read(&write(None, Some(ttl))), (None, Some(ttl)));
+        let longest = Lease { is_only: false, ..lease };
+        assert_eq!(write(None, Some(longest)), "bellwether/~ lock ~1500ms");
+        assert_eq!(read(&write(None, Some(longest))), (None, Some(longest)));
         assert_eq!(read(&write(None, None)), (None, None));
+    }
+
+    #[test]
+    fn every_role_fits_and_tells_no_ttl() {
+        let id = CandidateId::new("x".repeat(40)).unwrap();
+        for role in [LOCK, PRESENCE, WATCH, RECORD] {
+            let name = of(Some(&id), role);
+            assert!(name.len() <= NAME_MAX_BYTES && name.ends_with(role), "{name}");
+            assert_eq!(read(&name), (Some(id.clone()), None));
+            assert_eq!(read(&of_nobody(role)), (None, None));
+        }
     }
 
     #[test]

@@ -40,7 +40,7 @@ impl Connector {
         false
     }
 
-    pub(crate) fn meaning(&self, error: tokio_postgres::Error, _: bool) -> Error {
-        crate::errors::meaning(error)
+    pub(crate) fn meaning(&self, error: tokio_postgres::Error, _: bool, has_password: bool) -> Error {
+        crate::errors::not_logged_in(error, has_password)
     }
 }

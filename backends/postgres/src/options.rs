@@ -1,52 +1,78 @@
-//! The options of a URL or of libpq's `name=value` text that the driver does not know, taken out of it.
+//! The options of a connection, by libpq's names for them: those of a URL or of `name=value` text first, then whatever fills the
+//! gaps. What Bellwether knows itself is taken out, and the rest is the driver's.
+
+use std::collections::BTreeMap;
 
 use bellwether_core::Error;
 
 use crate::config::bad;
 use crate::names::unescape;
 
-/// What is read here and not by the driver.
-const OURS: [&str; 8] = ["key1", "key2", "schema", "sslmode", "sslrootcert", "sslcert", "sslkey", "watch"];
-
-/// What is left for the driver, and what was taken out. Of an option that is there twice the last counts.
-#[derive(Debug, Default)]
-pub(crate) struct Options {
-    pub(crate) rest: String,
-    ours: Vec<(String, String)>,
-}
+/// Options by name. Of one that is given twice the last counts.
+#[derive(Default)]
+pub(crate) struct Options(BTreeMap<String, String>);
 
 impl Options {
     pub(crate) fn of(text: &str) -> Result<Options, Error> {
-        if text.contains("://") { Options::of_url(text) } else { Options::of_pairs(text) }
+        match text.split_once("://") {
+            Some((_, rest)) => Options::of_url(rest),
+            None => Options::of_pairs(text),
+        }
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
     }
 
     pub(crate) fn take(&mut self, name: &str) -> Option<String> {
-        let mut value = None;
-        self.ours.retain(|(other, found)| {
-            let is = other == name;
-            if is {
-                value = Some(found.clone());
-            }
-            !is
-        });
-        value
+        self.0.remove(name)
     }
 
-    fn of_url(url: &str) -> Result<Options, Error> {
-        let (base, query) = url.split_once('?').unwrap_or((url, ""));
-        let (mut options, mut rest) = (Options::default(), Vec::new());
-        for part in query.split('&').filter(|part| !part.is_empty()) {
-            match part.split_once('=') {
-                Some((name, value)) if OURS.contains(&name) => {
-                    let value = unescape(value).ok_or_else(|| {
-                        bad(format!("the % in {name} of the URL is not followed by two hexadecimal digits"))
-                    })?;
-                    options.ours.push((name.to_owned(), value));
-                }
-                _ => rest.push(part),
-            }
+    /// Sets an option that is not set yet.
+    pub(crate) fn fill(&mut self, name: &str, value: &str) {
+        if !value.is_empty() {
+            self.0.entry(name.to_owned()).or_insert_with(|| value.to_owned());
         }
-        options.rest = if rest.is_empty() { base.to_owned() } else { format!("{base}?{}", rest.join("&")) };
+    }
+
+    /// All that is left, as the driver reads it.
+    pub(crate) fn for_driver(&self) -> String {
+        let quoted = |value: &String| value.replace('\\', "\\\\").replace('\'', "\\'");
+        self.0.iter().map(|(name, value)| format!("{name}='{}' ", quoted(value))).collect()
+    }
+
+    fn put(&mut self, name: &str, value: String) {
+        if !value.is_empty() {
+            self.0.insert(name.to_owned(), value);
+        }
+    }
+
+    /// `USER:PASSWORD@HOST:PORT,HOST:PORT/DATABASE?NAME=VALUE&…`, each part of it optional.
+    fn of_url(rest: &str) -> Result<Options, Error> {
+        let mut options = Options::default();
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
+        let (login, hosts) = authority.rsplit_once('@').unwrap_or(("", authority));
+        let (user, password) = login.split_once(':').unwrap_or((login, ""));
+        for (name, value) in [("user", user), ("password", password), ("dbname", database)] {
+            options.put(name, decoded(name, value)?);
+        }
+        let (mut names, mut ports) = (Vec::new(), Vec::new());
+        for place in hosts.split(',') {
+            let (name, port) = host_and_port(place)?;
+            names.push(decoded("the host", name)?);
+            ports.push(port);
+        }
+        options.put("host", names.join(","));
+        if ports.iter().any(|port| !port.is_empty()) {
+            options.put("port", ports.join(","));
+        }
+        for part in query.split('&').filter(|part| !part.is_empty()) {
+            let (name, value) = part
+                .split_once('=')
+                .ok_or_else(|| bad(format!("{part} of the URL has no value: write {part}=VALUE")))?;
+            options.put(name, decoded(name, value)?);
+        }
         Ok(options)
     }
 
@@ -64,15 +90,22 @@ impl Options {
         }
         Ok(options)
     }
+}
 
-    /// As from the text; what is not ours goes to the driver.
-    pub(crate) fn put(&mut self, name: &str, value: String) {
-        if OURS.contains(&name) {
-            self.ours.push((name.to_owned(), value));
-        } else {
-            let quoted = value.replace('\\', "\\\\").replace('\'', "\\'");
-            self.rest.push_str(&format!("{name}='{quoted}' "));
+fn decoded(name: &str, value: &str) -> Result<String, Error> {
+    unescape(value)
+        .ok_or_else(|| bad(format!("the % in {name} of the URL is not followed by two hexadecimal digits")))
+}
+
+/// An address of IPv6 is in brackets.
+fn host_and_port(place: &str) -> Result<(&str, &str), Error> {
+    let unclosed = || bad(format!("{place} in the URL is no host: write an IPv6 address as [::1]:5432"));
+    match place.strip_prefix('[') {
+        Some(rest) => {
+            let (name, port) = rest.split_once(']').ok_or_else(unclosed)?;
+            Ok((name, port.strip_prefix(':').unwrap_or(port)))
         }
+        None => Ok(place.split_once(':').unwrap_or((place, ""))),
     }
 }
 
@@ -102,22 +135,45 @@ mod tests {
     #[test]
     fn options_are_taken_out_of_either_form() {
         let mut of_url =
-            Options::of("postgres://u@h/d?key1=-5&connect_timeout=3&sslrootcert=%2fa%20b.pem&key1=6")
+            Options::of("postgres://u:a%20b@h/d?key1=-5&connect_timeout=3&sslrootcert=%2fa%20b.pem&key1=6")
                 .unwrap();
-        assert_eq!(of_url.rest, "postgres://u@h/d?connect_timeout=3");
         assert_eq!(of_url.take("sslrootcert").as_deref(), Some("/a b.pem"));
         assert_eq!(of_url.take("key1").as_deref(), Some("6"));
         assert_eq!(of_url.take("key1"), None);
+        let rest = "connect_timeout='3' dbname='d' host='h' password='a b' user='u' ";
+        assert_eq!(of_url.for_driver(), rest);
         let mut of_pairs =
             Options::of(r"host = h user='it\'s \\' sslmode=verify-full sslkey='/a b' dbname=d\ d").unwrap();
-        assert_eq!(of_pairs.rest, r"host='h' user='it\'s \\' dbname='d d' ");
         assert_eq!(of_pairs.take("sslmode").as_deref(), Some("verify-full"));
         assert_eq!(of_pairs.take("sslkey").as_deref(), Some("/a b"));
+        assert_eq!(of_pairs.for_driver(), r"dbname='d d' host='h' user='it\'s \\' ");
+    }
+
+    #[test]
+    fn hosts_of_a_url_keep_their_ports_and_gaps_are_filled() {
+        for (url, host, port) in [
+            ("postgres://h/d", "h", None),
+            ("postgres://a:1,b,[::1]:3/d", "a,b,::1", Some("1,,3")),
+            ("postgres://u@%2Frun%2Fpostgresql:5433/d", "/run/postgresql", Some("5433")),
+        ] {
+            let mut options = Options::of(url).unwrap();
+            options.fill("host", "other");
+            options.fill("user", "other");
+            options.fill("dbname", "");
+            assert_eq!(options.take("host").as_deref(), Some(host), "{url}");
+            assert_eq!(options.take("port").as_deref(), port, "{url}");
+            assert!(options.has("user") && options.has("dbname"), "{url}");
+        }
+        let mut none = Options::of("postgres:///d").unwrap();
+        none.fill("host", "other");
+        assert_eq!(none.take("host").as_deref(), Some("other"));
     }
 
     #[test]
     fn what_cannot_be_read_is_said() {
-        for text in ["host", "user='x", "postgres://h/d?sslkey=%zz"] {
+        for text in
+            ["host", "user='x", "postgres://h/d?sslkey=%zz", "postgres://h/d?sslkey", "postgres://[::1/d"]
+        {
             assert!(Options::of(text).is_err(), "{text}");
         }
     }

@@ -2,9 +2,10 @@
 //!
 //! There a session is granted a lock, and the next statement runs elsewhere: two candidates were seen to hold one lock, and
 //! both to find it in `pg_locks`. A pooler lends whichever server process is free, and looks right for as long as everybody
-//! happens to get the same one back. So the probe sees to it that this does not happen: one session in a transaction while the
-//! other asks, then the other way round (the pool lends the one used last), and several questions in a row (the pool
-//! lends them in turn), more than once, since others use the pool meanwhile.
+//! happens to get the same one back. So the probe sees to it that this does not happen. Both sessions are in a transaction at
+//! once, so two server processes are lent; both are given back, and the sessions ask in turn. A pool that lends the one that was
+//! given back last lends one and the same to both; one that lends them in turn gives the second another when it asks twice.
+//! All of that more than once, since others use the pool meanwhile.
 
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use crate::session::Session;
 
 /// How long an answer may take: where no server process is free, it hangs.
 const PROBE_LIMIT: Duration = Duration::from_secs(2);
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 2;
 
 /// An error unless each of the two has a server process to itself.
 pub(crate) async fn pinned(a: &Session, b: &Session, place: &str) -> Result<(), Error> {
@@ -24,23 +25,24 @@ pub(crate) async fn pinned(a: &Session, b: &Session, place: &str) -> Result<(), 
         return Err(refused());
     }
     for _ in 0..ROUNDS {
-        for (one, two) in [(b, a), (a, b)] {
-            match mixed(one, two).await {
-                Ok(()) => {}
-                Err(Failure::Said(_)) => return Err(refused()),
-                Err(Failure::Over(error)) if error.kind() == ErrorKind::TimedOut => return Err(refused()),
-                Err(failure) => return Err(failure.error()),
-            }
+        match round(a, b).await {
+            Ok(()) => {}
+            Err(Failure::Said(_)) => return Err(refused()),
+            Err(Failure::Over(error)) if error.kind() == ErrorKind::TimedOut => return Err(refused()),
+            Err(failure) => return Err(failure.error()),
         }
     }
     Ok(())
 }
 
-async fn mixed(one: &Session, two: &Session) -> Result<(), Failure> {
-    one.execute(PROBE_LIMIT, &format!("BEGIN; {}", same(one))).await?;
-    ask(two).await?;
-    one.execute(PROBE_LIMIT, "COMMIT").await?;
-    tokio::try_join!(ask(two), ask(two), ask(two)).map(drop)
+async fn round(a: &Session, b: &Session) -> Result<(), Failure> {
+    let (in_a, in_b) = (format!("BEGIN; {}", same(a)), format!("BEGIN; {}", same(b)));
+    tokio::try_join!(a.execute(PROBE_LIMIT, &in_a), b.execute(PROBE_LIMIT, &in_b))?;
+    tokio::try_join!(a.execute(PROBE_LIMIT, "COMMIT"), b.execute(PROBE_LIMIT, "COMMIT"))?;
+    for session in [a, b, b] {
+        ask(session).await?;
+    }
+    Ok(())
 }
 
 async fn ask(session: &Session) -> Result<(), Failure> {

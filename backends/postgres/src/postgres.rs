@@ -1,7 +1,7 @@
 //! The backend: what it knows, and the trait's methods, each of which runs to its end even if its caller goes away.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -56,10 +56,12 @@ impl Postgres {
             half_open: Mutex::default(),
             followed: Mutex::default(),
             hints: Arc::default(),
+            met: Mutex::default(),
             cooldown_checked: Mutex::default(),
             only: OnceLock::new(),
             news: Arc::default(),
             worked_before: AtomicBool::new(false),
+            newest_timeline: AtomicI32::new(0),
             alive: broadcast::channel(()).0,
         }))
     }
@@ -85,11 +87,15 @@ pub(crate) struct Inner {
     pub(crate) half_open: Mutex<Vec<Identity>>,
     pub(crate) followed: Mutex<HashMap<Keys, ElectionName>>,
     pub(crate) hints: Arc<Hints>,
+    /// The ttl of the holder that was met last.
+    pub(crate) met: Mutex<HashMap<Keys, Duration>>,
     /// Whose cooldown has been looked up.
     pub(crate) cooldown_checked: Mutex<HashSet<(ElectionName, Incarnation)>>,
     only: OnceLock<ElectionName>,
     pub(crate) news: Arc<News>,
     worked_before: AtomicBool,
+    /// The highest timeline of a primary that was seen: one below it was left behind by a promotion.
+    newest_timeline: AtomicI32,
     /// Ends with the backend; tasks listen.
     pub(crate) alive: broadcast::Sender<()>,
 }
@@ -109,8 +115,10 @@ impl Inner {
         if let Some(link) = self.current() {
             return Ok(link);
         }
-        let opened = Link::open(&self.config, &*self.clock, self.ear()).await;
+        let newest = self.newest_timeline.load(Ordering::Relaxed);
+        let opened = Link::open(&self.config, &*self.clock, self.ear(), newest).await;
         let link = Arc::new(opened.map_err(|error| self.in_hindsight(error))?);
+        self.newest_timeline.fetch_max(link.timeline(), Ordering::Relaxed);
         // Tables that are missing show now, not when somebody could lead.
         self.records(&link).await.map_err(|error| self.in_hindsight(error))?;
         self.worked_before.store(true, Ordering::Relaxed);
@@ -162,6 +170,7 @@ impl Inner {
             *current = None;
         }
         drop(current);
+        self.newest_timeline.fetch_max(link.timeline(), Ordering::Relaxed);
         self.remember_half_open(link.a.session.identity());
         let held: Vec<_> =
             link.slots.every().into_iter().filter(|(_, slot)| matches!(slot, Slot::Held { .. })).collect();

@@ -60,9 +60,10 @@ impl Records {
         schema: &Schema,
         host: usize,
         opened: Boot,
+        name: &str,
     ) -> Result<Records, Error> {
         let limit = config.connect_timeout();
-        let session = Session::open(config, host, opened, limit, None).await?;
+        let session = Session::open(config, host, opened, name, None).await?;
         let found = session.ask(limit, &schema.statement(WHICH_VERSION)).await.map_err(Failure::error)?;
         let version = found.first().map(|row| row.get::<_, i32>(0));
         if version != Some(VERSION) {
@@ -89,7 +90,6 @@ impl Records {
             prepare(COOL_DOWN),
             prepare(COOLDOWN),
         )?;
-        session.execute(limit, "SET application_name = 'bellwether record'").await.map_err(Failure::error)?;
         let all =
             Records { session, read, write, intend, release, remember, history, list, cool_down, cooldown };
         Ok(all)

@@ -12,10 +12,11 @@ use bellwether_core::{Boot, Error, ErrorKind};
 use futures_util::future::poll_fn;
 use tokio::sync::watch;
 use tokio_postgres::config::SslMode;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{AsyncMessage, Client, Connection, Row, Statement};
+use tokio_postgres::{AsyncMessage, Client, Connection, Row, SimpleQueryMessage, SimpleQueryRow, Statement};
 
-use crate::errors::{BACKEND, Failure, meaning, misconfigured, unavailable};
+use crate::errors::{BACKEND, Cause, Failure, meaning, misconfigured, unavailable};
 use crate::tls::{Connector, Encrypted};
 use crate::transport::{Wire, is_local, place, reach};
 use crate::{Config, sql};
@@ -39,6 +40,12 @@ pub(crate) struct Session {
     server: String,
     /// When the server's process began, by its own clock: with its number it is unmistakable.
     started: String,
+    /// The timeline of the server, which each promotion raises.
+    pub(crate) timeline: i32,
+    /// Whether this role can see when a promotion was.
+    pub(crate) may_date: bool,
+    /// For how many locks the server made room, which is shared by everybody on it.
+    pub(crate) lock_room: i64,
     /// When it was there, on our clock, read after it was opened: a server that restarts ends it, so it proves that there was
     /// no restart since.
     pub(crate) opened: Boot,
@@ -60,15 +67,16 @@ pub(crate) struct Identity {
 type Duplicate = Arc<Mutex<Option<std::os::fd::OwnedFd>>>;
 
 impl Session {
-    /// Opens one to the server at this place of the list. What is notified goes to `notes`.
+    /// Opens one to the server at this place of the list, called by this name. What is notified goes to `notes`.
     pub(crate) async fn open(
         config: &Config,
         host: usize,
         opened: Boot,
-        limit: Duration,
+        name: &str,
         notes: Option<Hear>,
     ) -> Result<Session, Error> {
-        let opening = Session::open_in_time(config, host, opened, notes);
+        let limit = config.connect_timeout();
+        let opening = Session::open_in_time(config, host, opened, name, notes);
         match tokio::time::timeout(limit, opening).await {
             Ok(result) => result,
             Err(_) => Err(Error::new(
@@ -83,14 +91,15 @@ impl Session {
         config: &Config,
         host: usize,
         opened: Boot,
+        name: &str,
         notes: Option<Hear>,
     ) -> Result<Session, Error> {
         let mode = if is_local(config, host) { SslMode::Disable } else { config.server.get_ssl_mode() };
         let connector = config.tls.connector(config, host)?;
-        let (client, mut connection, duplicate) = match log_in(config, host, mode, &connector).await {
+        let (client, mut connection, duplicate) = match log_in(config, host, name, mode, &connector).await {
             // As libpq does: who would do without encryption does without one that fails.
             Err(_) if mode == SslMode::Prefer && connector.has_failed() => {
-                log_in(config, host, SslMode::Disable, &connector).await?
+                log_in(config, host, name, SslMode::Disable, &connector).await?
             }
             result => result?,
         };
@@ -130,17 +139,15 @@ impl Session {
             pid: 0,
             server: String::new(),
             started: String::new(),
+            timeline: 0,
+            may_date: false,
+            lock_room: 0,
             opened,
             ended,
             #[cfg(unix)]
             socket: duplicate,
         };
-        session.client.batch_execute(sql::PREPARE_SESSION).await.map_err(meaning)?;
-        let row = session.client.query_one(sql::WHERE_AM_I, &[]).await.map_err(meaning)?;
-        session.pid = row.get(0);
-        session.server = row.get(3);
-        session.started = row.get(4);
-        let (standby, version): (bool, i32) = (row.get(1), row.get(2));
+        let (standby, version) = session.prepare_itself().await?;
         if version < OLDEST_VERSION {
             return Err(misconfigured(format!(
                 "the server is PostgreSQL {}, and only 14 and later can end a leader's silent session: upgrade it",
@@ -154,6 +161,23 @@ impl Session {
             )));
         }
         Ok(session)
+    }
+
+    /// Sets the session up and reads what the server is, in one round trip; whether it is a standby, and its version.
+    async fn prepare_itself(&mut self) -> Result<(bool, i32), Error> {
+        let text = format!("{}; {}", sql::PREPARE_SESSION, sql::WHERE_AM_I);
+        let answers = self.client.simple_query(&text).await.map_err(meaning)?;
+        let row = last_row(&answers).ok_or_else(|| unavailable("the server answered with nothing"))?;
+        let text = |column: &str| row.get(column).unwrap_or_default();
+        let number = |column: &str| text(column).parse::<i64>().unwrap_or_default();
+        let small = |column: &str| i32::try_from(number(column)).unwrap_or_default();
+        self.pid = small("pid");
+        self.server = text("server_started").to_owned();
+        self.started = text("started").to_owned();
+        self.timeline = small("timeline");
+        self.may_date = text("may_date") == "t";
+        self.lock_room = number("lock_room");
+        Ok((text("standby") == "t", small("version")))
     }
 
     /// What is left to know of it when it is over.
@@ -208,6 +232,12 @@ impl Session {
         self.bounded(limit, self.client.query(text, &[])).await
     }
 
+    /// Runs statements without preparing them; the first value of the last row, as text.
+    pub(crate) async fn said(&self, limit: Duration, text: &str) -> Result<Option<String>, Failure> {
+        let answers = self.bounded(limit, self.client.simple_query(text)).await?;
+        Ok(last_row(&answers).and_then(|row| row.get(0)).map(str::to_owned))
+    }
+
     async fn bounded<T>(
         &self,
         limit: Duration,
@@ -217,7 +247,7 @@ impl Session {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(error)) if error.is_closed() || error.as_db_error().is_none() => {
                 self.throw_away();
-                Err(Failure::Over(unavailable("the session ended").caused_by(error)))
+                Err(Failure::Over(unavailable("the session ended").caused_by(Cause::of(&error))))
             }
             Ok(Err(error)) => {
                 // What the server says with FATAL it says at the end of the session.
@@ -261,6 +291,13 @@ impl Session {
     }
 }
 
+fn last_row(answers: &[SimpleQueryMessage]) -> Option<&SimpleQueryRow> {
+    answers.iter().rev().find_map(|answer| match answer {
+        SimpleQueryMessage::Row(row) => Some(row),
+        _ => None,
+    })
+}
+
 /// The one row of an answer.
 pub(crate) fn only(mut rows: Vec<Row>) -> Result<Row, Failure> {
     rows.pop().ok_or_else(|| Failure::Said(unavailable("the server answered with nothing")))
@@ -281,16 +318,22 @@ type Kept = ();
 async fn log_in(
     config: &Config,
     host: usize,
+    name: &str,
     mode: SslMode,
     connector: &Connector,
 ) -> Result<(Client, Connection<Wire, Encrypted>, Kept), Error> {
     let transport = reach(config, host).await?;
-    let mut server = config.server.clone();
-    server.ssl_mode(mode);
-    let connected = server.connect_raw(transport.stream, connector.driver()).await;
+    let mut driver = config.driver(host, name);
+    driver.ssl_mode(mode);
+    let has_password = driver.get_password().is_some();
+    let connected = driver.connect_raw(transport.stream, connector.driver()).await;
     let (client, connection) = connected.map_err(|error| match error.code() {
+        // A database that takes no connections, and not what the same code means later.
+        Some(code) if *code == SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE => {
+            unavailable("the server does not let anybody in now").caused_by(Cause::of(&error))
+        }
         Some(_) => meaning(error),
-        None => connector.meaning(error, mode == SslMode::Require),
+        None => connector.meaning(error, mode == SslMode::Require, has_password),
     })?;
     #[cfg(unix)]
     return Ok((client, connection, transport.duplicate));

@@ -11,6 +11,7 @@ use bellwether_core::{Boot, Candidate, CandidateId, Epoch, Grant};
 use tokio::sync::{Notify, OwnedMutexGuard};
 
 use crate::Keys;
+use crate::names::{self, Lease};
 
 /// What became of a lock that this session has.
 #[derive(Clone, Debug)]
@@ -55,7 +56,7 @@ pub(crate) struct Slots {
     claiming: Mutex<usize>,
     claimed: Notify,
     ids: Mutex<BTreeSet<CandidateId>>,
-    ttls: Mutex<BTreeSet<Duration>>,
+    lease: Mutex<Option<Lease>>,
 }
 
 impl Slots {
@@ -127,9 +128,21 @@ impl Slots {
         turn.try_lock_owned().ok()
     }
 
-    /// Remembers that this id and ttl use the session, and says which do where there is only one.
-    pub(crate) fn used_by(&self, id: &CandidateId, ttl: Duration) -> (Option<CandidateId>, Option<Duration>) {
-        (only(&self.ids, id), only(&self.ttls, &ttl))
+    /// Remembers that this id and ttl use the session, and says which do: the id where there is only one, and the longest ttl.
+    pub(crate) fn used_by(&self, id: &CandidateId, ttl: Duration) -> (Option<CandidateId>, Option<Lease>) {
+        let mut lease = lock(&self.lease);
+        let known = lease.unwrap_or(Lease { ttl, is_only: true });
+        *lease = Some(Lease { ttl: known.ttl.max(ttl), is_only: known.is_only && known.ttl == ttl });
+        (only(&self.ids, id), *lease)
+    }
+
+    /// What a session of this role is called, by the ids that have used this one.
+    pub(crate) fn name(&self, role: &str) -> String {
+        let ids = lock(&self.ids);
+        if ids.is_empty() {
+            return names::of_nobody(role);
+        }
+        names::of(ids.first().filter(|_| ids.len() == 1), role)
     }
 
     fn all(&self) -> MutexGuard<'_, HashMap<Keys, Slot>> {

@@ -14,12 +14,15 @@ macro_rules! second_of {
     };
 }
 
-/// What a new session is set to before anything else. Generic plans: each statement is planned once, when the session is
+/// What a new session is set to before anything else, whatever a role or a database sets: nothing but the lease ends it or a
+/// statement of it. `transaction_timeout` is not known before 17. Generic plans: each statement is planned once, when the session is
 /// opened, instead of in the middle of a handover. `synchronous_commit`: an epoch must survive the server's crash.
-/// `search_path`: the functions are the server's own, whatever a role or a database has in front of them.
+/// `search_path`: the functions are the server's own. The date's style and zone: a process is known again by when it began.
 pub(crate) const PREPARE_SESSION: &str = "SET search_path = pg_catalog; SET synchronous_commit = on; \
      SET statement_timeout = 0; SET lock_timeout = 0; SET idle_session_timeout = 0; SET idle_in_transaction_session_timeout = 0; \
-     SET default_transaction_read_only = off; SET client_min_messages = error; SET jit = off; \
+     SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'transaction_timeout'; \
+     SET default_transaction_read_only = off; SET default_transaction_isolation = 'read committed'; \
+     SET client_min_messages = error; SET jit = off; SET datestyle = 'ISO'; SET timezone = 'UTC'; \
      SET plan_cache_mode = force_generic_plan";
 
 /// Around the first planning of the statements for many elections: the planner cannot know how many locks there are, and thinks of
@@ -27,11 +30,6 @@ pub(crate) const PREPARE_SESSION: &str = "SET search_path = pg_catalog; SET sync
 pub(crate) const PLAN_FOR_MANY: &str = "SET enable_nestloop = off";
 /// The end of [`PLAN_FOR_MANY`].
 pub(crate) const PLAN_AS_EVER: &str = "RESET enable_nestloop";
-
-pub(crate) const WHERE_AM_I: &str = "SELECT pg_backend_pid(), pg_is_in_recovery(), \
-     current_setting('server_version_num')::int4, \
-     pg_postmaster_start_time()::text, \
-     (SELECT backend_start::text FROM pg_stat_activity WHERE pid = pg_backend_pid())";
 
 /// On B: ends a session, if it is still the one that began then. $1: its process, $2: when it began.
 pub(crate) const END_OWN: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
@@ -60,6 +58,18 @@ macro_rules! timeline {
         "('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int4"
     };
 }
+
+/// What the server is, and what this role may do there.
+pub(crate) const WHERE_AM_I: &str = concat!(
+    "SELECT pg_backend_pid() AS pid, pg_is_in_recovery() AS standby, current_setting('server_version_num') AS version, \
+     pg_postmaster_start_time() AS server_started, \
+     (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()) AS started, \
+     CASE WHEN pg_is_in_recovery() THEN 0 ELSE ",
+    timeline!(),
+    " END AS timeline, has_function_privilege('pg_control_checkpoint()', 'EXECUTE') AS may_date, \
+     current_setting('max_locks_per_transaction')::int8 * \
+     (current_setting('max_connections')::int8 + current_setting('max_prepared_transactions')::int8) AS lock_room"
+);
 
 /// The transaction id in the marks of one session that begin alike. Two such marks, of two elections of one session, tell nothing; nor
 /// does one of a transaction that the server has not completed: any role can take any lock, and nobody leads before that.
@@ -356,13 +366,6 @@ pub(crate) const PRESENCE_ALL_UNDATED: &str = presence_all!("clock_timestamp()")
 /// For a role that may not call `pg_control_checkpoint()`: as if the promotion had been this moment, so that only a session that
 /// has seen a whole ttl of its timeline takes over at once.
 pub(crate) const PRESENCE_UNDATED: &str = presence!("clock_timestamp()");
-
-/// Whether promotions can be dated.
-pub(crate) const MAY_DATE: &str = "SELECT has_function_privilege('pg_control_checkpoint()', 'EXECUTE')";
-
-/// For how many locks the server made room, which is shared by everybody on it.
-pub(crate) const LOCK_ROOM: &str = "SELECT current_setting('max_locks_per_transaction')::int8 * \
-     (current_setting('max_connections')::int8 + current_setting('max_prepared_transactions')::int8)";
 
 /// On B: this process's work in that election is over.
 pub(crate) const ABSENCE: &str = "SELECT pg_advisory_unlock_shared($1, $2), \

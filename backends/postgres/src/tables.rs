@@ -8,16 +8,15 @@ use std::time::Duration;
 
 use bellwether_backend::Past;
 use bellwether_core::{
-    Bid, CandidateId, ElectionName, Epoch, Error, ErrorKind, Grant, Incarnation, Outcome, Proof, Seen,
+    Bid, Boot, CandidateId, ElectionName, Epoch, Error, Grant, Incarnation, Outcome, Proof, Seen,
 };
 
-use crate::errors::{BACKEND, Failure, misconfigured};
+use crate::errors::{Failure, misconfigured};
 use crate::link::Link;
 use crate::notices::Note;
 use crate::postgres::{Inner, lock};
 use crate::records::{Claimed, Record, Records};
-use crate::session::Session;
-use crate::{Config, Keys, Schema};
+use crate::{Config, Keys, Schema, hosts, names};
 
 /// From one try to write a row that a transaction has locked to the next.
 const PAUSE: Duration = Duration::from_millis(2);
@@ -42,7 +41,8 @@ impl Inner {
             return Ok(Some(Arc::clone(records)));
         }
         let opened = self.clock.boot();
-        let records = Arc::new(Records::open(&self.config, schema, link.host, opened).await?);
+        let name = link.slots.name(names::RECORD);
+        let records = Arc::new(Records::open(&self.config, schema, link.host, opened, &name).await?);
         link.a.session.same_server(&records.session)?;
         *current = Some(Arc::clone(&records));
         Ok(Some(records))
@@ -200,17 +200,6 @@ fn above(least: Epoch, before: &Record, floor: Epoch) -> Result<Epoch, Error> {
 /// When the server cannot be reached, or the role of the URL may not.
 pub async fn init(config: &Config, schema: &Schema, roles: &[String]) -> Result<(), Error> {
     let sql = schema.sql(roles)?;
-    let mut last = Error::new(ErrorKind::Misconfigured, BACKEND, "no host is named");
-    for host in 0..config.server.get_hosts().len() {
-        let limit = config.connect_timeout();
-        let opening = Session::open(config, host, Default::default(), limit, None);
-        match opening.await {
-            Ok(session) => {
-                let done = session.execute(INIT_LIMIT, &sql).await;
-                return done.map_err(Failure::error);
-            }
-            Err(error) => last = error,
-        }
-    }
-    Err(last)
+    let (_, session) = hosts::primary(config, Boot::default(), &names::of_nobody("init"), 0).await?;
+    session.execute(INIT_LIMIT, &sql).await.map_err(Failure::error)
 }

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use crate::Keys;
 use crate::link::{Beta, Link};
 use crate::many::Appearance;
-use crate::names::millis;
+use crate::names::{self, millis};
 use crate::postgres::{Inner, lock};
 use crate::slots::Slot;
 
@@ -84,7 +84,9 @@ impl Inner {
     /// have ended because nobody renewed.
     async fn replace_b(self: &Arc<Self>, link: &Arc<Link>) -> bool {
         let opened = self.clock.boot();
-        let Ok(mut new) = Beta::open(&self.config, link.host, opened, self.ear()).await else { return false };
+        let name = link.slots.name(names::PRESENCE);
+        let opening = Beta::open(&self.config, link.host, opened, &name, self.ear());
+        let Ok(mut new) = opening.await else { return false };
         new.session.opened = self.clock.boot();
         if link.a.session.same_server(&new.session).is_err() {
             return false;

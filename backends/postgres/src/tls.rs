@@ -21,7 +21,7 @@ use tokio_rustls::rustls::{self, AlertDescription, ClientConfig, RootCertStore};
 use crate::Config;
 use crate::binding::tls_server_end_point;
 use crate::config::{Root, Ssl, bad};
-use crate::errors::{BACKEND, misconfigured, unavailable};
+use crate::errors::{BACKEND, Cause, misconfigured, not_logged_in, unavailable};
 use crate::transport::{Wire, name, passes_bytes};
 use crate::verifier::Verifier;
 
@@ -153,7 +153,7 @@ impl Connector {
     }
 
     /// What an error means that the server did not send. `required`: whether plain text was out of the question.
-    pub(crate) fn meaning(&self, error: tokio_postgres::Error, required: bool) -> Error {
+    pub(crate) fn meaning(&self, error: tokio_postgres::Error, required: bool, has_password: bool) -> Error {
         let source = error.source();
         if let Some(ours) = source.and_then(|source| source.downcast_ref::<Error>()) {
             return ours.clone();
@@ -161,14 +161,14 @@ impl Connector {
         if let Some(failed) = source.and_then(|source| source.downcast_ref::<io::Error>()) {
             return self
                 .handshake(failed)
-                .unwrap_or_else(|| unavailable("the connection failed").caused_by(error));
+                .unwrap_or_else(|| unavailable("the connection failed").caused_by(Cause::of(&error)));
         }
         // What is left comes from the driver itself: before the handshake, that there is none; after it, about logging in.
         if required && !self.begun.load(Ordering::Relaxed) {
             let sentence = "the server does not encrypt: set ssl = on there, or sslmode=disable here if you trust the network";
-            return misconfigured(sentence).caused_by(error);
+            return misconfigured(sentence).caused_by(Cause::of(&error));
         }
-        unavailable("the connection failed").caused_by(error)
+        not_logged_in(error, has_password)
     }
 
     /// What a failed handshake means, if that is what it was.

@@ -160,7 +160,7 @@ pub(crate) async fn reach(config: &Config, host: usize) -> Result<Transport, Err
     }
 }
 
-fn port(config: &Config, host: usize) -> u16 {
+pub(crate) fn port(config: &Config, host: usize) -> u16 {
     let ports = config.server.get_ports();
     ports.get(host).or_else(|| ports.first()).copied().unwrap_or(5432)
 }

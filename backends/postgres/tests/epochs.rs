@@ -41,7 +41,8 @@ async fn epochs_go_up_through_crash_restart_and_promotion() {
         // kill −9 of one process of the server makes it start all others anew.
         let a = actor(&server.url(), "a", TTL);
         let (held, _) = a.lead_within(PATIENCE).await;
-        let holder = "SELECT pid::int8 FROM pg_stat_activity WHERE application_name LIKE 'bellwether/a%'";
+        let holder =
+            "SELECT pid::int8 FROM pg_stat_activity WHERE application_name LIKE 'bellwether/a lock %'";
         server.kill(i32::try_from(server.number(holder).await).unwrap());
         last = some(&server, held.epoch).await;
         // Promotion, with the old primary stopped.

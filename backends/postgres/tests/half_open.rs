@@ -118,7 +118,7 @@ async fn who_has_the_lock_and_waits_for_an_earlier_leader_is_not_shown_as_leadin
     b.denied().await;
     assert_eq!(c.seen().await.leader(), Some(&a.bid.who.id));
     // Only the session of the lock ends; the presence says that the work may still be stopping.
-    let sql = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name LIKE 'bellwether/a %'";
+    let sql = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name LIKE 'bellwether/a lock %'";
     assert_eq!(server.number(sql).await, 1);
     let waits = async {
         while b.denied().await.free_at.is_none_or(|at| at < boot_now() + TTL / 4) {

@@ -96,7 +96,7 @@ async fn a_renewal_counts_from_before_it_was_asked_for_however_late_the_answer()
         "SELECT (extract(epoch FROM state_change) * 1000000)::int8 FROM pg_stat_activity WHERE pid = {first}"
     );
     let before = server.number(&answered).await;
-    let second = "SELECT pid::int8 FROM pg_stat_activity WHERE application_name = 'bellwether presence'";
+    let second = "SELECT pid::int8 FROM pg_stat_activity WHERE application_name LIKE 'bellwether% presence'";
     let stopped = Stopped::process(server.number(second).await);
     let goes_on = async {
         // The heartbeat has left by now: the other session has answered it.

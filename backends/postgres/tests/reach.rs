@@ -5,12 +5,12 @@ mod support;
 use std::time::Duration;
 
 use bellwether_backend::{Backend, Mark};
-use bellwether_core::{CandidateId, ErrorKind, Outcome};
+use bellwether_core::{CandidateId, ErrorKind, Outcome, Signal};
 use bellwether_deadman::boot_now;
 use bellwether_election::{Election, Store};
 use bellwether_postgres::from_url;
 use bellwether_support::servers::postgres::Server;
-use bellwether_support::{clock, election};
+use bellwether_support::{PATIENCE, clock, election};
 use support::actor;
 
 const TTL: Duration = Duration::from_secs(1);
@@ -43,10 +43,37 @@ async fn a_wrong_password_is_told_without_saying_it_and_the_right_one_lets_in() 
         Outcome::Refused(error) => {
             assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
             assert!(!format!("{error} {error:?}").contains("sesame"), "{error}");
+            let own_words = "password authentication failed for user \"secret\"";
+            assert!(error.to_string().contains(own_words), "{error}");
+        }
+        other => panic!("{other:?}"),
+    }
+    match actor(&url(""), "a", TTL).claim().await {
+        Outcome::Refused(error) => {
+            assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+            assert!(error.to_string().contains("PGPASSWORD"), "{error}");
         }
         other => panic!("{other:?}"),
     }
     actor(&url(":open%20sesame"), "a", TTL).lead().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_server_s_own_words_are_told_whatever_it_says() {
+    let server = Server::start(Duration::ZERO).await;
+    sql(&server, "CREATE ROLE few LOGIN CONNECTION LIMIT 0").await;
+    sql(&server, "CREATE DATABASE closed ALLOW_CONNECTIONS false").await;
+    for (url, words) in [
+        (by(&server, "few"), "too many connections for role \"few\" (SQLSTATE 53300)"),
+        (
+            format!("postgres://postgres@127.0.0.1:{}/closed", server.port),
+            "\"closed\" is not currently accepting connections",
+        ),
+    ] {
+        let outcome = actor(&url, "a", TTL).claim().await;
+        let Outcome::Unknown(error) = &outcome else { panic!("{outcome:?}") };
+        assert!(error.to_string().contains(words), "{error}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -80,6 +107,27 @@ async fn the_primary_is_found_among_several_hosts() {
     let findings = candidate.backend.checkup(bellwether_backend::Probing::Look).await;
     let replicas = findings.iter().find(|one| one.what == "replicas").unwrap();
     assert!(replicas.verdict == Mark::Warning && replicas.sentence.starts_with("1 connected, asynchronous"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_old_primary_that_a_promotion_left_running_is_not_taken() {
+    let server = Server::start(TTL).await;
+    let mut replica = server.replica().await;
+    let url = format!("postgres://postgres@127.0.0.1:{},127.0.0.1:{}/postgres", server.port, replica.port);
+    replica.admin().await.execute("SELECT pg_promote()", &[]).await.unwrap();
+    let candidate = actor(&url, "a", TTL);
+    let (grant, _) = candidate.lead_within(PATIENCE).await;
+    assert_eq!(grant.epoch.get() >> 40, 2, "{:?}", grant.epoch);
+    assert_eq!(server.number(SESSIONS).await, 0, "the first of the URL is the old one");
+    // With the new one gone it knows still that the other is old.
+    let mut news = candidate.news();
+    replica.down("INT");
+    news.until(|signal| matches!(signal, Signal::Gone)).await;
+    let outcome = candidate.claim().await;
+    let Outcome::Unknown(error) = &outcome else { panic!("{outcome:?}") };
+    replica.up().await;
+    let (again, _) = candidate.lead_within(PATIENCE).await;
+    assert!(again.epoch > grant.epoch, "{:?} after {:?} and {error}", again.epoch, grant.epoch);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -163,20 +211,26 @@ async fn a_role_that_may_not_date_promotions_leads_and_one_without_rights_is_tol
     let plain = actor(&by(&server, "plain"), "a", TTL);
     let grant = plain.lead().await;
     let findings = plain.backend.checkup(bellwether_backend::Probing::Look).await;
+    assert!(!findings.iter().any(|one| matches!(one.verdict, Mark::Bad(_))), "{findings:?}");
     let permission = findings.iter().find(|one| one.what == "permission").unwrap();
     assert_eq!(permission.verdict, Mark::Warning, "{}", permission.sentence);
     assert!(permission.sentence.contains("pg_control_checkpoint() TO plain"), "{}", permission.sentence);
     plain.let_go(&grant).await;
 
-    sql(&server, "REVOKE EXECUTE ON FUNCTION pg_logical_emit_message(boolean, text, text) FROM PUBLIC").await;
+    // Its arguments differ from one major to the next.
+    let revoke = "DO $$ BEGIN EXECUTE (SELECT string_agg('REVOKE EXECUTE ON FUNCTION ' || oid::regprocedure || ' FROM PUBLIC', ';') \
+                  FROM pg_proc WHERE proname = 'pg_logical_emit_message'); END $$";
+    sql(&server, revoke).await;
     let outcome = actor(&by(&server, "plain"), "a", TTL).claim().await;
     let denied = |error: &bellwether_core::Error| error.kind() == ErrorKind::PermissionDenied;
     assert!(matches!(&outcome, Outcome::Refused(error) if denied(error)), "{outcome:?}");
     let findings = plain.backend.checkup(bellwether_backend::Probing::Look).await;
     let permission = findings.iter().find(|one| one.what == "permission").unwrap();
     assert_eq!(permission.verdict, Mark::Bad(ErrorKind::PermissionDenied), "{}", permission.sentence);
-    let needed = "GRANT EXECUTE ON FUNCTION pg_logical_emit_message(boolean, text, text) TO plain";
+    let needed = "GRANT EXECUTE ON FUNCTION pg_logical_emit_message(boolean,text,text";
     assert!(permission.sentence.contains(needed), "{}", permission.sentence);
+    sql(&server, permission.sentence.split_once("run: ").unwrap().1).await;
+    actor(&by(&server, "plain"), "a", TTL).lead_within(PATIENCE).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -227,7 +281,7 @@ async fn a_server_with_a_small_lock_table_takes_few_elections() {
     });
     let outcomes = futures_util::future::join_all(claims).await;
     let mine = "SELECT count(*) FROM pg_locks l JOIN pg_stat_activity s USING (pid) \
-         WHERE s.application_name LIKE 'bellwether/b%' AND l.objsubid = 2 AND l.mode = 'ExclusiveLock'";
+         WHERE s.application_name LIKE 'bellwether/b lock %' AND l.objsubid = 2 AND l.mode = 'ExclusiveLock'";
     // Its own key, by which others hear of its end, is one of them.
     assert_eq!(server.number(mine).await - 1, i64::try_from(most).unwrap(), "no more and no fewer");
     assert_eq!(outcomes.iter().filter(|outcome| refused(outcome)).count(), most);

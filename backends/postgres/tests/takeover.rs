@@ -10,7 +10,7 @@ use bellwether_deadman::boot_now;
 use bellwether_election::{Election, Store};
 use bellwether_postgres::{Keys, Postgres, from_url};
 use bellwether_support::servers::postgres::Server;
-use bellwether_support::{Actor, Child, Stopped, clock, election, role};
+use bellwether_support::{Actor, Child, PATIENCE, Stopped, clock, election, role};
 use support::{actor, noted, renew_for_ever, renewed};
 
 const TTL: Duration = Duration::from_secs(1);
@@ -236,11 +236,39 @@ async fn what_cannot_work_is_refused_with_what_to_do() {
     // A server that is not there may come.
     let outcome = actor("postgres://plain@127.0.0.1:1/postgres", "a", TTL).claim().await;
     assert!(matches!(outcome, Outcome::Unknown(_)), "{outcome:?}");
-    // An ordinary role is enough, and another ttl than the leader's is not.
-    let plain = actor(&format!("postgres://plain@{place}/postgres"), "a", TTL);
-    plain.lead().await;
-    let outcome = actor(&server.url(), "b", 2 * TTL).claim().await;
-    assert!(matches!(&outcome, Outcome::Refused(error) if error.to_string().contains("ttl")), "{outcome:?}");
+    // An ordinary role is enough.
+    actor(&format!("postgres://plain@{place}/postgres"), "a", TTL).lead().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_candidate_with_another_ttl_waits_for_the_holder_and_leads_after_it() {
+    let server = Server::start(2 * TTL).await;
+    let a = actor(&server.url(), "a", TTL);
+    for (id, ttl) in [("longer", 2 * TTL), ("shorter", TTL / 2)] {
+        let grant = a.lead().await;
+        let b = actor(&server.url(), id, ttl);
+        assert_eq!(b.denied().await.leader(), Some(&a.bid.who.id), "{id}");
+        a.keep(&grant).await;
+        a.let_go(&grant).await;
+        let (grant, _) = b.lead_within(PATIENCE).await;
+        assert_eq!(a.denied().await.leader(), Some(&b.bid.who.id), "{id}");
+        b.let_go(&grant).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_candidate_with_a_shorter_ttl_waits_for_that_of_the_holder_it_met() {
+    let ttl = 3 * TTL;
+    let server = Server::start(ttl).await;
+    let (a, b) = (actor(&server.url(), "a", ttl), actor(&server.url(), "b", TTL / 2));
+    let first = a.lead().await;
+    b.denied().await;
+    // All locks are freed at once. Had a been cut off from the server, it would still believe.
+    let bystander = server.admin().await;
+    server.kill(bystander.query_one("SELECT pg_backend_pid()", &[]).await.unwrap().get(0));
+    let (second, at) = b.lead_within(PATIENCE).await;
+    assert!(at >= first.counted_from + ttl, "b led {:?} too early", (first.counted_from + ttl).since(at));
+    assert!(second.epoch > first.epoch);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -249,7 +277,7 @@ async fn a_renewal_counts_only_when_the_second_session_answered_too() {
     let a = actor(&server.url(), "a", TTL);
     let mut grant = a.lead().await;
     grant = a.keep(&grant).await;
-    let second = "SELECT pid::int8 FROM pg_stat_activity WHERE application_name = 'bellwether presence'";
+    let second = "SELECT pid::int8 FROM pg_stat_activity WHERE application_name LIKE 'bellwether% presence'";
     let stopped = Stopped::process(server.number(second).await);
     let outcome = a.renew(&grant).await;
     drop(stopped);
@@ -280,7 +308,7 @@ async fn a_second_session_that_ends_is_replaced_and_costs_no_leadership() {
     let (a, b) = two(&server).await;
     let mut of_a = a.news();
     let grant = a.lead().await;
-    let sql = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'bellwether presence'";
+    let sql = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name LIKE 'bellwether% presence'";
     assert_eq!(server.number(sql).await, 1);
     of_a.until(|signal| matches!(signal, Signal::Restored)).await;
     a.keep(&grant).await;

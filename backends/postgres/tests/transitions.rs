@@ -9,7 +9,7 @@ use support::diary::Diary;
 
 const TTL: Duration = Duration::from_millis(1_500);
 const LEADERS_SESSION: &str =
-    "SELECT pid::int8 FROM pg_stat_activity WHERE application_name LIKE 'bellwether/%'";
+    "SELECT pid::int8 FROM pg_stat_activity WHERE application_name LIKE 'bellwether/% lock %'";
 
 async fn plain(server: &Server, id: &str) -> Diary {
     Diary::start(&server.url(), id, TTL, |builder| builder).await
@@ -72,13 +72,13 @@ async fn a_terminated_session_of_the_leader_is_lost_and_that_of_its_presence_is_
     let mut a = plain(&server, "a").await;
     a.until("acquired").await;
     // B: replaced, and renewals go on.
-    terminate(&server, "= 'bellwether presence'").await;
+    terminate(&server, "LIKE 'bellwether% presence'").await;
     tokio::time::sleep(2 * TTL).await;
     assert!(a.election.is_leader());
     assert!(!a.rest().iter().any(|word| word.starts_with("lost") || word.contains("leader>")));
     // A: Leader, failed, Follower without a grace, and then Leader again under a higher epoch.
     let before = a.election.epoch();
-    terminate(&server, "LIKE 'bellwether/%'").await;
+    terminate(&server, "LIKE 'bellwether/% lock %'").await;
     let words = a.until("acquired").await;
     assert_order(&words, &["lost connection", "leader>follower", "follower>acquiring", "acquired"]);
     assert!(a.election.epoch() > before);
@@ -86,7 +86,7 @@ async fn a_terminated_session_of_the_leader_is_lost_and_that_of_its_presence_is_
     // Leader, failed, Stopped: without auto-reacquire.
     let mut b = Diary::start(&server.url(), "b", TTL, |builder| builder.auto_reacquire(false)).await;
     b.until("acquired").await;
-    terminate(&server, "LIKE 'bellwether/b%'").await;
+    terminate(&server, "LIKE 'bellwether/b lock %'").await;
     assert_order(&b.until("stopped").await, &["lost connection", "leader>stopped", "stopped"]);
 }
 
@@ -101,7 +101,7 @@ async fn a_grace_suspends_and_resumes_under_a_new_epoch_or_loses() {
     let mut a = graceful(Duration::from_secs(15)).await;
     a.until("acquired").await;
     let before = a.election.epoch();
-    terminate(&server, "LIKE 'bellwether/%'").await;
+    terminate(&server, "LIKE 'bellwether/% lock %'").await;
     let words = a.until("resumed").await;
     assert_order(&words, &["leader>reconnecting", "suspended connection", "reconnecting>leader", "resumed"]);
     assert!(!words.iter().any(|word| word.starts_with("lost")), "{words:?}");

@@ -105,8 +105,8 @@ fn dsn(global: &Global) -> Result<Option<String>, Failure> {
 
 #[cfg(feature = "postgres")]
 fn postgres(global: &Global, url: &str) -> Result<Store, Failure> {
-    use bellwether::postgres::{Config, Keys, Postgres};
-    let mut config = Config::from_url(url).map_err(bellwether::Error::from)?;
+    use bellwether::postgres::{Config, Environment, Keys, Postgres};
+    let mut config = Config::from_url_in(url, &Environment::from_env()).map_err(bellwether::Error::from)?;
     if let (Some(one), Some(two)) = (global.postgres.key1, global.postgres.key2) {
         config = config.only_keys(Keys(one, two));
     }

@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bellwether_deadman::boot_now;
@@ -16,6 +17,7 @@ use tokio::task::JoinHandle;
 pub struct Proxy {
     port: u16,
     way: Arc<watch::Sender<Way>>,
+    turns: Arc<AtomicU64>,
     listener: JoinHandle<()>,
 }
 
@@ -37,13 +39,20 @@ impl Proxy {
         let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a free port");
         let port = socket.local_addr().expect("a bound socket has an address").port();
         let way = Arc::new(watch::Sender::new(Way::default()));
-        let listener = tokio::spawn(listen(socket, server, Arc::clone(&way)));
-        Proxy { port, way, listener }
+        let turns = Arc::default();
+        let listener = tokio::spawn(listen(socket, server, Arc::clone(&way), Arc::clone(&turns)));
+        Proxy { port, way, turns, listener }
     }
 
     /// Its own port.
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// How often somebody asked again after the server had answered, on all connections together: round trips. What is asked
+    /// while an answer is out, as when it is [slow](Proxy::slow), belongs to the same.
+    pub fn turns(&self) -> u64 {
+        self.turns.load(Ordering::Relaxed)
     }
 
     /// From now on nothing arrives, and nobody is told.
@@ -74,7 +83,7 @@ impl Drop for Proxy {
     }
 }
 
-async fn listen(socket: TcpListener, server: u16, way: Arc<watch::Sender<Way>>) {
+async fn listen(socket: TcpListener, server: u16, way: Arc<watch::Sender<Way>>, turns: Arc<AtomicU64>) {
     loop {
         let Ok((near, _)) = socket.accept().await else { return };
         if way.borrow().closed {
@@ -87,8 +96,16 @@ async fn listen(socket: TcpListener, server: u16, way: Arc<watch::Sender<Way>>) 
             let _ = stream.set_nodelay(true);
         }
         let (near, far) = (near.into_split(), far.into_split());
-        tokio::spawn(carry(near.0, far.1, way.subscribe(), false));
-        tokio::spawn(carry(far.0, near.1, way.subscribe(), true));
+        let asked = Arc::new(AtomicBool::new(false));
+        let (turns, asks) = (Arc::clone(&turns), Arc::clone(&asked));
+        let asks = move || {
+            if !asks.swap(true, Ordering::Relaxed) {
+                turns.fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        let answers = move || asked.store(false, Ordering::Relaxed);
+        tokio::spawn(carry(near.0, far.1, way.subscribe(), false, asks));
+        tokio::spawn(carry(far.0, near.1, way.subscribe(), true, answers));
     }
 }
 
@@ -97,6 +114,7 @@ async fn carry(
     mut to: OwnedWriteHalf,
     mut way: watch::Receiver<Way>,
     answers: bool,
+    arrives: impl Fn() + Send,
 ) {
     let began = way.borrow_and_update().cuts;
     let (mut cut, now) = (way.clone(), way.clone());
@@ -114,7 +132,12 @@ async fn carry(
     let receiving = async move {
         while let Some((due, bytes)) = arriving.recv().await {
             tokio::time::sleep(due.since(boot_now())).await;
-            if way.wait_for(|way| !way.silent).await.is_err() || to.write_all(&bytes).await.is_err() {
+            if way.wait_for(|way| !way.silent).await.is_err() {
+                return;
+            }
+            // Before it is written: whoever gets it may be quick.
+            arrives();
+            if to.write_all(&bytes).await.is_err() {
                 return;
             }
         }

@@ -18,7 +18,7 @@ pub fn actor(url: &str, id: &str, ttl: Duration) -> Actor<Postgres> {
 
 /// How many sessions are parked on a leader's end.
 pub const PARKED: &str = "SELECT count(*) FROM pg_stat_activity \
-     WHERE application_name = 'bellwether watch' AND wait_event_type = 'Lock'";
+     WHERE application_name LIKE 'bellwether% watch' AND wait_event_type = 'Lock'";
 
 /// In a child: leads, renews, and writes down from when each renewal counts. `role`: the URL and, on a line of its own, where.
 pub async fn renew_for_ever(role: &str, ttl: Duration) {

@@ -1,6 +1,6 @@
 //! `bellwether postgres`: the tables that elections on PostgreSQL may have.
 
-use bellwether::postgres::{Config, DEFAULT_SCHEMA, Schema, init};
+use bellwether::postgres::{Config, DEFAULT_SCHEMA, Environment, Schema, init};
 
 use crate::args::{Global, Init, Postgres, PostgresCommand};
 use crate::exit::{Exit, Failure};
@@ -16,7 +16,7 @@ pub(crate) async fn postgres(global: &Global, postgres: &Postgres) -> Result<Exi
 async fn make(global: &Global, flags: &Init) -> Result<Exit, Failure> {
     let url = backend::url(global)?;
     let config = match url.split_once(':') {
-        Some(("postgres" | "postgresql", _)) => Some(Config::from_url(&url)?),
+        Some(("postgres" | "postgresql", _)) => Some(Config::from_url_in(&url, &Environment::from_env())?),
         _ if flags.print => None,
         _ => {
             let sentence =

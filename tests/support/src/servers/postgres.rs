@@ -194,6 +194,11 @@ impl Server {
         self.until(&is, |is| is == 1).await;
     }
 
+    /// What it has written into its log since it was started last.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.dir.join("log")).unwrap()
+    }
+
     /// A directory that its user can write to.
     pub fn dir(&self) -> &Path {
         &self.dir
