@@ -23,6 +23,7 @@ use tokio::sync::Notify;
 use crate::liveness::is_dead;
 use crate::names::file_name;
 use crate::notify::{Notice, Notices, Watches, death_shows, notices};
+use crate::threads::Threads;
 use crate::value::Version;
 
 /// How often a directory that cannot be watched is asked for.
@@ -34,6 +35,7 @@ const RECHECKS_MAX: usize = 1_024;
 pub(crate) struct Following {
     root: PathBuf,
     boot_id: Option<String>,
+    threads: Arc<Threads>,
     followed: Mutex<Followed>,
     mail: Mailbox,
     /// Something is followed and not watched.
@@ -58,10 +60,11 @@ enum Watch {
 }
 
 impl Following {
-    pub(crate) fn new(root: &Path, boot_id: Option<String>) -> Following {
+    pub(crate) fn new(root: &Path, boot_id: Option<String>, threads: Arc<Threads>) -> Following {
         Following {
             root: root.to_owned(),
             boot_id,
+            threads,
             followed: Mutex::default(),
             mail: Mailbox::default(),
             unwatched: Notify::new(),
@@ -191,7 +194,8 @@ impl Driver {
 
     async fn watch_all(&mut self) {
         let following = Arc::clone(&self.following);
-        let all = tokio::task::spawn_blocking(move || following.watch_all()).await;
+        let threads = Arc::clone(&following.threads);
+        let all = threads.run(move || following.watch_all()).await;
         self.all_watched = all.unwrap_or(false);
     }
 

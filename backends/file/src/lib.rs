@@ -45,6 +45,7 @@ mod record;
 mod register;
 mod signs;
 mod sweep;
+mod threads;
 mod url;
 mod value;
 

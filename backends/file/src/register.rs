@@ -1,8 +1,8 @@
 //! The store as a register: what [`Lease`] needs of it.
 //!
-//! Owns the step from async calls to threads that may wait for a disk: all disk work runs by
-//! [`tokio::task::spawn_blocking`], but for the proof of death, which is a handful of system calls and made only where
-//! the file system is local. Opening a store and looking at it write nothing; directories are made by the first claim.
+//! Owns the step from async calls to threads that may wait for a disk: all disk work runs on [`Threads`] of the store's own, but for
+//! the proof of death, which is a handful of system calls and made only where the file system is local. Opening a store and looking
+//! at it write nothing; directories are made by the first claim.
 //!
 //! Records deleted by hand: a candidate that had seen them waits for the rest of their ttl, one that had not finds a
 //! free election and claims at once, under an epoch that the clock tells. The leader that was deposed so finds out at its
@@ -27,6 +27,7 @@ use crate::following::Following;
 use crate::liveness::life;
 use crate::local::{boot_id, is_local};
 use crate::names::file_name;
+use crate::threads::Threads;
 use crate::value::Version;
 use crate::{checkup, discard, notes, url};
 
@@ -47,6 +48,7 @@ pub fn from_url(url: &str, clock: Arc<dyn Clock>) -> Result<File, Error> {
 #[derive(Debug)]
 pub struct FileRegister {
     store: Arc<Store>,
+    threads: Arc<Threads>,
 }
 
 struct Store {
@@ -84,10 +86,11 @@ impl FileRegister {
             );
         }
         let boot_id = boot_id();
-        let following = Arc::new(Following::new(&root, boot_id.clone()));
+        let threads = Arc::new(Threads::default());
+        let following = Arc::new(Following::new(&root, boot_id.clone(), Arc::clone(&threads)));
         let crash_proof = local && boot_id.is_some();
         let store = Store { root, clock, boot_id, crash_proof, cells: Mutex::default(), following };
-        Ok(FileRegister { store: Arc::new(store) })
+        Ok(FileRegister { store: Arc::new(store), threads })
     }
 
     /// The directory of the store.
@@ -100,14 +103,7 @@ impl FileRegister {
         work: impl FnOnce(&Store) -> T + Send + 'static,
     ) -> Result<T, Error> {
         let store = Arc::clone(&self.store);
-        tokio::task::spawn_blocking(move || work(&store)).await.map_err(|ended| {
-            let (kind, sentence) = if ended.is_panic() {
-                (ErrorKind::Bug, "the file backend panicked; please report it")
-            } else {
-                (ErrorKind::Unavailable, "the runtime is shutting down")
-            };
-            Error::new(kind, BACKEND, sentence).caused_by(ended)
-        })
+        self.threads.run(move || work(&store)).await
     }
 }
 
@@ -186,6 +182,11 @@ impl Register for FileRegister {
 
     fn changes(&self) -> Changes<Version> {
         Arc::clone(&self.store.following).changes()
+    }
+
+    /// What belongs to a runtime here, the kernel's queue of notices, is made anew with every taking of the news.
+    fn change_runtime(&self) -> Result<(), Error> {
+        Ok(())
     }
 
     fn epoch<'a>(

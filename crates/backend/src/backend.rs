@@ -3,7 +3,7 @@
 use std::pin::Pin;
 
 use bellwether_core::{
-    Bid, Boot, Candidate, ElectionName, Error, Grant, Outcome, Parting, Request, Seen, Signal,
+    Bid, Boot, Candidate, ElectionName, Error, ErrorKind, Grant, Outcome, Parting, Request, Seen, Signal,
 };
 use futures_util::Stream;
 
@@ -77,8 +77,18 @@ pub trait Backend: Send + Sync + 'static {
     /// This candidate takes part no more: forget it, and let go of what proved that it lived.
     fn retire(&self, on: &ElectionName, who: &Candidate);
 
-    /// News of the elections that are followed. Taken once, by whoever drives the elections.
+    /// News of the elections that are followed. Taken once, by whoever drives the elections, and again after
+    /// [`change_runtime`](Backend::change_runtime).
     fn signals(&self) -> Notices;
+
+    /// The runtime that drove this store's elections has ended, with every call and task in it, and another one takes over. Nobody
+    /// follows anything any more.
+    ///
+    /// # Errors
+    /// When what this store needs ended with that runtime.
+    fn change_runtime(&self) -> Result<(), Error> {
+        Err(ended_with_its_runtime(self.name()))
+    }
 
     /// Writes a leadership into the history: after promotion, and again when it has ended.
     fn remember<'a>(&'a self, on: &'a ElectionName, past: &'a Past) -> Fut<'a, Result<(), Error>>;
@@ -107,4 +117,9 @@ pub trait Backend: Send + Sync + 'static {
         let _ = (on, who);
         Vec::new()
     }
+}
+
+pub(crate) fn ended_with_its_runtime(backend: &'static str) -> Error {
+    let sentence = "the store's connection ended with the runtime that it was opened in: open the store again in this one";
+    Error::new(ErrorKind::Unsupported, backend, sentence)
 }

@@ -158,6 +158,11 @@ impl Register for Memory {
         }))
     }
 
+    /// There is nothing here but memory.
+    fn change_runtime(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     fn epoch<'a>(
         &'a self,
         on: &'a ElectionName,

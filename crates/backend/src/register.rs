@@ -38,8 +38,16 @@ pub trait Register: Send + Sync + 'static {
     fn follow(&self, on: &ElectionName, interested: bool);
 
     /// News of what is followed. May repeat itself and may be late; what it shows is sorted out by
-    /// [`Observations`](crate::Observations). Taken once.
+    /// [`Observations`](crate::Observations). Taken once, and again after [`change_runtime`](Register::change_runtime).
     fn changes(&self) -> Changes<Self::Version>;
+
+    /// See [`Backend::change_runtime`](crate::Backend::change_runtime).
+    ///
+    /// # Errors
+    /// When what this store needs ended with that runtime.
+    fn change_runtime(&self) -> Result<(), Error> {
+        Err(crate::backend::ended_with_its_runtime(self.name()))
+    }
 
     /// The epoch for a claim that replaces `replaced`: at least `least`, and above every epoch that was ever
     /// issued for this election as far as the store can know, even if the record has gone.

@@ -4,8 +4,7 @@
 //! has passed, never for [`Boot::FOREVER`], and a wait that is dropped half-way leaves nothing behind that
 //! could end a later one.
 //!
-//! A timer is woken by whichever runtime it was made in. When that runtime is shut down the wait stays
-//! pending; safety does not hang on it, since whoever believes in a deadline compares it with the clock.
+//! Safety does not hang on a timer: whoever believes in a deadline compares it with the clock.
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod kernel;
@@ -22,8 +21,7 @@ use polling::Timer;
 
 /// An async timer on the boot-time clock, used again and again by one task.
 ///
-/// On Linux it holds one file descriptor. One timer set to the earliest of many deadlines serves any number
-/// of them; a timer for each would run into the limit on open files.
+/// On Linux all timers of a process share one file descriptor and one thread, which the first of them makes.
 #[derive(Debug)]
 pub struct BootTimer(Timer);
 
@@ -31,11 +29,7 @@ impl BootTimer {
     /// A timer that is not set.
     ///
     /// # Errors
-    /// When the process or the system is out of file descriptors.
-    ///
-    /// # Panics
-    /// Outside a tokio runtime, or in one without its I/O driver (without its time driver where the system has
-    /// no boot-time timers).
+    /// When this is the first timer, and the process or the system is out of file descriptors or threads.
     pub fn new() -> io::Result<BootTimer> {
         Timer::new().map(BootTimer)
     }
@@ -44,6 +38,9 @@ impl BootTimer {
     ///
     /// Cancel-safe: dropping the wait and waiting again, for the same instant or another, loses nothing, and
     /// waiting again for the same instant costs no system call.
+    ///
+    /// # Panics
+    /// Where the system has no boot-time timers: outside a tokio runtime, or in one without its time driver.
     pub async fn until(&mut self, deadline: Boot) {
         self.0.until(deadline).await;
     }

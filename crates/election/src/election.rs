@@ -7,10 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bellwether_core::{
-    Candidate, CandidateId, Clock, Core, ElectionName, Epoch, Incarnation, Settings, What,
-};
-use bellwether_deadman::{SystemClock, boot_now, random_bits};
+use bellwether_core::{Candidate, CandidateId, Core, ElectionName, Epoch, Incarnation, Settings, What};
+use bellwether_deadman::random_bits;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::callbacks::{Answer, Callbacks, On};
@@ -76,7 +74,7 @@ impl Election {
         subscribers: Vec<Arc<Queue>>,
     ) -> Election {
         let who = Candidate { id: recipe.id.clone(), incarnation: Incarnation::from_bits(random_bits()) };
-        let shared = Arc::new(Shared::new(name, who, registered));
+        let shared = Arc::new(Shared::new(name, who, store.time().clone(), registered));
         subscribers.into_iter().for_each(|queue| shared.subscribe(queue));
         Election(Arc::new(Handle {
             store,
@@ -87,7 +85,11 @@ impl Election {
         }))
     }
 
-    /// Takes part again after [`stop`](Self::stop), as a new incarnation. Does nothing if it takes part already.
+    /// Takes part again, as a new incarnation: after [`stop`](Self::stop), or in another runtime after that of the first start has ended.
+    /// Does nothing if it takes part already.
+    ///
+    /// # Errors
+    /// What trying again cannot mend; also that the store's connection ended with its runtime.
     pub async fn start(&self) -> Result<(), Error> {
         let _one_at_a_time = self.0.starting.lock().await;
         let mut snapshot = self.0.shared.snapshot.subscribe();
@@ -198,8 +200,8 @@ impl Election {
     pub fn report(&self, epoch: Epoch, what: What) {
         let status = self.status();
         let event = Event {
-            time: SystemClock.wall(),
-            boot: boot_now(),
+            time: self.0.shared.time.wall(),
+            boot: self.0.shared.time.boot(),
             election: self.name().clone(),
             candidate: self.candidate(),
             epoch: Some(epoch),
@@ -312,7 +314,7 @@ impl Election {
     /// Like [`validate`](Self::validate), but content with a confirmation by the store that is at most `age` old.
     pub async fn validate_within(&self, age: Duration) -> Result<bool, Error> {
         let confirmed = self.0.shared.snapshot.borrow().status.last_success;
-        let fresh = confirmed.is_some_and(|at| boot_now().since(at) <= age);
+        let fresh = confirmed.is_some_and(|at| self.0.shared.time.boot().since(at) <= age);
         if fresh && self.is_leader() { Ok(true) } else { self.validate().await }
     }
 
@@ -335,7 +337,8 @@ impl Election {
         command: impl FnOnce(oneshot::Sender<Result<T, Error>>) -> Command,
     ) -> Result<T, Error> {
         let (reply, answer) = oneshot::channel();
-        self.0.store.driver()?.send(command(reply)).map_err(|_| Error::DriverGone)?;
+        let driver = self.0.store.running_driver().ok_or(Error::NotStarted)?;
+        driver.send(command(reply)).map_err(|_| Error::DriverGone)?;
         answer.await.map_err(|_| Error::DriverGone)?
     }
 

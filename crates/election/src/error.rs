@@ -35,7 +35,7 @@ pub enum Error {
     CasFailed,
     /// It did not happen in time.
     TimedOut,
-    /// The task that drives the elections is gone: its runtime was shut down.
+    /// The task that drives the elections is gone: its runtime was shut down. [`Election::start`](crate::Election::start) takes part again.
     DriverGone,
     /// The store.
     Backend(bellwether_core::Error),
@@ -62,7 +62,9 @@ impl fmt::Display for Error {
                 f.write_str("somebody else changed the record in between: look, and try again")
             }
             Error::TimedOut => f.write_str("it did not happen in time"),
-            Error::DriverGone => f.write_str("the runtime that drove this election was shut down"),
+            Error::DriverGone => f.write_str(
+                "the runtime that drove this election was shut down: start it again in another one",
+            ),
             Error::Backend(error) => error.fmt(f),
         }
     }

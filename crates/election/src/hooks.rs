@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use bellwether_backend::Fut;
 use bellwether_core::{Boot, CandidateId, What};
-use bellwether_deadman::boot_now;
 use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot};
 
@@ -99,7 +98,7 @@ async fn turns(
             }
             Job::Lose { leadership, by, cut } => {
                 if std::mem::take(&mut promoted) {
-                    let limit = by.since(boot_now()).max(HOOK_MAX);
+                    let limit = by.since(leadership.time().boot()).max(HOOK_MAX);
                     let hook = guarded(|| hooks.on_lose_leadership(leadership.clone()));
                     let failed = tokio::select! {
                         biased;

@@ -9,11 +9,11 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bellwether_core::{Boot, Candidate, CandidateId, ElectionName, Epoch, Reason};
-use bellwether_deadman::{BootTimer, boot_now};
 use tokio::sync::{mpsc, watch};
 
 use crate::Error;
 use crate::driver::{Command, Key};
+use crate::time::Time;
 
 /// The right to act, held for one epoch, and answering for that epoch only.
 ///
@@ -70,6 +70,7 @@ struct Term {
     /// Boot-time nanoseconds; 0 once over.
     deadline: AtomicU64,
     standing: watch::Sender<Standing>,
+    time: Time,
     work: Mutex<Work>,
     driver: mpsc::WeakUnboundedSender<Command>,
 }
@@ -87,6 +88,7 @@ impl Leadership {
         candidate: Candidate,
         epoch: Epoch,
         until: Boot,
+        time: Time,
         driver: mpsc::WeakUnboundedSender<Command>,
     ) -> Leadership {
         Leadership(Arc::new(Term {
@@ -96,6 +98,7 @@ impl Leadership {
             epoch,
             deadline: AtomicU64::new(until.as_nanos()),
             standing: watch::Sender::new(Standing::Until(until)),
+            time,
             work: Mutex::new(Work::default()),
             driver,
         }))
@@ -119,7 +122,7 @@ impl Leadership {
     /// Whether it still holds. No lock, no system call beyond reading the clock.
     #[inline]
     pub fn is_valid(&self) -> bool {
-        boot_now() < self.deadline()
+        self.time().boot() < self.deadline()
     }
 
     /// The fencing token, if it still holds; otherwise why not. For code that hands errors on.
@@ -143,7 +146,7 @@ impl Leadership {
 
     /// How long it holds for certain, unless renewed; zero once over.
     pub fn remaining(&self) -> Duration {
-        self.deadline().since(boot_now())
+        self.deadline().since(self.time().boot())
     }
 
     /// Belief ends then, unless renewed.
@@ -154,18 +157,18 @@ impl Leadership {
     /// Waits until it is over, at the latest until its deadline.
     pub async fn lost(&self) -> Over {
         let mut standing = self.standing();
-        let mut timer = BootTimer::new().ok();
+        let mut timer = self.time().timer().ok();
         loop {
             let deadline = match standing.now() {
                 Standing::Over { how, .. } => return how,
                 Standing::Until(deadline) => deadline,
             };
-            if boot_now() >= deadline {
+            if self.time().boot() >= deadline {
                 return Over::Expired;
             }
             tokio::select! {
                 () = standing.changed() => {}
-                () = until(timer.as_mut(), deadline) => {}
+                () = self.time().until(timer.as_mut(), deadline) => {}
             }
         }
     }
@@ -186,6 +189,10 @@ impl Leadership {
         let mut work = self.work();
         if let Some(over) = work.over {
             return Err(over);
+        }
+        // The driver may not have got round to ending it.
+        if !self.is_valid() {
+            return Err(Over::Expired);
         }
         work.running += 1;
         Ok(WorkGuard(self.clone()))
@@ -216,7 +223,7 @@ impl Leadership {
             // A timer is heard when the runtime gets round to it, which after a pause may be many polls late. The
             // clock is not late.
             let deadline = self.deadline();
-            if boot_now() < deadline {
+            if self.time().boot() < deadline {
                 work.as_mut().poll(context).map(Ok)
             } else if deadline == ENDED {
                 Poll::Pending
@@ -250,6 +257,10 @@ impl Leadership {
             *standing != before
         });
         idle
+    }
+
+    pub(crate) fn time(&self) -> &Time {
+        &self.0.time
     }
 
     fn work(&self) -> MutexGuard<'_, Work> {
@@ -321,13 +332,5 @@ impl Standings {
         if self.0.changed().await.is_err() {
             std::future::pending().await
         }
-    }
-}
-
-async fn until(timer: Option<&mut BootTimer>, deadline: Boot) {
-    match timer {
-        Some(timer) => timer.until(deadline).await,
-        // Out of file descriptors: look at the clock often instead. Late by as much as that, and paid by the margin.
-        None => tokio::time::sleep(deadline.since(boot_now()).min(Duration::from_millis(5))).await,
     }
 }

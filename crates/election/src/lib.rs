@@ -28,6 +28,7 @@ mod shared;
 mod status;
 mod store;
 mod subscription;
+mod time;
 
 pub use bellwether_backend::{Backend, Past};
 pub use bellwether_core::{
@@ -43,3 +44,4 @@ pub use leadership::{Leadership, Over, Standing, Standings, WorkGuard};
 pub use status::{LeaseView, Role, Status};
 pub use store::Store;
 pub use subscription::{EVENTS_WAITING_MAX, Events};
+pub use time::Timekeeper;

@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bellwether_core::{Boot, Candidate, ElectionName};
-use bellwether_deadman::boot_now;
 use tokio::sync::watch;
 
 use crate::callbacks::Callbacks;
@@ -12,10 +11,12 @@ use crate::event::Event;
 use crate::leadership::Leadership;
 use crate::status::Status;
 use crate::subscription::Queue;
+use crate::time::Time;
 
 /// One election as its handles see it. The driver is the only writer.
 pub(crate) struct Shared {
     pub(crate) election: ElectionName,
+    pub(crate) time: Time,
     /// Belief ends at this boot-time nanosecond; 0 while not leading. Alone, so that `is_leader` reads one word and
     /// one clock.
     deadline: AtomicU64,
@@ -39,11 +40,17 @@ pub(crate) struct Snapshot {
 }
 
 impl Shared {
-    pub(crate) fn new(election: ElectionName, candidate: Candidate, callbacks: Callbacks) -> Shared {
+    pub(crate) fn new(
+        election: ElectionName,
+        candidate: Candidate,
+        time: Time,
+        callbacks: Callbacks,
+    ) -> Shared {
         let status = Status::new(&election, &candidate);
         let snapshot = Snapshot { status, leadership: None, failure: None, running: false, stopping: false };
         Shared {
             election,
+            time,
             deadline: AtomicU64::new(0),
             snapshot: watch::Sender::new(snapshot),
             subscribers: Mutex::new(Vec::new()),
@@ -54,7 +61,7 @@ impl Shared {
     #[inline]
     pub(crate) fn is_leader(&self) -> bool {
         // Acquire pairs with the driver's Release: whoever sees the deadline sees the epoch that goes with it.
-        boot_now().as_nanos() < self.deadline.load(Ordering::Acquire)
+        self.time.boot().as_nanos() < self.deadline.load(Ordering::Acquire)
     }
 
     pub(crate) fn believe(&self, until: Boot) {

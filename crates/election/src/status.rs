@@ -6,7 +6,8 @@ use std::time::Duration;
 use bellwether_core::{
     Boot, Candidate, CandidateId, ElectionName, Epoch, Incarnation, Proof, Seen, StateName, Wall,
 };
-use bellwether_deadman::boot_now;
+
+use crate::time::Time;
 
 /// Leading, standing by, or neither.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -107,12 +108,17 @@ impl Status {
 #[derive(Clone, Debug)]
 pub struct LeaseView {
     seen: Seen,
+    time: Time,
 }
 
 impl LeaseView {
     /// What was seen.
     pub fn new(seen: Seen) -> LeaseView {
-        LeaseView { seen }
+        LeaseView::by(Time::System, seen)
+    }
+
+    pub(crate) fn by(time: Time, seen: Seen) -> LeaseView {
+        LeaseView { seen, time }
     }
 
     /// The holder's id; `None` when nobody holds it.
@@ -142,13 +148,13 @@ impl LeaseView {
 
     /// Not held, or unchanged for so long that a candidate here could take over.
     pub fn is_expired(&self) -> bool {
-        self.seen.leader().is_none() || self.seen.free_at.is_some_and(|free_at| boot_now() >= free_at)
+        self.seen.leader().is_none() || self.seen.free_at.is_some_and(|free_at| self.time.boot() >= free_at)
     }
 
     /// How long until a candidate here could take over, if no renewal comes; zero if it could now.
     pub fn time_until_expiry(&self) -> Duration {
         match (self.seen.leader(), self.seen.free_at) {
-            (Some(_), Some(free_at)) => free_at.since(boot_now()),
+            (Some(_), Some(free_at)) => free_at.since(self.time.boot()),
             _ => Duration::ZERO,
         }
     }

@@ -7,6 +7,7 @@ use bellwether_core::{Ask, CandidateId, ElectionName, Epoch, Outcome, Proof, Req
 use tokio::sync::mpsc;
 
 use crate::driver::{self, Command};
+use crate::time::{Time, Timekeeper};
 use crate::{Error, LeaseView};
 
 /// A backend and the task that drives all elections on it. Cloning shares both.
@@ -17,6 +18,7 @@ pub struct Store(Arc<Inner>);
 
 struct Inner {
     backend: Arc<dyn Backend>,
+    time: Time,
     driver: Mutex<Option<mpsc::UnboundedSender<Command>>>,
 }
 
@@ -29,7 +31,16 @@ impl<B: Backend> From<B> for Store {
 impl Store {
     /// Elections on this backend.
     pub fn new(backend: Arc<dyn Backend>) -> Store {
-        Store(Arc::new(Inner { backend, driver: Mutex::new(None) }))
+        Store::build(backend, Time::System)
+    }
+
+    /// Elections on this backend, by a time of the caller's own: for simulations. The backend goes by its own clock; give it the same.
+    pub fn with_time(backend: Arc<dyn Backend>, time: Arc<dyn Timekeeper>) -> Store {
+        Store::build(backend, Time::Given(time))
+    }
+
+    fn build(backend: Arc<dyn Backend>, time: Time) -> Store {
+        Store(Arc::new(Inner { backend, time, driver: Mutex::new(None) }))
     }
 
     /// The backend itself.
@@ -39,7 +50,7 @@ impl Store {
 
     /// Reads who leads, without taking part.
     pub async fn observe(&self, on: &ElectionName) -> Result<LeaseView, Error> {
-        Ok(LeaseView::new(self.0.backend.observe(on).await?))
+        Ok(LeaseView::by(self.0.time.clone(), self.0.backend.observe(on).await?))
     }
 
     /// Past leaderships, oldest first, where the store keeps them.
@@ -76,6 +87,10 @@ impl Store {
         }
     }
 
+    pub(crate) fn time(&self) -> &Time {
+        &self.0.time
+    }
+
     /// The driver's ear, if there is a driver.
     pub(crate) fn running_driver(&self) -> Option<mpsc::UnboundedSender<Command>> {
         self.0.driver.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -86,13 +101,16 @@ impl Store {
         self.running_driver().is_some_and(|driver| driver.is_closed())
     }
 
-    /// The driver's ear, starting the driver if this is the first election.
+    /// The driver's ear, starting the driver if this is the first election, or the first in another runtime.
     pub(crate) fn driver(&self) -> Result<mpsc::UnboundedSender<Command>, Error> {
         let mut driver = self.0.driver.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(commands) = &*driver {
-            return if commands.is_closed() { Err(Error::DriverGone) } else { Ok(commands.clone()) };
+        match &*driver {
+            Some(commands) if !commands.is_closed() => return Ok(commands.clone()),
+            // Its runtime has ended, and took it along.
+            Some(_) => self.0.backend.change_runtime()?,
+            None => {}
         }
-        let commands = driver::spawn(Arc::clone(&self.0.backend)).map_err(|error| {
+        let commands = driver::spawn(Arc::clone(&self.0.backend), self.0.time.clone()).map_err(|error| {
             let sentence = "no timer could be made: raise the limit on open files";
             let kind = bellwether_core::ErrorKind::Exhausted;
             Error::Backend(

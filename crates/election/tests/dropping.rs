@@ -4,7 +4,7 @@ mod common;
 
 use bellwether_backend::{Fut, MemoryStore};
 use bellwether_core::Signal;
-use bellwether_election::{Error, HookError, Hooks, Leadership, Over, Role};
+use bellwether_election::{CandidateId, Error, HookError, Hooks, Leadership, Over, Role, Store};
 use common::*;
 
 struct Quiet(Log);
@@ -127,11 +127,46 @@ fn a_runtime_that_is_shut_down_leaves_no_leader_and_nobody_waiting() {
     runtime().block_on(async {
         assert!(matches!(soon(leadership.lost()).await, Over::Lost(_)));
         assert!(matches!(soon(election.wait_for_leadership()).await, Err(Error::DriverGone)));
-        assert!(matches!(soon(election.start()).await, Err(Error::DriverGone)));
         assert!(matches!(soon(election.step_down()).await, Err(Error::DriverGone)));
         assert!(matches!(soon(election.validate()).await, Err(Error::DriverGone)));
         assert!(soon(election.stop()).await.is_ok(), "there is nothing left to stop");
         while soon(events.next()).await.is_some() {}
     });
     drop(election);
+}
+
+#[test]
+fn a_store_whose_runtime_ended_is_driven_in_another_one() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let memory = MemoryStore::default();
+    let store = Store::new(connect(&memory));
+    let first = runtime();
+    let (election, before) = first.block_on(async {
+        let election = on(store.clone(), "a").ttl(ms(300)).start().await.unwrap();
+        let epoch = soon(election.wait_for_leadership()).await.unwrap().epoch();
+        (election, epoch)
+    });
+    drop(first);
+    runtime().block_on(async {
+        let other = on(store.clone(), "b").ttl(ms(300)).start().await.unwrap();
+        let leadership = soon(other.wait_for_leadership()).await.unwrap();
+        assert!(leadership.epoch() > before);
+        // What it hears comes from the new driver's own ear: a request of somebody else, and the release that follows.
+        let outside = Store::new(connect(&memory));
+        soon(election.start()).await.unwrap();
+        outside.ask_to_step_down(&name(), Some(CandidateId::new("a").unwrap())).await.unwrap();
+        soon(leadership.lost()).await;
+        assert!(soon(election.wait_for_leadership()).await.unwrap().epoch() > leadership.epoch());
+    });
+}
+
+#[test]
+fn a_store_whose_connection_ended_with_its_runtime_says_what_to_do() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let store = Store::from(Puppet::new(connect(&MemoryStore::default())));
+    let first = runtime();
+    let election = first.block_on(on(store, "a").start()).unwrap();
+    drop(first);
+    let error = runtime().block_on(election.start()).expect_err("nothing can drive it");
+    assert!(error.to_string().contains("open the store again"), "{error}");
 }

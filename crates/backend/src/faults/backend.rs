@@ -99,6 +99,10 @@ impl Backend for FaultyBackend {
         self.inner.signals()
     }
 
+    fn change_runtime(&self) -> Result<(), Error> {
+        self.inner.change_runtime()
+    }
+
     fn remember<'a>(&'a self, on: &'a ElectionName, past: &'a Past) -> Fut<'a, Result<(), Error>> {
         let call = again!(self, on, past => |inner| inner.remember(&on, &past));
         Box::pin(self.faults.meet(Op::Note, self.name(), call, Err))

@@ -74,6 +74,10 @@ impl<R: Register> Register for FaultyRegister<R> {
         self.inner.changes()
     }
 
+    fn change_runtime(&self) -> Result<(), Error> {
+        self.inner.change_runtime()
+    }
+
     fn epoch<'a>(
         &'a self,
         on: &'a ElectionName,

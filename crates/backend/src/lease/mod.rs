@@ -45,8 +45,8 @@ struct Shared<R: Register> {
     clock: Arc<dyn Clock>,
     planted: Planted,
     memory: Mutex<Memory<R::Version>>,
-    notices: mpsc::Sender<Notice>,
-    notices_taken: Mutex<Option<mpsc::Receiver<Notice>>>,
+    /// To whoever took the signals last.
+    notices: Mutex<mpsc::Sender<Notice>>,
 }
 
 #[derive(Clone)]
@@ -129,15 +129,8 @@ impl<R: Register> Lease<R> {
     }
 
     fn build(register: R, clock: Arc<dyn Clock>, planted: Planted, memory: Memory<R::Version>) -> Lease<R> {
-        let (notices, receiver) = mpsc::channel(REQUESTS_WAITING_MAX);
-        let shared = Shared {
-            register,
-            clock,
-            planted,
-            memory: Mutex::new(memory),
-            notices,
-            notices_taken: Mutex::new(Some(receiver)),
-        };
+        let notices = Mutex::new(mpsc::channel(REQUESTS_WAITING_MAX).0);
+        let shared = Shared { register, clock, planted, memory: Mutex::new(memory), notices };
         Lease { shared: Arc::new(shared) }
     }
 
@@ -277,6 +270,20 @@ impl<R: Register> Backend for Lease<R> {
 
     fn signals(&self) -> Notices {
         news::signals(&self.shared)
+    }
+
+    fn change_runtime(&self) -> Result<(), Error> {
+        let shared = &self.shared;
+        shared.register.change_runtime()?;
+        let followed: Vec<ElectionName> = {
+            let now = shared.clock.boot();
+            let mut memory = shared.memory();
+            // Nobody heard what the store said meanwhile.
+            memory.observations.restart(now);
+            memory.followers.drain().map(|(on, _)| on).collect()
+        };
+        followed.iter().for_each(|on| shared.register.follow(on, false));
+        Ok(())
     }
 
     fn remember<'a>(&'a self, on: &'a ElectionName, past: &'a Past) -> Fut<'a, Result<(), Error>> {

@@ -12,9 +12,10 @@ use std::task::{Context, Poll};
 use bellwether_core::{ElectionName, Grant, Incarnation, Request, Signal};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{Stream, StreamExt, stream};
+use tokio::sync::mpsc;
 
 use super::keep::meant_for;
-use super::{Held, Shared};
+use super::{Held, REQUESTS_WAITING_MAX, Shared};
 use crate::{Change, Changes, Fut, Notice, Notices, Record, Register, Source};
 
 /// Reads that may be under way at once: enough to keep a connection busy, few enough not to swamp a store that
@@ -23,11 +24,11 @@ const LOOKS_MAX: usize = 64;
 
 /// The register's changes and the requests that renewals come across, as one stream.
 pub(super) fn signals<R: Register>(shared: &Arc<Shared<R>>) -> Notices {
-    let taken = shared.notices_taken.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let told = stream::unfold(taken, |receiver| async {
-        let mut receiver = receiver?;
-        let notice = receiver.recv().await?;
-        Some((notice, Some(receiver)))
+    let (notices, taken) = mpsc::channel(REQUESTS_WAITING_MAX);
+    *shared.notices.lock().unwrap_or_else(PoisonError::into_inner) = notices;
+    let told = stream::unfold(taken, |mut taken| async {
+        let notice = taken.recv().await?;
+        Some((notice, taken))
     });
     let news = News {
         shared: Arc::clone(shared),
@@ -166,7 +167,7 @@ impl<R: Register> Shared<R> {
         if self.told(on, grant.incarnation).as_ref() != Some(&request) {
             let notice = Notice { election: Some(on.clone()), signal: Signal::Requested(request.clone()) };
             // A full queue means that nobody drives these elections; then nobody can obey either.
-            let _ = self.notices.try_send(notice);
+            let _ = self.notices.lock().unwrap_or_else(PoisonError::into_inner).try_send(notice);
         }
         Some(request)
     }

@@ -324,7 +324,12 @@ impl Core {
 
     /// Whether anything but time keeps this candidate from standing.
     fn may_stand(&self) -> bool {
-        self.is_fit() && self.ending.is_none() && self.unanswered.len() < CALLS_MAX
+        self.is_fit() && self.ending.is_none() && !self.is_full()
+    }
+
+    /// Whether the store owes so many answers that nothing more is asked of it.
+    fn is_full(&self) -> bool {
+        self.unanswered.len() >= CALLS_MAX
     }
 
     /// Not standing before then.
@@ -338,7 +343,9 @@ impl Core {
     }
 
     fn next_try(&self, wake: Boot) -> Boot {
-        if self.may_stand() { wake.max(self.stays_away_until()) } else { Boot::FOREVER }
+        // With every place for a call taken the time comes all the same: not to try, but to say so.
+        let stands = self.is_fit() && self.ending.is_none();
+        if stands { wake.max(self.stays_away_until()) } else { Boot::FOREVER }
     }
 
     fn halt(&mut self) {
@@ -395,7 +402,11 @@ impl Core {
     }
 
     fn answered(&mut self, call: Call) {
-        self.unanswered.remove(&call);
+        let was_full = self.is_full();
+        if self.unanswered.remove(&call) && was_full {
+            // The store is back, and there is room for a call: no need to wait for the end of the back-off.
+            self.wake();
+        }
     }
 
     fn has(&self, bug: Bug) -> bool {

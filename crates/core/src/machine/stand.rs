@@ -14,6 +14,12 @@ const CLAIMS_PER_ATTEMPT: u8 = 3;
 impl Core {
     /// Follower to Acquiring, or a try within the reconnect grace.
     pub(super) fn begin_attempt(&mut self) {
+        if self.is_full() {
+            // No call is ever dropped, so there is none to make. Silence would look like a candidate that waits for its turn.
+            let sentence = "no call to the store has been answered for so long that no more are made; they go on when one is";
+            self.attempt_failed(Error::new(ErrorKind::Unavailable, "store", sentence));
+            return;
+        }
         self.attempt += 1;
         let attempt = self.claim();
         self.try_with(attempt);
@@ -223,6 +229,18 @@ impl Core {
     pub(super) fn attempt_failed(&mut self, error: Error) {
         let Some(wake) = self.trouble(error) else { return };
         self.wait(wake);
+    }
+
+    /// Ends the wait, if this is one.
+    pub(super) fn wake(&mut self) {
+        let now = self.now;
+        match &mut self.state {
+            State::Follower { wake } => *wake = now.min(*wake),
+            State::Reconnecting(suspended) if suspended.attempt.is_none() => {
+                suspended.wake = now.min(suspended.wake);
+            }
+            _ => {}
+        }
     }
 
     /// Ends the attempt and waits.

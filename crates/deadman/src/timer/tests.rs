@@ -96,3 +96,35 @@ async fn a_timer_moves_between_tasks() {
     let woken = timeout(LONG, waiting).await.expect("fires").expect("does not panic");
     assert!(woken >= deadline);
 }
+
+/// What a process with a limit on open files needs: leaderships wait for their deadlines by the thousand.
+#[test]
+#[cfg(target_os = "linux")]
+fn all_timers_of_a_process_share_one_descriptor_also_over_runtimes_that_end() {
+    for _ in 0..2 {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            let soon = boot_now() + Duration::from_millis(20);
+            let mut waits: Vec<_> = (0..1_000)
+                .map(|n| {
+                    let mut timer = BootTimer::new().unwrap();
+                    tokio::spawn(async move {
+                        timer.until(soon + Duration::from_micros(n)).await;
+                        boot_now() >= soon + Duration::from_micros(n)
+                    })
+                })
+                .collect();
+            assert_eq!(descriptors_of_timers(), 1);
+            for wait in waits.drain(..) {
+                assert!(timeout(LONG, wait).await.expect("fires").unwrap(), "early");
+            }
+        });
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn descriptors_of_timers() -> usize {
+    let open = std::fs::read_dir("/proc/self/fd").unwrap();
+    let targets = open.filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok());
+    targets.filter(|target| target.as_os_str() == "anon_inode:[timerfd]").count()
+}

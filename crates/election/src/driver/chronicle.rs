@@ -1,8 +1,7 @@
 //! What one candidate writes into the history: when a leadership began, and again when and how it ended.
 
 use bellwether_backend::Past;
-use bellwether_core::{Candidate, Clock, What};
-use bellwether_deadman::SystemClock;
+use bellwether_core::{Candidate, Wall, What};
 
 use super::calls::{Caller, Calls};
 
@@ -15,8 +14,15 @@ pub(super) struct Chronicle {
 
 impl Chronicle {
     /// Writes down what of this event belongs into the history.
-    pub(super) fn write(&mut self, who: &Candidate, what: &What, caller: Caller<'_>, calls: &mut Calls) {
-        if let Some(past) = self.past(who, what) {
+    pub(super) fn write(
+        &mut self,
+        now: Wall,
+        who: &Candidate,
+        what: &What,
+        caller: Caller<'_>,
+        calls: &mut Calls,
+    ) {
+        if let Some(past) = self.past(now, who, what) {
             self.under_way += usize::from(calls.remember(caller, past));
         }
     }
@@ -30,28 +36,27 @@ impl Chronicle {
         self.under_way == 0
     }
 
-    fn past(&mut self, who: &Candidate, what: &What) -> Option<Past> {
+    fn past(&mut self, now: Wall, who: &Candidate, what: &What) -> Option<Past> {
         match what {
             What::Acquired { epoch, .. } | What::Resumed { epoch, .. } => {
                 let past = Past {
                     epoch: *epoch,
                     id: who.id.clone(),
                     incarnation: Some(who.incarnation),
-                    since: SystemClock.wall(),
+                    since: now,
                     until: None,
                     ended: None,
                 };
                 self.present = Some(past.clone());
                 Some(past)
             }
-            What::Released { .. } => self.ended("released"),
-            What::Lost { reason, .. } | What::Suspended { reason, .. } => self.ended(reason.as_str()),
+            What::Released { .. } => self.ended(now, "released"),
+            What::Lost { reason, .. } | What::Suspended { reason, .. } => self.ended(now, reason.as_str()),
             _ => None,
         }
     }
 
-    fn ended(&mut self, how: &str) -> Option<Past> {
-        let until = Some(SystemClock.wall());
-        self.present.take().map(|past| Past { until, ended: Some(how.to_owned()), ..past })
+    fn ended(&mut self, now: Wall, how: &str) -> Option<Past> {
+        self.present.take().map(|past| Past { until: Some(now), ended: Some(how.to_owned()), ..past })
     }
 }

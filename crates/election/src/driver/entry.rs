@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use bellwether_core::{
-    Boot, Call, CandidateId, Clock, Core, Epoch, ErrorKind, Input, Output, Reason, StateName, What,
+    Boot, Call, CandidateId, Core, Epoch, ErrorKind, Input, Output, Reason, StateName, What,
 };
-use bellwether_deadman::{SystemClock, boot_now};
 use tokio::sync::{mpsc, oneshot};
 
 use super::calls::{Caller, Calls};
@@ -96,7 +95,7 @@ impl Entry {
         let mut next = Some(input);
         // Work that ends at once is reported at once, in the same turn.
         while let Some(input) = next.take() {
-            self.core.handle(boot_now(), input);
+            self.core.handle(self.shared.time.boot(), input);
             while let Some(output) = self.core.poll_output() {
                 if let Some(follow_up) = self.perform(output, calls) {
                     next = Some(follow_up);
@@ -104,7 +103,7 @@ impl Entry {
             }
         }
         if confirmed {
-            self.status.last_success = Some(boot_now());
+            self.status.last_success = Some(self.shared.time.boot());
         }
         if let Some(error) = looked {
             self.validated(error);
@@ -130,7 +129,7 @@ impl Entry {
             Output::Believe { epoch, until } => self.believe(epoch, until),
             Output::EndWork { epoch, by, why } => return self.end_work(epoch, by, why),
             Output::Event(event) => {
-                self.chronicle.write(self.core.who(), &event.what, caller, calls);
+                self.chronicle.write(self.shared.time.wall(), self.core.who(), &event.what, caller, calls);
                 self.tell(event);
             }
         }
@@ -142,8 +141,9 @@ impl Entry {
             Some(leadership) if leadership.epoch() == epoch => leadership.extend(until),
             _ => {
                 let who = self.core.who().clone();
-                let on = self.shared.election.clone();
-                let leadership = Leadership::new(self.key, on, who, epoch, until, self.driver.downgrade());
+                let (on, time) = (self.shared.election.clone(), self.shared.time.clone());
+                let leadership =
+                    Leadership::new(self.key, on, who, epoch, until, time, self.driver.downgrade());
                 self.status.leaderships += 1;
                 if let Some(hooks) = &self.hooks {
                     // Its receiver lives as long as this sender.
@@ -222,7 +222,7 @@ impl Entry {
                 None
             }
             None => {
-                let cooling = self.core.in_cooldown(boot_now()).is_some();
+                let cooling = self.core.in_cooldown(self.shared.time.boot()).is_some();
                 let _ = reply.send(Err(if cooling { Error::InCooldown } else { Error::NotLeader }));
                 None
             }
@@ -269,7 +269,7 @@ impl Entry {
     pub(super) fn report(&mut self, said: String) {
         let error = bellwether_core::Error::new(ErrorKind::Bug, "hook", said);
         let attempt = self.status.attempts;
-        self.tell(bellwether_core::Event { at: boot_now(), attempt, what: What::Error(error) });
+        self.tell(bellwether_core::Event { at: self.shared.time.boot(), attempt, what: What::Error(error) });
     }
 
     fn tell(&mut self, event: bellwether_core::Event) {
@@ -294,7 +294,7 @@ impl Entry {
             _ => {}
         }
         let event = Event {
-            time: SystemClock.wall(),
+            time: self.shared.time.wall(),
             boot: event.at,
             election: self.shared.election.clone(),
             candidate: self.core.who().clone(),
@@ -328,7 +328,7 @@ impl Entry {
         self.status.epoch = leading.map(|(epoch, _)| epoch);
         self.status.deadline = leading.map(|(_, deadline)| deadline);
         self.status.highest_epoch = self.core.highest_epoch();
-        self.status.cooldown_until = self.core.in_cooldown(boot_now());
+        self.status.cooldown_until = self.core.in_cooldown(self.shared.time.boot());
         self.shared.snapshot.send_modify(|snapshot| {
             snapshot.status = self.status.clone();
             snapshot.leadership = self.leadership.clone();
@@ -349,7 +349,7 @@ impl Entry {
     /// The driver is going away, with its runtime or by a mistake of ours.
     pub(super) fn orphaned(&mut self) {
         if let Some(leadership) = self.leadership.take() {
-            leadership.end(Over::Lost(Reason::Connection), boot_now());
+            leadership.end(Over::Lost(Reason::Connection), self.shared.time.boot());
         }
         self.shared.orphaned();
     }

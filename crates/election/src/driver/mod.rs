@@ -1,7 +1,7 @@
 //! One task that drives every election of a store.
 //!
-//! It owns the machines ([`Core`]), the one boot-time timer, and every call to the backend. It hears commands from
-//! handles, answers and news from the store, and the clock; it tells the machine, and does what the machine wants. No
+//! It owns the machines ([`Core`]), a timer, and every call to the backend. It hears commands from handles, answers and
+//! news from the store, and the clock, which is handed in; it tells the machine, and does what the machine wants. No
 //! call is ever dropped: a late answer is delivered however late. User code never runs here.
 
 mod beginning;
@@ -18,7 +18,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use beginning::Beginning;
 use bellwether_backend::{Backend, Notice, Notices, Renewal};
 use bellwether_core::{Boot, CandidateId, Core, ElectionName, Epoch, Input};
-use bellwether_deadman::{BootTimer, boot_now};
 use calls::Calls;
 use entry::Entry;
 use futures_util::{FutureExt, StreamExt};
@@ -27,6 +26,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::Error;
 use crate::hooks::Job;
 use crate::shared::Shared;
+use crate::time::{Time, Timer};
 
 /// From so many elections on, renewals are spread in time, where each is a call of its own: ten thousand at the same instant wait
 /// for one another for most of a second. A session renews all of its elections in one call, which is to stay one.
@@ -78,13 +78,14 @@ pub(crate) enum Command {
 }
 
 /// Starts the driver. It ends when every handle is gone and every election is quiet.
-pub(crate) fn spawn(backend: Arc<dyn Backend>) -> io::Result<mpsc::UnboundedSender<Command>> {
-    let timer = BootTimer::new()?;
+pub(crate) fn spawn(backend: Arc<dyn Backend>, time: Time) -> io::Result<mpsc::UnboundedSender<Command>> {
+    let timer = time.timer()?;
     let (sender, commands) = mpsc::unbounded_channel();
     let driver = Driver {
         notices: backend.signals(),
         calls: Calls::new(Arc::clone(&backend)),
         backend,
+        time,
         commands,
         entries: HashMap::new(),
         names: HashMap::new(),
@@ -97,6 +98,7 @@ pub(crate) fn spawn(backend: Arc<dyn Backend>) -> io::Result<mpsc::UnboundedSend
 
 struct Driver {
     backend: Arc<dyn Backend>,
+    time: Time,
     commands: mpsc::UnboundedReceiver<Command>,
     notices: Notices,
     calls: Calls,
@@ -107,13 +109,13 @@ struct Driver {
 }
 
 impl Driver {
-    async fn run(mut self, mut timer: BootTimer) {
+    async fn run(mut self, mut timer: Timer) {
         let mut open = true;
         let mut hearing = true;
         while open || !self.entries.is_empty() || !self.calls.is_empty() {
             // Whatever else is waiting, what is due is done first.
             let mut next = self.due();
-            if next <= boot_now() {
+            if next <= self.time.boot() {
                 self.tick();
                 next = self.due();
             }
@@ -194,7 +196,7 @@ impl Driver {
         let waits = each_for_itself && self.beginning.is_crowded(self.calls.claims());
         self.entries.insert(key, Entry::new(key, entrant, waits));
         if waits {
-            self.beginning.wait(boot_now(), key);
+            self.beginning.wait(self.time.boot(), key);
         } else {
             self.feed(key, Input::Start);
         }
@@ -202,7 +204,7 @@ impl Driver {
 
     /// Lets those begin whose turn it is.
     fn begin_waiting(&mut self) {
-        while let Some(key) = self.beginning.next(boot_now(), self.calls.claims()) {
+        while let Some(key) = self.beginning.next(self.time.boot(), self.calls.claims()) {
             // Who was told to stop meanwhile has begun, and may be gone.
             if self.entries.get(&key).is_some_and(|entry| entry.waits) {
                 self.feed(key, Input::Start);
@@ -236,7 +238,7 @@ impl Driver {
     fn answered(&mut self, answer: calls::Answer) {
         match answer.input {
             Some(input @ Input::Claimed(..)) => {
-                self.beginning.answered(boot_now());
+                self.beginning.answered(self.time.boot());
                 self.feed(answer.key, input);
                 self.begin_waiting();
             }
@@ -261,7 +263,7 @@ impl Driver {
     }
 
     fn tick(&mut self) {
-        let now = boot_now();
+        let now = self.time.boot();
         if now >= self.beginning.due() {
             self.begin_waiting();
         }

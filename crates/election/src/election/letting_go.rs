@@ -63,7 +63,8 @@ impl Election {
         if let Ok(done) = tokio::time::timeout(limit, &mut asked).await {
             return done;
         }
-        self.0.store.driver()?.send(Command::Hurry(self.key())).map_err(|_| Error::DriverGone)?;
+        let driver = self.0.store.running_driver().ok_or(Error::NotStarted)?;
+        driver.send(Command::Hurry(self.key())).map_err(|_| Error::DriverGone)?;
         let last = self.0.recipe.settings.timing().call_timeout();
         tokio::time::timeout(last, asked).await.map_err(|_| Error::TimedOut)?
     }

@@ -88,8 +88,14 @@ fn the_millionth_attempt_waits_no_longer_than_the_twentieth() {
 fn a_store_that_swallows_everything_is_not_fed_for_ever() {
     let mut script = Script::acquiring(|_| {});
     script.at(10_000_000);
-    assert_eq!((script.core.calls_unanswered(), script.wakes()), (CALLS_MAX, None));
+    assert_eq!(script.core.calls_unanswered(), CALLS_MAX);
     script.told();
+    // It does not fall silent over it: what it waits for is said again and again, and no faster than the back-off allows.
+    script.at(10_100_000);
+    let told = script.heard();
+    let said = told.matches("error unavailable").count();
+    assert!((5..100).contains(&said), "{told}");
+    assert_eq!(script.core.calls_unanswered(), CALLS_MAX);
     script.answer(1, crate::Outcome::Denied(released(4)));
     assert_eq!(script.calls(Kind::Claim) + script.calls(Kind::Look), CALLS_MAX + 1, "room for one more");
 }
