@@ -144,7 +144,7 @@ mod tests {
         };
         let (one, two) = tokio::join!(meet(), meet());
         assert_ne!(one.unwrap(), two.unwrap());
-        let error = threads.run(|| panic!("a planned panic")).await.map(|()| ()).expect_err("panicked");
+        let error = threads.run::<()>(|| panic!("a planned panic")).await.expect_err("panicked");
         assert_eq!(error.kind(), ErrorKind::Bug);
         assert_eq!(threads.run(|| 7).await.unwrap(), 7);
     }

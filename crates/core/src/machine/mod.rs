@@ -1,5 +1,6 @@
 //! The machine: [`Core`], with a file for each thing that a candidate does.
 
+mod calls;
 mod grace;
 mod io;
 mod lead;
@@ -18,6 +19,7 @@ mod tests;
 
 use std::collections::{BTreeSet, VecDeque};
 
+pub use calls::CALLS_MAX;
 pub use io::{Call, Input, Output};
 use room::Asked;
 use state::{LettingStep, State};
@@ -27,10 +29,6 @@ use crate::{
     Boot, Bug, Candidate, CandidateId, Epoch, Error, ErrorKind, Event, Grant, Planted, Proof, Rng, Seen,
     Settings, Signal, What,
 };
-
-/// Most calls of one election that may be unanswered at once. A store that swallows calls must not be fed
-/// more of them, nor may they pile up here.
-pub const CALLS_MAX: usize = 16;
 
 /// One candidate in one election, as a state machine.
 ///
@@ -327,11 +325,6 @@ impl Core {
         self.is_fit() && self.ending.is_none() && !self.is_full()
     }
 
-    /// Whether the store owes so many answers that nothing more is asked of it.
-    fn is_full(&self) -> bool {
-        self.unanswered.len() >= CALLS_MAX
-    }
-
     /// Not standing before then.
     fn stays_away_until(&self) -> Boot {
         self.cooldown_until.max(self.room_until)
@@ -392,21 +385,6 @@ impl Core {
 
     fn tell(&mut self, what: What) {
         self.outputs.push_back(Output::Event(Event { at: self.now, attempt: self.attempt, what }));
-    }
-
-    fn call(&mut self) -> Call {
-        self.last_call += 1;
-        let call = Call(self.last_call);
-        self.unanswered.insert(call);
-        call
-    }
-
-    fn answered(&mut self, call: Call) {
-        let was_full = self.is_full();
-        if self.unanswered.remove(&call) && was_full {
-            // The store is back, and there is room for a call: no need to wait for the end of the back-off.
-            self.wake();
-        }
     }
 
     fn has(&self, bug: Bug) -> bool {
