@@ -2,7 +2,9 @@
 
 use bellwether_deadman::boot_now;
 use bellwether_support::servers::nats::{Server, Version};
-use bellwether_tests::{Candidate, PATIENCE, Piped, command, json, on};
+use bellwether_support::until;
+use bellwether_tests::{Candidate, PATIENCE, Piped, bellwether, command, json, on};
+use futures_util::StreamExt;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -128,4 +130,85 @@ async fn a_foreign_leader_is_shown_and_cannot_be_asked() {
     let bad = on(&url, &["--id", "host.example", "acquire", "job"]);
     assert_eq!(bad.status.code(), Some(64), "{bad:?}");
     assert_eq!(server.last_sequence(BUCKET).await, before, "nobody has written");
+}
+
+fn stderr(output: &std::process::Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn candidates_answer_questions_about_their_health() {
+    let server = Server::start(Version::Current).await;
+    let url = cluster(&server);
+    let nobody = on(&url, &["nats", "health", "job"]);
+    assert_eq!(nobody.status.code(), Some(1), "{}", stderr(&nobody));
+    let (mut first, mut second) = (candidate(&url, "a", &[]), candidate(&url, "b", &[]));
+    first.heard("acquired");
+    second.joined();
+    // It answers from when it has a connection, which nobody announces.
+    let asked = |node: Option<&'static str>| {
+        let url = url.clone();
+        async move {
+            let arguments = [&["nats", "health", "job", "-o", "json"][..], node.as_slice()].concat();
+            let output = on(&url, &arguments);
+            if output.status.success() { Ok(json(&output)) } else { Err(stderr(&output)) }
+        }
+    };
+    let leader = until(|| asked(None)).await;
+    assert_eq!((leader["node"].as_str(), leader["role"].as_str()), (Some("a"), Some("PRIMARY")), "{leader}");
+    let follower = until(|| asked(Some("b"))).await;
+    assert_eq!(
+        (follower["role"].as_str(), follower["leader"].as_str()),
+        (Some("PASSIVE"), Some("a")),
+        "{follower}"
+    );
+    // As a node of go-cluster asks, and as one answers.
+    let client = server.admin().await;
+    let told = client.request("cluster.job.health.b", "".into()).await.expect("an answer");
+    let told: Value = serde_json::from_slice(&told.payload).expect("JSON");
+    assert_eq!((told["nodeId"].as_str(), told["role"].as_str()), (Some("b"), Some("PASSIVE")), "{told}");
+    let mut questions = client.subscribe("cluster.job.health.go").await.expect("it may");
+    client.flush().await.expect("the server listens");
+    let answering = tokio::spawn(async move {
+        let reply = questions.next().await.and_then(|question| question.reply).expect("a question");
+        let answer =
+            r#"{"nodeId":"go","role":"PASSIVE","leader":"a","uptimeMs":61000,"timestamp":0,"custom":null}"#;
+        client.publish(reply, answer.into()).await.expect("the server listens");
+        client.flush().await.expect("the server listens");
+    });
+    let theirs = on(&url, &["nats", "health", "job", "go"]);
+    assert_eq!(theirs.status.code(), Some(0), "{}", stderr(&theirs));
+    assert!(String::from_utf8_lossy(&theirs.stdout).contains("1m1s"), "{theirs:?}");
+    answering.await.expect("it was asked");
+    // Whoever has left answers no more.
+    second.signal(Signal::TERM);
+    assert_eq!(second.ended().code, Some(0));
+    let gone = on(&url, &["nats", "health", "job", "b"]);
+    assert_eq!(gone.status.code(), Some(69), "{}", stderr(&gone));
+    let elsewhere = on(&server.url(), &["nats", "health", "job", "b"]);
+    assert_eq!(elsewhere.status.code(), Some(64), "{}", stderr(&elsewhere));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_candidate_that_may_not_answer_says_so_and_leads_all_the_same() {
+    let config = r#"authorization { users = [
+        { user: all, password: x },
+        { user: mute, password: x, permissions: { subscribe: { deny: "cluster.>" } } },
+    ] }
+    no_auth_user: all"#;
+    let server = Server::start_with(Version::Current, config).await;
+    let url = format!("nats://mute:x@127.0.0.1:{}?profile=cluster&create=yes", server.port());
+    // The log in the place of stdout, read as it comes.
+    let mut command = std::process::Command::new("sh");
+    command
+        .args(["-c", r#"exec "$0" --id a run job 2>&1"#])
+        .arg(bellwether())
+        .env("BELLWETHER_BACKEND", &url);
+    let mut leader = Piped::run(command);
+    leader.until(|line| line.contains("may not subscribe to cluster.job.health.a"));
+    let leads = || async {
+        let shown = on(&url, &["status", "job"]);
+        if shown.status.success() { Ok(()) } else { Err("nobody leads") }
+    };
+    until(leads).await;
 }

@@ -133,13 +133,15 @@ pub(crate) fn token(what: &str, text: &str) -> Result<(), Error> {
     )))
 }
 
-/// Letters, digits, - and _ are used as they are; any other name becomes a readable prefix and a hash.
 fn bucket(on: &ElectionName) -> String {
+    format!("{CLUSTER}{}", name(on))
+}
+
+/// What others call the cluster's id. Letters, digits, - and _ are used as they are; any other name becomes a readable prefix and a hash.
+pub(crate) fn name(on: &ElectionName) -> String {
     let name = on.as_str();
     let plain = name.len() <= PLAIN_MAX_BYTES && name.chars().all(in_alphabet);
-    let name =
-        if plain { name.to_owned() } else { shortened(name, '_', |c| if in_alphabet(c) { c } else { '-' }) };
-    format!("{CLUSTER}{name}")
+    if plain { name.to_owned() } else { shortened(name, '_', |c| if in_alphabet(c) { c } else { '-' }) }
 }
 
 fn in_alphabet(c: char) -> bool {

@@ -24,7 +24,7 @@ use tokio::task::JoinHandle;
 use crate::cluster::token;
 use crate::config::Config;
 use crate::connection::Connection;
-use crate::errors::{Failure, invalid, unavailable};
+use crate::errors::{BACKEND, Failure, invalid, unavailable};
 
 /// Longest that the custom values may be as JSON: an answer must fit into a message.
 const CUSTOM_MAX_BYTES: usize = 65_536;
@@ -142,14 +142,22 @@ impl HealthChecker {
             *answering = Some(tokio::spawn(answer(client.clone(), questions, Arc::clone(&self.node))));
         }
         // Whoever asks after this has returned is answered: the server has heard of the subscription when it knows whom to ask.
-        match self.query_node(&self.node.id, START_LIMIT).await {
-            // That we may not ask does not keep others from asking.
-            Err(error) if error.kind() != ErrorKind::PermissionDenied => {
-                self.stop();
-                Err(error)
+        let error = match self.ask(&self.node.id, START_LIMIT).await {
+            Ok(_) => return Ok(()),
+            // We asked after we had subscribed, by the same connection.
+            Err(Failure::NobodyListens) => {
+                let subject = self.subject(&self.node.id);
+                let sentence = format!("this user may not subscribe to {subject}: give it that permission");
+                Error::new(ErrorKind::PermissionDenied, BACKEND, sentence)
             }
-            _ => Ok(()),
-        }
+            Err(failure) => match failure.error("ask for the health of this node") {
+                // That we may not ask does not keep others from asking.
+                error if error.kind() == ErrorKind::PermissionDenied => return Ok(()),
+                error => error,
+            },
+        };
+        self.stop();
+        Err(error)
     }
 
     /// Answers no more.
@@ -203,18 +211,22 @@ impl HealthChecker {
     /// [`ErrorKind::Unavailable`] when nobody answers for it, [`ErrorKind::TimedOut`] when it does not answer in time.
     pub async fn query_node(&self, node: &str, limit: Duration) -> Result<Response, Error> {
         token("the node's id", node)?;
-        let subject = self.subject(node);
-        let answer = self.connection.request(&subject, HeaderMap::new(), Vec::new(), limit).await;
-        let message = answer.map_err(|failure| match failure {
+        self.ask(node, limit).await.map_err(|failure| match failure {
             Failure::NobodyListens => unavailable(format!(
                 "nobody answers for the node {node} of the cluster {}: it is not running, does not answer questions about \
                  its health, or may not subscribe",
                 self.cluster
             )),
             other => other.error("ask for the health of a node"),
-        })?;
-        serde_json::from_slice(&message.payload)
-            .map_err(|error| unavailable("the node's answer cannot be read").caused_by(error))
+        })
+    }
+
+    async fn ask(&self, node: &str, limit: Duration) -> Result<Response, Failure> {
+        let subject = self.subject(node);
+        let message = self.connection.request(&subject, HeaderMap::new(), Vec::new(), limit).await?;
+        serde_json::from_slice(&message.payload).map_err(|error| {
+            Failure::NoAnswer(unavailable("the node's answer cannot be read").caused_by(error))
+        })
     }
 
     fn subject(&self, node: &str) -> String {

@@ -11,11 +11,11 @@ use std::time::Duration;
 use bellwether_backend::{
     Capabilities, Changes, Discarded, Finding, Found, Fut, Lease, Notes, Probing, Record, Register, Write,
 };
-use bellwether_core::{Bid, Clock, ElectionName, Epoch, Error};
+use bellwether_core::{Bid, CandidateId, Clock, ElectionName, Epoch, Error};
 use futures_util::{StreamExt, stream};
 
 use crate::bucket::{Bucket, Purpose};
-use crate::cluster::Cluster;
+use crate::cluster::{self, Cluster};
 use crate::config::{Config, Profile};
 use crate::connection::Connection;
 use crate::errors::{BACKEND, STREAM_NOT_FOUND};
@@ -93,6 +93,20 @@ impl NatsRegister {
     /// When cluster or node cannot be part of a subject.
     pub fn health(&self, cluster: &str, node: &str, clock: Arc<dyn Clock>) -> Result<HealthChecker, Error> {
         HealthChecker::on(Arc::clone(&self.store.connection), cluster, node, clock)
+    }
+
+    /// As [`NatsRegister::health`], for a candidate of this election of the profile `cluster`: the cluster's name is that of the
+    /// election, shortened as in the name of its bucket where it does not fit.
+    ///
+    /// # Errors
+    /// When the id cannot be part of a subject.
+    pub fn health_in(
+        &self,
+        on: &ElectionName,
+        id: &CandidateId,
+        clock: Arc<dyn Clock>,
+    ) -> Result<HealthChecker, Error> {
+        self.health(&cluster::name(on), id.as_str(), clock)
     }
 }
 

@@ -1,6 +1,8 @@
 //! The command line.
 
 mod looking;
+#[cfg(feature = "nats")]
+mod nats;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod run;
@@ -13,6 +15,8 @@ use bellwether::{CandidateId, ElectionName};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 pub(crate) use looking::{Doctor, Top};
+#[cfg(feature = "nats")]
+pub(crate) use nats::{Health, Nats, NatsCommand};
 #[cfg(feature = "postgres")]
 pub(crate) use postgres::{Init, Postgres, PostgresCommand};
 pub(crate) use run::{HealthFlags, Run, Standing, Timing};
@@ -137,6 +141,8 @@ pub(crate) enum Command {
     Top(Top),
     #[cfg(feature = "postgres")]
     Postgres(Postgres),
+    #[cfg(feature = "nats")]
+    Nats(Nats),
     /// Print completions for a shell.
     Completions(Completions),
     /// Print the manual page.

@@ -63,12 +63,22 @@ pub(crate) fn election_named(
 
 /// What candidates on this backend set by default.
 pub(crate) fn options(global: &Global) -> Result<Options, Failure> {
+    #[cfg(feature = "nats")]
+    if let Some(config) = nats_config(global)? {
+        return Ok(config.profile().options());
+    }
+    let _ = global;
+    Ok(Options::default())
+}
+
+/// What the URL says, where it is one of NATS servers.
+#[cfg(feature = "nats")]
+pub(crate) fn nats_config(global: &Global) -> Result<Option<bellwether::nats::Config>, Failure> {
     match named(global)? {
-        #[cfg(feature = "nats")]
         Some(url) if url.starts_with("nats:") || url.starts_with("tls:") => {
-            Ok(bellwether::nats_options(&url)?)
+            Ok(Some(bellwether::nats::Config::from_url(&url)?))
         }
-        _ => Ok(Options::default()),
+        _ => Ok(None),
     }
 }
 

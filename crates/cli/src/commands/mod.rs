@@ -5,6 +5,8 @@ mod doctor;
 mod explain;
 mod history;
 mod manual;
+#[cfg(feature = "nats")]
+mod nats;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod run;
@@ -32,6 +34,8 @@ pub(crate) async fn run(args: Args) -> Result<Exit, Failure> {
         Command::Top(top) => top::top(global, top).await,
         #[cfg(feature = "postgres")]
         Command::Postgres(postgres) => postgres::postgres(global, postgres).await,
+        #[cfg(feature = "nats")]
+        Command::Nats(nats) => nats::nats(global, nats).await,
         Command::Completions(completions) => Ok(manual::completions(completions)),
         Command::Man => manual::man(),
         Command::Tables(tables) => Ok(tables::tables(tables)),

@@ -1,5 +1,7 @@
 //! `bellwether run`: take part until interrupted; with a COMMAND, run it only while leading.
 
+#[cfg(feature = "nats")]
+mod answering;
 mod child;
 mod events;
 mod health;
@@ -30,6 +32,9 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
     run.standing.apply(&mut options);
     // Before standing: a node that cannot run the command must not win.
     let work = child::Work::prepare(run, &mut options).await?;
+    #[cfg(feature = "nats")]
+    let (store, health) = answering::connect(global, &on)?;
+    #[cfg(not(feature = "nats"))]
     let store = backend::connect(global)?;
     let mut signals = Signals::new()?;
     let mut builder = Election::builder(on.as_str()).backend(store.clone()).id(id(global)).options(options);
@@ -45,6 +50,8 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
     }
     let seen = live.then(|| builder.subscribe());
     let election = builder.build()?;
+    #[cfg(feature = "nats")]
+    let answering = health.map(|health| answering::Answering::begin(&election, health));
     let begun = tokio::select! {
         started = election.start() => { started?; true }
         // It may lead already.
@@ -66,6 +73,10 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
     }
     if let Some(screen) = screen {
         let _ = tokio::time::timeout(LAST_EVENTS, screen).await;
+    }
+    #[cfg(feature = "nats")]
+    if let Some(answering) = answering {
+        answering.end().await;
     }
     drop(election);
     for mut task in watching {

@@ -1,0 +1,75 @@
+//! `bellwether nats`: what only NATS has.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bellwether::core::Wall;
+use bellwether::nats::{NatsRegister, Profile, Response};
+use bellwether::{CandidateId, ElectionName, Store, SystemClock};
+use serde_json::{Value, json};
+
+use crate::args::{Format, Global, Health, Nats, NatsCommand};
+use crate::exit::{Exit, Failure};
+use crate::{backend, output};
+
+pub(crate) async fn nats(global: &Global, nats: &Nats) -> Result<Exit, Failure> {
+    match &nats.command {
+        NatsCommand::Health(flags) => health(global, flags).await,
+    }
+}
+
+/// Asks one node, and prints what it says.
+async fn health(global: &Global, flags: &Health) -> Result<Exit, Failure> {
+    let store = backend::connect(global)?;
+    let config = backend::nats_config(global)?;
+    let Some(config) = config.filter(|config| config.profile() == Profile::Cluster) else {
+        let sentence = "nodes are asked for their health on --backend nats://HOST:PORT?profile=cluster";
+        return Err(Failure::new(Exit::Usage, sentence));
+    };
+    let node = match &flags.node {
+        Some(node) => node.clone(),
+        None => leader(&store, &flags.election).await?,
+    };
+    let register = NatsRegister::new(config);
+    let checker = register.health_in(&flags.election, &node, Arc::new(SystemClock))?;
+    let response = checker.query_node(node.as_str(), flags.timeout).await?;
+    let _ = match global.output {
+        Format::Json => output::line(&json_of(&flags.election, &response).to_string()),
+        Format::Table => {
+            let rows = [row(&response)];
+            output::table(&["NODE", "ROLE", "LEADER", "UP"], &rows).iter().all(|line| output::line(line))
+        }
+    };
+    Ok(Exit::Clean)
+}
+
+async fn leader(store: &Store, on: &ElectionName) -> Result<CandidateId, Failure> {
+    let seen = store.backend().observe(on).await?;
+    seen.leader().cloned().ok_or_else(|| {
+        Failure::new(
+            Exit::None,
+            format!("nobody leads {on}: name the node to ask (bellwether nats health {on} NODE)"),
+        )
+    })
+}
+
+fn up(response: &Response) -> Duration {
+    Duration::from_millis(u64::try_from(response.uptime_ms).unwrap_or(0))
+}
+
+fn row(response: &Response) -> Vec<String> {
+    let leader = if response.leader.is_empty() { "-" } else { &response.leader };
+    vec![response.node_id.clone(), response.role.clone(), leader.to_owned(), output::span(up(response))]
+}
+
+fn json_of(on: &ElectionName, response: &Response) -> Value {
+    json!({
+        "election": on.as_str(),
+        "node": response.node_id,
+        "role": response.role,
+        "leader": Some(&response.leader).filter(|leader| !leader.is_empty()),
+        "uptime_ms": response.uptime_ms,
+        "time": Wall::from_unix_nanos(response.timestamp.saturating_mul(1_000_000)).to_string(),
+        "custom": response.custom,
+    })
+}
