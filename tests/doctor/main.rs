@@ -181,3 +181,26 @@ fn what_was_typed_wrong_is_not_examined() {
     command.args(["--backend", "mysql://x", "doctor"]);
     assert_eq!(run_to_end(command).status.code(), Some(64));
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_freezer_of_cgroup_v1_is_warned_of() {
+    let group = Path::new("/sys/fs/cgroup/freezer").join(format!("doctor-{}", std::process::id()));
+    if std::fs::create_dir(&group).is_err() {
+        println!("skipped: no cgroup-v1 freezer that groups may be made in");
+        return;
+    }
+    let directory = temporary();
+    let mut within = Command::new("sh");
+    within.args(["-c", "echo $$ > \"$0\"/cgroup.procs && exec \"$@\""]).arg(&group).arg(bellwether());
+    within
+        .arg("--backend")
+        .arg(format!("file:{}", directory.path().display()))
+        .args(["doctor", "-o", "json"]);
+    let output = run_to_end(within);
+    std::fs::remove_dir(&group).expect("an empty group");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let (verdict, _, sentence) = finding(&report(&output), "freezer");
+    assert_eq!(verdict, "warning", "{sentence}");
+    assert!(sentence.contains("cgroup v2"), "{sentence}");
+}

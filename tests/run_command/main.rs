@@ -15,6 +15,7 @@ mod signals;
 mod surroundings;
 mod terminal;
 mod trouble;
+mod unkillable;
 
 use std::process::Command;
 

@@ -157,6 +157,11 @@ impl Candidate {
         before
     }
 
+    /// Waits for its own end, whoever else shares its stdout or stderr.
+    pub fn exit_code(&mut self) -> Option<i32> {
+        exit_of(&mut self.child).code()
+    }
+
     /// Waits for its end, and for that of everybody who shares its stdout or stderr.
     pub fn ended(&mut self) -> Ended {
         let status = exit_of(&mut self.child);

@@ -12,7 +12,8 @@
 //! - [`KernelDeadline`] is a SIGKILL to this very process at an instant, which the kernel sends even when the process is
 //!   stopped.
 //! - [`process`] makes and ties processes together: fork into a PID namespace, parent-death signal, orphans, signals.
-//! - [`leave_pid1`] moves the program out of the place where half of this does not work.
+//! - [`leave_pid1`] moves the program out of the place where half of this does not work, and [`Pid1Deadline`] is a deadline that process 1
+//!   then keeps.
 //! - [`Watched`] waits for a descriptor in a task.
 //!
 //! Linux has all of it. [`COUNTS_SUSPEND`] is false where the clock stands still in suspend: there a machine
@@ -37,7 +38,7 @@ mod watched;
 pub use clock::{COUNTS_SUSPEND, SystemClock, boot_now};
 pub use deadline::KernelDeadline;
 pub use identity::{boot_id, random_bits};
-pub use pid1::leave_pid1;
+pub use pid1::{Pid1Deadline, leave_pid1};
 pub use protections::{PROTECTIONS, Protections};
 pub use timer::BootTimer;
 #[cfg(any(target_os = "linux", target_os = "android"))]

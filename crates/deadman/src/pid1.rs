@@ -9,8 +9,41 @@
 //!     ▲                        │
 //!     └──── reaps all, ends with its exit code; the kernel then kills what is left in the container
 //! ```
+//!
+//! It also keeps deadlines, told through shared memory ([`Pid1Deadline`]): whoever else is stopped, process 1 is not, and its end is the
+//! end of everything in the container.
 
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod deadlines;
+
+use bellwether_core::Boot;
 use std::io;
+
+/// An instant at which process 1 ends the container if anything of a command's tree still runs in it; for where this program has left
+/// process 1. Called off when dropped.
+#[derive(Debug)]
+pub struct Pid1Deadline {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    slot: deadlines::Slot,
+}
+
+impl Pid1Deadline {
+    /// One that is not set; `None` where process 1 is not this program's, or keeps too many already.
+    pub fn new() -> Option<Pid1Deadline> {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        return deadlines::Slot::claim().map(|slot| Pid1Deadline { slot });
+        #[cfg(not(any(target_os = "linux", target_os = "android")))]
+        return None;
+    }
+
+    /// Sets it, in place of what was set before.
+    pub fn set(&mut self, at: Boot) {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        self.slot.set(at);
+        #[cfg(not(any(target_os = "linux", target_os = "android")))]
+        let _ = at;
+    }
+}
 
 /// In process 1, forks and returns in the child; process 1 itself never returns. Elsewhere, does nothing.
 ///
@@ -35,6 +68,7 @@ pub fn leave_pid1() -> io::Result<()> {
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod linux {
+    use super::deadlines;
     use crate::boot_now;
     use crate::process::linux::fork_here;
     use crate::process::signals;
@@ -42,7 +76,7 @@ mod linux {
     use rustix::io::Errno;
     use rustix::process::{WaitOptions, kill_process};
     use std::io;
-    use std::os::fd::{AsFd, AsRawFd};
+    use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
     use std::time::Duration;
 
     /// How long the leftovers of a program that has ended may take: enough for a guard to kill a tree, and less than
@@ -57,6 +91,7 @@ mod linux {
         let read = || (1..=libc::SIGRTMAX()).filter(|number| !OWN.contains(number));
         let before = signals::block(read());
         let arriving = signals::Signals::new(read())?;
+        deadlines::share()?;
         let Some(program) = fork_here()? else {
             take_terminal();
             signals::set_mask(&before);
@@ -111,14 +146,24 @@ mod linux {
             {
                 return code;
             }
-            wait_for_signal(arriving, until.map(|until| until.since(boot_now())));
+            if let Some(left) = deadlines::overdue(program) {
+                eprintln!(
+                    "bellwether: process {left} outlived the deadline of its leadership; ending the container"
+                );
+                return exit_code(libc::SIGKILL);
+            }
+            wait(arriving, until.map(|until| until.since(boot_now())));
         }
     }
 
-    fn wait_for_signal(arriving: &signals::Signals, limit: Option<Duration>) {
+    /// For a signal, for a deadline, or for so long.
+    fn wait(arriving: &signals::Signals, limit: Option<Duration>) {
         let millis = limit.map_or(-1, |limit| limit.as_millis() as libc::c_int + 1);
-        let mut fd = libc::pollfd { fd: arriving.as_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        // SAFETY: one pollfd, valid and exclusive for the call.
-        unsafe { libc::poll(&raw mut fd, 1, millis) };
+        let watched =
+            |fd: BorrowedFd<'_>| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        let [timer, news] = deadlines::watched();
+        let mut fds = [watched(arriving.as_fd()), watched(timer), watched(news)];
+        // SAFETY: three pollfds, valid and exclusive for the call.
+        unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, millis) };
     }
 }

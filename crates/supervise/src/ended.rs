@@ -2,6 +2,7 @@
 
 use crate::NotRunnable;
 use bellwether_election::Over;
+use serde::{Deserialize, Serialize};
 use std::{fmt, io};
 
 /// What keeps the tree of a command together.
@@ -22,7 +23,7 @@ impl fmt::Display for Containment {
     }
 }
 
-/// How a command ended; its tree is gone.
+/// How a command ended; its tree is gone, unless `why` says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
     /// What the command itself ended with.
@@ -76,6 +77,24 @@ pub enum Why {
     Overdue,
     /// The guard was killed, and the tree with it.
     GuardDied,
+    /// It was to be killed, and this process of its tree cannot be: it has gained rights that this program does not have. It still runs.
+    /// Nothing is released; the leadership runs out.
+    Unkillable(Survivor),
+}
+
+/// A process that was not to be killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Survivor {
+    /// Its process id.
+    pub pid: u32,
+    /// The user whom it belongs to.
+    pub uid: u32,
+}
+
+impl fmt::Display for Survivor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "process {} of user {}", self.pid, self.uid)
+    }
 }
 
 /// Why a command was not started. Nothing runs.

@@ -286,7 +286,9 @@ impl Serving {
     fn signal_tree(&self, signal: Signal) {
         match self.containment {
             Containment::Namespace => process::signal_everybody(signal),
-            Containment::Sweep => tree::signal_descendants(signal),
+            Containment::Sweep => {
+                tree::signal_descendants(signal);
+            }
         }
     }
 

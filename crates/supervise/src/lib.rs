@@ -39,8 +39,8 @@
 //! # }
 //! ```
 //!
-//! Beyond its reach: descendants that gained more rights than this process has (a setuid program), work that others do for
-//! the command (a container engine), and processes in uninterruptible sleep.
+//! Beyond its reach: descendants that gained more rights than this process has (a setuid program), which it reports
+//! ([`Why::Unkillable`]); work that others do for the command (a container engine), and processes in uninterruptible sleep.
 //!
 //! It assumes that descriptors 0 to 2 are open, which Rust sees to. It leaves to the caller: which signals to pass on,
 //! what to do when COMMAND has ended, and saying aloud which containment holds.
@@ -75,7 +75,7 @@ mod timer;
 mod tree;
 
 pub use bellwether_deadman::process::Signal;
-pub use ended::{Containment, Ended, Exit, StartError, Why};
+pub use ended::{Containment, Ended, Exit, StartError, Survivor, Why};
 pub use find::{NotRunnable, find_command};
 #[cfg(target_os = "linux")]
 pub use reach::containment_here;

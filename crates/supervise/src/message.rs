@@ -3,6 +3,7 @@
 //! Both ends are the same program, so there is one version, and it is checked. Every order names the epoch that it is
 //! for: one that arrives late never touches the next leadership's command.
 
+use crate::ended::Survivor;
 use serde::{Deserialize, Serialize};
 
 /// Raised with every change to what is said.
@@ -49,6 +50,8 @@ pub(crate) enum Report {
     /// The command has ended with this wait status, and its whole tree has been reaped. `overdue`: the guard had told
     /// it to stop for want of a renewal.
     Ended { epoch: u64, status: i32, overdue: bool },
+    /// This process of the command's tree cannot be killed. The guard keeps the proofs, and stays, until it has ended by itself.
+    Unkillable { epoch: u64, survivor: Survivor },
 }
 
 impl Order {

@@ -247,6 +247,23 @@ fn guard_and_init_are_killed_and_the_supervisor_sweeps() {
     });
 }
 
+/// Nobody is left who would kill the command for want of renewals, and it is long until the deadline.
+#[test]
+fn guard_is_killed_while_init_is_stopped_and_the_leadership_ends_at_once() {
+    each_user(|user| {
+        let stage = Stage::new();
+        let mut host = stage.host(&with(user, &["ttl=120000"]), &["deaf", "daemon"]);
+        let cast = host.running();
+        kill(cast.init, Signal::STOP);
+        kill(cast.guard, Signal::KILL);
+        let ended = host.expect("ended");
+        assert!(ended.starts_with("Signal(9) GuardDied"), "{ended}");
+        assert!(!stage.witnessed(), "{cast:?}");
+        host.expect("released");
+        stage.expect_empty();
+    });
+}
+
 #[test]
 fn renewals_keep_a_command_alive_for_many_times_the_ttl() {
     each_user(|user| {

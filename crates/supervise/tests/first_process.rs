@@ -4,6 +4,7 @@
 
 mod stage;
 
+use bellwether_deadman::boot_now;
 use rustix::process::Signal;
 use stage::{Host, Stage, kill, may_make_namespaces};
 use std::process::Command;
@@ -91,6 +92,47 @@ fn all_but_process_1_are_killed_and_nothing_gets_away() {
     expect_gone_within_settle(&stage);
     assert_eq!(host.wait().code(), Some(128 + 9));
     stage.expect_empty();
+}
+
+/// Supervisor, guard and init are stopped: the kernel ends init and COMMAND, and process 1 what they started.
+#[test]
+fn all_but_process_1_are_stopped_and_process_1_keeps_the_deadline() {
+    let stage = Stage::new();
+    let (lock, nobody) = (stage.witness_lock(), format!("user={}", stage::NOBODY));
+    for manner in ["daemon", "grandchild"] {
+        let command = ["host", &nobody, "ttl=5000", "--", "/proc/self/exe", "witness", &lock, "deaf", manner];
+        let Some(mut host) = container(&stage, &command) else { return };
+        assert!(host.expect("started").ends_with(" Sweep"));
+        host.expect("witness");
+        let stopped = boot_now();
+        kill(supervisor(&host), Signal::STOP);
+        for (pid, name) in stage.alive() {
+            if name.starts_with("bellw-") {
+                kill(pid, Signal::STOP);
+            }
+        }
+        let gone = stage.wait_for_witness_gone();
+        assert!(gone < stopped + Duration::from_secs(5), "{:?} after the stop", gone.since(stopped));
+        assert_eq!(host.wait().code(), Some(128 + 9));
+        stage.expect_empty();
+    }
+}
+
+/// The tree is gone in time, so process 1 has nothing to end.
+#[test]
+fn a_stopped_supervisor_whose_guard_has_acted_does_not_end_the_container() {
+    let stage = Stage::new();
+    let (lock, nobody) = (stage.witness_lock(), format!("user={}", stage::NOBODY));
+    let command = ["host", &nobody, "ttl=1000", "--", "/proc/self/exe", "witness", &lock, "deaf", "daemon"];
+    let Some(mut host) = container(&stage, &command) else { return };
+    host.expect("witness");
+    let supervisor = supervisor(&host);
+    kill(supervisor, Signal::STOP);
+    stage.wait_for_witness_gone();
+    // Until well past the deadline, which is what this is about.
+    std::thread::sleep(Duration::from_millis(1_200));
+    kill(supervisor, Signal::CONT);
+    assert!(host.expect("ended").contains("Over"));
 }
 
 /// The only child of process 1.

@@ -8,7 +8,7 @@ use crate::ended::{Containment, advised};
 use crate::init::{Answer, Word};
 use crate::launch::MADE;
 use crate::message::{Order, Report};
-use crate::tree;
+use crate::tree::{self, Pass};
 use bellwether_core::{Boot, KILL_LEAD};
 use bellwether_deadman::boot_now;
 use bellwether_deadman::process::{Pid, Signal};
@@ -22,6 +22,8 @@ use std::time::Duration;
 const KERNEL_LEAD: Duration = Duration::from_millis(40);
 /// Between two passes over a tree that is being killed without a namespace.
 const PASS_EVERY: Duration = Duration::from_millis(1);
+/// Likewise, when all that is left of it cannot be killed.
+const PASS_IN_VAIN_EVERY: Duration = Duration::from_millis(100);
 
 pub(super) struct Start {
     pub(super) epoch: u64,
@@ -67,6 +69,8 @@ enum Stage {
     /// Told to stop; killed at that instant at the latest.
     Stopping(Boot),
     Killing,
+    /// What is left cannot be killed, which has been reported.
+    InVain,
     Gone,
 }
 
@@ -145,7 +149,8 @@ impl Run {
     /// What to wake up for.
     pub(super) fn watched(&self) -> Vec<BorrowedFd<'_>> {
         // An init that has ended, and its channel, would wake us for ever; every end of an orphan does, and the clock.
-        if (self.stage, self.init.containment) == (Stage::Killing, Containment::Sweep) {
+        let killing = matches!(self.stage, Stage::Killing | Stage::InVain);
+        if killing && self.init.containment == Containment::Sweep {
             return Vec::new();
         }
         let report = self.report.as_ref().map(AsFd::as_fd);
@@ -159,6 +164,7 @@ impl Run {
             (Stage::Running, _) => Some(self.stop_at()),
             (Stage::Stopping(by), _) => Some(by.min(self.kill_at())),
             (Stage::Killing, Containment::Sweep) => Some(now + PASS_EVERY),
+            (Stage::InVain, _) => Some(now + PASS_IN_VAIN_EVERY),
             (Stage::Killing, Containment::Namespace) | (Stage::Gone, _) => None,
         }
     }
@@ -221,7 +227,7 @@ impl Run {
         {
             self.kill();
         }
-        self.reap();
+        self.reap(station);
     }
 
     /// Nothing of the tree is to live any longer.
@@ -234,7 +240,7 @@ impl Run {
         }
     }
 
-    fn reap(&mut self) {
+    fn reap(&mut self, station: &Station) {
         match self.init.containment {
             Containment::Namespace => {
                 // It counts as ended when everything in its namespace has.
@@ -246,9 +252,8 @@ impl Run {
                 }
             }
             Containment::Sweep => {
-                if self.stage == Stage::Killing {
-                    tree::signal_descendants(Signal::KILL);
-                }
+                let killing = matches!(self.stage, Stage::Killing | Stage::InVain);
+                let pass = if killing { tree::signal_descendants(Signal::KILL) } else { Pass::default() };
                 let init = self.init.pid;
                 let mut init_ended = false;
                 if tree::reap(|pid, _| init_ended |= pid == init) {
@@ -256,6 +261,9 @@ impl Run {
                 } else if init_ended {
                     // Killed before it had put its children in order: they are ours now.
                     self.kill();
+                } else if let (Stage::Killing, Some(survivor)) = (self.stage, pass.unkillable()) {
+                    self.stage = Stage::InVain;
+                    station.report(&Report::Unkillable { epoch: self.epoch, survivor }, &[]);
                 }
             }
         }
@@ -316,7 +324,13 @@ impl Run {
         loop {
             match channel::receive(self.init.control.as_fd()) {
                 Ok(Some(packet)) => match Answer::decode(&packet.bytes) {
-                    Some(Answer::Ended(status)) => self.status = Some(status),
+                    Some(Answer::Ended(status)) => {
+                        self.status = Some(status);
+                        if self.init.containment == Containment::Sweep {
+                            // Init is at it, too, but only this process can say that it is in vain.
+                            self.kill();
+                        }
+                    }
                     Some(Answer::Unable(why)) => self.failure = Some(Failure::NotMade(why)),
                     Some(Answer::Ready) | None => {}
                 },

@@ -4,6 +4,7 @@
 //! leadership and drops it only when the whole tree has been reaped: by the guard's word, or, should the guard be dead, by
 //! waiting for the end of the process that the tree hangs on.
 
+mod aftermath;
 mod handle;
 mod link;
 mod rehearsal;
@@ -11,7 +12,7 @@ mod task;
 
 pub use handle::Child;
 
-use crate::{Containment, PROOFS_MAX, Spec, StartError};
+use crate::{Containment, PROOFS_MAX, Spec, StartError, Why};
 use bellwether_election::{Leadership, Standing};
 use link::Link;
 use std::io;
@@ -99,8 +100,10 @@ impl Supervisor {
         let hold = ManuallyDrop::new(hold);
         tokio::spawn(async move {
             let outcome = task.run(proofs, started).await;
-            // The tree is gone: now the release may be written, and then the caller may know.
-            drop(ManuallyDrop::into_inner(hold));
+            // The tree is gone: now the release may be written, and then the caller may know. Else there is none.
+            if !matches!(outcome.why, Why::Unkillable(_)) {
+                drop(ManuallyDrop::into_inner(hold));
+            }
             let _ = ended.send(outcome);
         });
         match is_started.await {

@@ -51,7 +51,10 @@ async fn outcome(link: &Link) -> io::Result<Containment> {
             }
             Report::Failed { errno: Some(errno), .. } => return Err(io::Error::from_raw_os_error(errno)),
             Report::Failed { errno: None, sentence, .. } => return Err(io::Error::other(sentence)),
-            Report::Ready { .. } | Report::Unable { .. } | Report::Started { .. } => {}
+            Report::Ready { .. }
+            | Report::Unable { .. }
+            | Report::Started { .. }
+            | Report::Unkillable { .. } => {}
         }
     }
 }

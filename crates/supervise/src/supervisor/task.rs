@@ -1,26 +1,24 @@
 //! One command, watched from the supervisor.
 
+use super::aftermath::{self, Init};
 use super::link::Link;
 use crate::message::{Order, Report};
-use crate::{Containment, Ended, Exit, NotRunnable, Spec, StartError, Why, tree};
+use crate::{Containment, Ended, Exit, NotRunnable, Spec, StartError, Why};
 use bellwether_core::{Boot, KILL_LEAD};
 use bellwether_deadman::process::{self, Pid, Signal};
-use bellwether_deadman::{BootTimer, Watched, boot_now};
+use bellwether_deadman::{BootTimer, Pid1Deadline, Watched, boot_now};
 use bellwether_election::{Leadership, Over, Standing, Standings};
-use rustix::process::{WaitOptions, pidfd_send_signal, waitpid};
-use std::collections::BTreeSet;
+use rustix::process::pidfd_send_signal;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedMutexGuard, mpsc, oneshot};
 
-/// How often, and how many times, orphans of a tree without a namespace are looked for after guard and init were killed.
-const SWEEP_EVERY: Duration = Duration::from_millis(2);
-const SWEEPS_MAX: usize = 2_500;
-
 /// How long before the end of the leadership a guard without a namespace, and without a kernel deadline, is given up.
 const GIVEN_UP_LEAD: Duration = Duration::from_millis(10);
+/// How long before the end of the leadership process 1 of a container ends it, if anything of a tree without a namespace still runs in it.
+const PID1_LEAD: Duration = Duration::from_millis(5);
 /// How long it has to tell that its init has ended. Long enough for one that waits for a processor: given up, it takes the exit code of
 /// the command with it.
 const TELL_WITHIN: Duration = Duration::from_millis(200);
@@ -54,17 +52,12 @@ pub(super) struct Task {
     /// Why the tree is being stopped, once it is.
     stopping: Option<Why>,
     init: Option<Init>,
+    /// For a tree that the kernel does not kill by itself: whoever else is stopped, process 1 is there.
+    pid1: Option<Pid1Deadline>,
     /// When a guard without a namespace should have told that its init has ended.
     tell_by: Option<Boot>,
     /// Nothing of the command is left.
     done: bool,
-}
-
-/// The process that the tree hangs on.
-struct Init {
-    pid: Option<Pid>,
-    ended: Watched,
-    containment: Containment,
 }
 
 impl Task {
@@ -96,19 +89,22 @@ impl Task {
             done: false,
             stopping: None,
             init: None,
+            pid1: Pid1Deadline::new(),
             tell_by: None,
         }
     }
 
-    /// Sees the command through. When this returns, nothing of it is left.
+    /// Sees the command through. When this returns, nothing of it is left, unless it is said to be [`Why::Unkillable`].
     pub(super) async fn run(mut self, proofs: Vec<OwnedFd>, started: Started) -> Ended {
         let ended = self.watch(proofs, started).await;
-        self.done = true;
+        // A guard that still has something to wait for stays behind with it, and a next command gets another.
+        self.done = !matches!(ended.why, Why::Unkillable(_));
         ended
     }
 
     async fn watch(&mut self, proofs: Vec<OwnedFd>, started: Started) -> Ended {
         let mut started = Some(started);
+        self.tell_pid1();
         if let Err(error) = self.order_start(&proofs) {
             let error = self.link.as_ref().expect("linked").last_word(error).await;
             return self.guard_died(started, error).await;
@@ -152,6 +148,12 @@ impl Task {
         self.tell_by.map_or(limit, |by| limit.min(by))
     }
 
+    fn tell_pid1(&mut self) {
+        if let Some(pid1) = &mut self.pid1 {
+            pid1.set(self.deadline - PID1_LEAD);
+        }
+    }
+
     fn order_start(&self, proofs: &[OwnedFd]) -> io::Result<()> {
         let order = Order::Start {
             epoch: self.epoch,
@@ -177,7 +179,9 @@ impl Task {
         match report {
             Report::Contained { epoch, init, namespace } if epoch == self.epoch => {
                 let containment = if namespace { Containment::Namespace } else { Containment::Sweep };
-                if containment == Containment::Sweep {
+                if containment == Containment::Namespace {
+                    self.pid1 = None;
+                } else {
                     // Should guard and init be killed, what they leave comes to us. It cannot fail on a kernel that is
                     // not broken, and then the tree's end is still that of its init.
                     let _ = process::adopt_orphans();
@@ -212,6 +216,9 @@ impl Task {
                 let why = self.stopping.unwrap_or(if overdue { Why::Overdue } else { Why::ByItself });
                 Some(Ended { exit, why })
             }
+            Report::Unkillable { epoch, survivor } if epoch == self.epoch => {
+                Some(Ended { exit: Exit::KILLED, why: Why::Unkillable(survivor) })
+            }
             // Of an earlier command, or a greeting.
             _ => None,
         }
@@ -221,6 +228,7 @@ impl Task {
         match self.standing.now() {
             Standing::Until(deadline) if self.stopping.is_none() => {
                 self.deadline = deadline;
+                self.tell_pid1();
                 // If it cannot be said, the command ends earlier than it had to.
                 self.say(&Order::Extend { epoch: self.epoch, deadline: deadline.as_nanos() });
             }
@@ -287,49 +295,25 @@ impl Task {
         self.kill_guard();
         *self.link = None;
         tracing::warn!(epoch = self.epoch, %error, "the guard is gone, and the command with it");
-        let Some(init) = self.init.take() else {
-            // Dead before it had said what the tree hangs on, or we could not take it in: whatever it made is dying.
-            tokio::time::sleep(BLIND_WAIT).await;
-            self.sweep().await;
-            return self.without_guard(started, error);
+        let survivor = match self.init.take() {
+            Some(init) => {
+                aftermath::end(&init).await;
+                match init.containment {
+                    Containment::Namespace => None,
+                    Containment::Sweep => aftermath::sweep(&self.env).await,
+                }
+            }
+            None => {
+                // Dead before it had said what the tree hangs on, or we could not take it in: whatever it made is dying.
+                tokio::time::sleep(BLIND_WAIT).await;
+                aftermath::sweep(&self.env).await
+            }
         };
-        if init.containment == Containment::Namespace {
-            let _ = pidfd_send_signal(&init.ended, Signal::KILL);
-        }
-        let _ = init.ended.readable().await;
-        // Orphaned, it may have become our child.
-        let _ = init.pid.map(|pid| waitpid(Some(pid), WaitOptions::NOHANG));
-        if init.containment == Containment::Sweep {
-            self.sweep().await;
-        }
-        self.without_guard(started, error)
-    }
-
-    fn without_guard(&self, started: Option<Started>, error: io::Error) -> Ended {
         if let Some(started) = started {
             let _ = started.send(Err(StartError::Guard(error)));
         }
         let why = self.stopping.filter(|why| *why != Why::Overdue).unwrap_or(Why::GuardDied);
-        Ended { exit: Exit::KILLED, why }
-    }
-
-    /// Init ends when it has swept, unless it was killed too. What it left is ours now, next to children that have
-    /// nothing to do with it; the environment that it was started with tells which is which.
-    async fn sweep(&self) {
-        let mut killed = BTreeSet::new();
-        for _ in 0..SWEEPS_MAX {
-            let found = tree::signal_descendants_if(Signal::KILL, |found| tree::has_env(found, &self.env));
-            let none = found.is_empty();
-            killed.extend(found.into_iter().map(|pid| pid.as_raw_pid()));
-            killed.retain(|pid| {
-                // Reaped or not ours: either way there is nothing to wait for once this says so.
-                matches!(waitpid(Pid::from_raw(*pid), WaitOptions::NOHANG), Ok(None))
-            });
-            if none && killed.is_empty() {
-                return;
-            }
-            tokio::time::sleep(SWEEP_EVERY).await;
-        }
+        Ended { exit: Exit::KILLED, why: survivor.map_or(why, Why::Unkillable) }
     }
 }
 

@@ -37,6 +37,32 @@ pub(super) fn clocks() -> [Finding; 2] {
     [boot, wall]
 }
 
+/// Whether somebody may freeze a command so that not even the kernel kills it at its deadline.
+pub(super) fn freezer() -> Option<Finding> {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let group = v1_freezer(&groups)?;
+    // The root of the hierarchy cannot be frozen, and has no such file. In a container the root that is seen may be another's child.
+    let frozen_at = std::path::Path::new("/sys/fs/cgroup/freezer/freezer.state");
+    (group != "/" || frozen_at.exists()).then(|| {
+        Finding::warning(
+            "freezer",
+            format!(
+                "this is in the cgroup-v1 freezer {group}: a COMMAND that is frozen (`docker pause`) past its deadline is not killed \
+                 before it is thawed, and may run for a moment then, beside the next leader; use cgroup v2, whose freezer lets kills through"
+            ),
+        )
+    })
+}
+
+/// The group that the freezer of cgroup v1 has this process in, by the text of `/proc/self/cgroup`.
+fn v1_freezer(groups: &str) -> Option<&str> {
+    groups.lines().find_map(|line| {
+        let (_number, rest) = line.split_once(':')?;
+        let (controllers, group) = rest.split_once(':')?;
+        controllers.split(',').any(|name| name == "freezer").then_some(group)
+    })
+}
+
 /// What `run -- COMMAND` could rely on.
 pub(super) fn containment(found: &Result<Containment, String>) -> Finding {
     const WHAT: &str = "containment";
@@ -47,8 +73,8 @@ pub(super) fn containment(found: &Result<Containment, String>) -> Finding {
         ),
         Ok(Containment::Sweep) => Finding::warning(
             WHAT,
-            "`run -- COMMAND` has no right to a PID namespace and finds COMMAND's processes by sweeping: one that \
-             daemonises could outlive a kill -9 of supervisor and guard; give it CAP_SYS_ADMIN, or make bellwether the \
+            "`run -- COMMAND` has no right to a PID namespace and finds COMMAND's processes by sweeping: any but COMMAND \
+             itself could outlive a kill -9 of supervisor and guard; give it CAP_SYS_ADMIN, or make bellwether the \
              first process of a container",
         ),
         Err(reason) => Finding::warning(
@@ -57,5 +83,18 @@ pub(super) fn containment(found: &Result<Containment, String>) -> Finding {
                 "`run -- COMMAND` cannot be had here ({reason}); `run` without COMMAND, and the library, can"
             ),
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_freezer_of_cgroup_v1_is_one() {
+        let v1 = "9:freezer:/docker/ab\n8:cpu,cpuacct:/\n0::/";
+        assert_eq!(v1_freezer(v1), Some("/docker/ab"));
+        assert_eq!(v1_freezer("4:cpuset,freezer:/a:b"), Some("/a:b"));
+        assert_eq!(v1_freezer("0::/freezer\n1:name=systemd:/freezer"), None);
     }
 }

@@ -1,10 +1,11 @@
 //! A COMMAND that lives exactly as long as a leadership.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use bellwether::core::What;
-use bellwether::{Election, Leadership, Options, Store};
-use bellwether_supervise::{Child, Ended, Signal, Spec, StartError, Supervisor, Why, find_command};
+use bellwether::{Election, Leadership, Options, StateName, Store};
+use bellwether_supervise::{Child, Ended, Signal, Spec, StartError, Supervisor, Survivor, Why, find_command};
 
 use super::staying_out::StayingOut;
 use super::{first_leadership, stopped};
@@ -19,6 +20,7 @@ const GRACE_MIN: Duration = Duration::from_millis(100);
 /// What is to be run, and the guard that will run it.
 pub(super) struct Work {
     supervisor: Supervisor,
+    unkillable: Cell<bool>,
 }
 
 /// What comes after a command has ended.
@@ -49,7 +51,12 @@ impl Work {
             )
         })?;
         supervisor.rehearse().await.map_err(not_startable)?;
-        Ok(Some(Work { supervisor }))
+        Ok(Some(Work { supervisor, unkillable: Cell::new(false) }))
+    }
+
+    /// Whether a process of the command runs on that cannot be killed. The election then never stops entirely.
+    pub(super) fn is_unkillable(&self) -> bool {
+        self.unkillable.get()
     }
 
     /// Runs the command, leadership after leadership.
@@ -121,6 +128,15 @@ impl Work {
         let (ended, leaving) = wait(&mut child, signals).await;
         election.report(epoch, What::ChildExited { code: ended.exit.code() });
         Ok(match ended.why {
+            Why::Unkillable(survivor) => {
+                // It counts as work, so that nothing is released: the end of the leadership is all there is to wait for.
+                self.unkillable.set(true);
+                tokio::select! {
+                    _ = election.stop() => {}
+                    _ = election.wait_until(|status| status.state == StateName::Stopped) => {}
+                }
+                return Err(unkillable(survivor));
+            }
             _ if leaving => Next::Leave(Exit::Clean),
             Why::ByItself => Next::Leave(Exit::Command(ended.exit.code())),
             Why::Asked | Why::Over(_) => Next::Stand,
@@ -131,6 +147,14 @@ impl Work {
             }
         })
     }
+}
+
+fn unkillable(survivor: Survivor) -> Failure {
+    let sentence = format!(
+        "{survivor} was started by the command and cannot be killed: it has more rights than bellwether. Nothing is released; \
+         others take over when the lease has run out. End it by hand, and keep setuid programs (sudo) out of the command"
+    );
+    Failure::new(Exit::Permission, sentence)
 }
 
 fn not_startable(error: StartError) -> Failure {

@@ -67,9 +67,11 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
         },
     };
     // A second signal does not wait for the store; the record then runs out by itself.
-    tokio::select! {
-        stopped = election.stop() => stopped?,
-        () = signals.leave() => {}
+    if !work.as_ref().is_some_and(child::Work::is_unkillable) {
+        tokio::select! {
+            stopped = election.stop() => stopped?,
+            () = signals.leave() => {}
+        }
     }
     if let Some(screen) = screen {
         let _ = tokio::time::timeout(LAST_EVENTS, screen).await;
