@@ -5,11 +5,12 @@
 //! ```text
 //!  1 directory   made if there is none, out of a plain file if there is one   `prepare`
 //!  2 sign        the incarnation's kernel lock, before any record names it    `Signs`
-//!  3 record      compare-and-set                                              `Numbered`
-//!  4 sweep       signs of life of the dead
+//!  3 marker      that the election was held, before its first record          `Marker`
+//!  4 record      compare-and-set                                              `Numbered`
+//!  5 sweep       signs of life of the dead
 //! ```
 //!
-//! Renewals, releases and requests are step 3, and for one's own record a look whether the sign is still in place.
+//! Renewals, releases and requests are step 4, and for one's own record a look whether the sign is still in place.
 //!
 //! # What waits for the disk
 //!
@@ -23,10 +24,11 @@
 //! # Epochs
 //!
 //! The record is the only place that holds the epoch, so there is nothing that could be written without it: a claim follows
-//! the epoch of the record that it replaces. Where that tells none (there is no record, or it cannot be read) a claim follows the
-//! present time in Unix milliseconds, which no count of leaderships catches up with, and every epoch that can still be
-//! read. An epoch drawn so goes stale while the claimant sleeps: others may have led, and their records been deleted,
-//! since. So a record that replaces none is not written with an old one.
+//! the epoch of the record that it replaces. An election that was never held begins at one. Where the record of one that was
+//! held tells no epoch (it was deleted, or cannot be read) a claim follows the present time in Unix milliseconds, which no
+//! count of leaderships catches up with, and every epoch that can still be read. An epoch drawn so goes stale while the
+//! claimant sleeps: others may have led, and their records been deleted, since. So a record that replaces none is not
+//! written with an old one.
 //!
 //! # Files of others
 //!
@@ -47,6 +49,7 @@ use bellwether_core::{ElectionName, Epoch, Error, ErrorKind, Wall};
 
 use crate::errors::BACKEND;
 use crate::liveness::sweep_dead;
+use crate::marker::Marker;
 use crate::names::file_name;
 use crate::numbered::Numbered;
 use crate::place::{plain, prepare};
@@ -62,13 +65,16 @@ pub(crate) struct Cell {
     on: ElectionName,
     dir: PathBuf,
     lease: Numbered,
+    marker: Marker,
     pub(crate) signs: Signs,
 }
 
 impl Cell {
     pub(crate) fn new(root: &Path, on: &ElectionName) -> Cell {
-        let dir = root.join(file_name(on.as_str()));
-        Cell { on: on.clone(), lease: records(&dir), signs: Signs::default(), dir }
+        let name = file_name(on.as_str());
+        let dir = root.join(&name);
+        let (lease, marker) = (records(&dir), Marker::new(root, &name));
+        Cell { on: on.clone(), lease, marker, signs: Signs::default(), dir }
     }
 
     pub(crate) fn dir(&self) -> &Path {
@@ -93,7 +99,10 @@ impl Cell {
     pub(crate) fn epoch(&self, replaced: Option<&Record>, least: Epoch, now: Wall) -> Result<Epoch, Error> {
         let last = match replaced.and_then(|record| record.epoch) {
             Some(stored) => stored,
-            None => self.legible()?.max(by_clock(now)),
+            None => match self.marker.find()? {
+                None => self.legible()?,
+                Some(issued) => self.legible()?.max(issued).max(by_clock(now)),
+            },
         };
         let next = last.next().ok_or_else(|| {
             let message = format!(
@@ -159,9 +168,14 @@ impl Cell {
                 Record { boot_id, ..record.clone() }
             }
         };
-        let oldest = by_clock(now).get().saturating_sub(DRAWN_WITHIN.as_millis() as u64);
-        if at.is_none() && record.epoch.is_some_and(|epoch| epoch.get() < oldest) {
-            return Ok(Write::Conflict);
+        if let Whose::Claim(..) = whose
+            && at.is_none_or(|at| self.lease.stays(at))
+        {
+            let first = self.marker.make()?;
+            let oldest = by_clock(now).get().saturating_sub(DRAWN_WITHIN.as_millis() as u64);
+            if at.is_none() && !first && record.epoch.is_some_and(|epoch| epoch.get() < oldest) {
+                return Ok(Write::Conflict);
+            }
         }
         let bytes = record::print(&self.on, &record).map_err(|error| {
             Error::new(ErrorKind::Bug, BACKEND, "a record could not be written as JSON").caused_by(error)

@@ -134,15 +134,15 @@ fn file_system(dir: &Directory, path: &Path) -> Vec<Finding> {
         Some(name @ ("tmpfs" | "ramfs")) => Finding::warning(
             "durability",
             format!(
-                "{path} is on {name}, in memory: after a restart of the machine, epochs rise only as far as its wall clock is \
-                 right; choose a directory on a disk"
+                "{path} is on {name}, in memory: after a restart of the machine epochs begin anew, and fencing by epoch \
+                 no longer holds; choose a directory on a disk"
             ),
         ),
         Some("overlayfs") => Finding::warning(
             "durability",
             format!(
-                "{path} is on overlayfs, as a container's own files are: other containers do not see it, and in a new \
-                 container epochs rise only as far as the wall clock is right; mount a volume there"
+                "{path} is on overlayfs, as a container's own files are: epochs begin anew with a new container, and other \
+                 containers do not see it; mount a volume there"
             ),
         ),
         _ => Finding::good("durability", format!("records and epochs in {path} outlive a restart")),

@@ -189,6 +189,11 @@ pub(crate) fn is_regular(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
 }
 
+/// Whether it is a file that holds nothing, as signs of life are.
+pub(crate) fn is_empty(directory: &Directory, name: &str) -> bool {
+    matches!(directory.stat(name), Ok(Some(stat)) if is_regular(&stat) && stat.st_size == 0)
+}
+
 /// A name that no other process is likely to draw; creation is exclusive all the same.
 pub(crate) fn unique_name() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);

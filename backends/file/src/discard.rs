@@ -2,7 +2,7 @@
 //!
 //! Only for elections that were made to measure the store, under a name that never comes back. One that is held is left
 //! alone, and so is every file that Bellwether did not write, with the directory that it is in. Leaves the store's own
-//! directory, as any first claim makes it.
+//! directory, and the place of the markers in it, as any first claim makes them.
 
 use std::path::Path;
 
@@ -12,9 +12,10 @@ use rustix::fs::{AtFlags, CWD};
 use rustix::io::Errno;
 
 use crate::cell::{look, records};
-use crate::directory::{Contents, Directory};
+use crate::directory::{Contents, Directory, is_empty};
 use crate::errors::meaning;
-use crate::liveness::{incarnation_of, is_sign};
+use crate::liveness::incarnation_of;
+use crate::marker::{MARKERS, Marker};
 use crate::names::file_name;
 use crate::numbered::number;
 use crate::sweep::is_temporary;
@@ -22,11 +23,12 @@ use crate::value::{Ours, RECORD_MAX_BYTES};
 use crate::{notes, record};
 
 pub(crate) fn discard(root: &Path, on: &ElectionName) -> Result<Discarded, Error> {
-    let dir = root.join(file_name(on.as_str()));
+    let name = file_name(on.as_str());
+    let dir = root.join(&name);
     if look(&records(&dir))?.is_some_and(|(read, _)| read.record.is_held()) {
         return Ok(Discarded::Remains(format!("{}, which is held", dir.display())));
     }
-    match clear(&dir) {
+    match clear(&dir).and_then(|()| Marker::new(root, &name).remove()) {
         Ok(()) | Err(Errno::NOENT) => {}
         Err(Errno::NOTEMPTY | Errno::EXIST) => {
             let what = "with files in it that Bellwether did not write";
@@ -36,7 +38,7 @@ pub(crate) fn discard(root: &Path, on: &ElectionName) -> Result<Discarded, Error
     }
     // Not removed even if empty: a candidate that starts at this moment may be about to use it.
     let names = Directory::open(root).and_then(|root| root.names()).unwrap_or_default();
-    if !names.is_empty() && names.iter().all(|name| matches!(name.as_str(), "." | "..")) {
+    if !names.is_empty() && names.iter().all(|name| matches!(name.as_str(), "." | ".." | MARKERS)) {
         return Ok(Discarded::Remains(format!(
             "the directory {} without any election in it",
             root.display()
@@ -58,7 +60,7 @@ fn clear(dir: &Path) -> Result<(), Errno> {
 
 fn is_ours(dir: &Directory, name: &str) -> Result<bool, Errno> {
     if incarnation_of(name).is_some() {
-        return Ok(is_sign(dir, name));
+        return Ok(is_empty(dir, name));
     }
     let lease = name.strip_suffix(".json").and_then(number).map(|_| record::is_ours as Ours);
     let Some(ours) = lease.or_else(|| notes::ours(name)).or(is_temporary(name).then_some(record::is_ours))
@@ -104,7 +106,7 @@ mod tests {
         let left = register.danger_discard(&on).await.unwrap();
         assert!(matches!(&left, Discarded::Remains(what) if what.contains("without any")), "{left:?}");
         assert_eq!(register.elections().await.unwrap(), []);
-        assert_eq!(fs::read_dir(&root).unwrap().count(), 0);
+        assert_eq!(fs::read_dir(root.join(MARKERS)).unwrap().count(), 0);
         fs::remove_dir_all(&root).unwrap();
     }
 }

@@ -8,14 +8,14 @@
 //!     history.7.json …         notes beside it, kept the same way
 //!     <incarnation>.alive      locked by the kernel while that incarnation lives: `Alive`
 //!     .tmp-…                   being written, or left by a crash and swept after ten minutes
+//! DIR/.floors/<election>/      tells that the election was held here, when its own directory is gone: `Marker`
 //! DIR/.seed-<election>         a plain file on its way to becoming `0.json`: `prepare`
 //! ```
 //!
 //! [`open`] makes a backend of a directory. It lays [`Register`](bellwether_backend::Register) over the numbered files;
 //! claims, renewals, expiry and the rest are [`Lease`](bellwether_backend::Lease)'s.
 //!
-//! Whatever else lies there is left alone: nothing is removed but what was read and found to be ours. (`DIR/.floors` was
-//! written by earlier versions, and is no longer used.)
+//! Whatever else lies there is left alone: nothing is removed but what was read and found to be ours.
 //!
 //! Assumes a file system with atomic, exclusive hard links, and for the proof of death a local one. There is no lock
 //! that one candidate could hold against another, so a candidate stopped at any instruction holds nobody up.
@@ -30,6 +30,7 @@ mod following;
 mod inotify;
 mod liveness;
 mod local;
+mod marker;
 mod names;
 #[cfg(not(target_os = "linux"))]
 mod no_queue;

@@ -33,7 +33,7 @@ use bellwether_core::{Error, ErrorKind, Incarnation};
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
-use crate::directory::{Directory, Identity, is_regular};
+use crate::directory::{Directory, Identity, is_empty, is_regular};
 use crate::errors::{BACKEND, meaning};
 use crate::local::directory_is_local;
 
@@ -140,16 +140,11 @@ pub fn sweep_dead(dir: &Path, named: Option<Incarnation>) {
         if let Some(incarnation) = incarnation_of(&name)
             && Some(incarnation) != named
             && life_of(&directory, &name) == Life::Dead
-            && is_sign(&directory, &name)
+            && is_empty(&directory, &name)
         {
             let _ = directory.remove(&name);
         }
     }
-}
-
-/// Whether it is a file as we make them, which holds nothing.
-pub(crate) fn is_sign(directory: &Directory, name: &str) -> bool {
-    matches!(directory.stat(name), Ok(Some(stat)) if is_regular(&stat) && stat.st_size == 0)
 }
 
 /// The incarnation that a file name of ours stands for.

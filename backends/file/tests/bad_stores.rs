@@ -68,7 +68,7 @@ async fn a_read_only_store_shows_its_leader_and_refuses_claims_with_the_reason()
 }
 
 #[tokio::test]
-async fn a_claim_needs_no_right_outside_the_elections_own_directory() {
+async fn a_claim_on_an_election_that_was_held_needs_no_right_outside_its_directory() {
     let mounted = Mounted::new();
     // Where earlier versions kept a second register: a claim that had written its record and failed here kept others out.
     let floors = mounted.path().join(".floors/reports");

@@ -72,7 +72,7 @@ async fn a_leader_whose_record_is_spoilt_loses_at_its_next_renewal() {
 }
 
 #[tokio::test]
-async fn epochs_go_on_when_everything_was_deleted() {
+async fn epochs_go_on_when_the_elections_directory_was_deleted() {
     let scratch = Scratch::new();
     let mut last = Epoch::ZERO;
     for _ in 0..6 {
@@ -80,9 +80,18 @@ async fn epochs_go_on_when_everything_was_deleted() {
         let actor = actor(scratch.path(), "a", TTL);
         let grant = actor.lead().await;
         assert!(grant.epoch > last, "{:?} followed {last:?}", grant.epoch);
-        last = grant.epoch;
         drop(actor);
-        assert_eq!(names(scratch.path()), ["reports"], "there is nothing else that could tell");
+        assert_eq!(
+            last == Epoch::ZERO,
+            grant.epoch.get() == 1,
+            "the first is 1, and none after it: {grant:?}"
+        );
+        assert_eq!(
+            names(&scratch.path().join(".floors/reports")),
+            [""; 0],
+            "nothing there that has to be written"
+        );
+        last = grant.epoch;
         // Epochs count milliseconds then, and on a file system in memory all of this takes less than one.
         tokio::time::sleep(Duration::from_millis(2)).await;
         fs::remove_dir_all(scratch.path().join("reports")).unwrap();
@@ -124,6 +133,10 @@ async fn a_claim_that_slept_while_records_were_deleted_and_others_led_is_no_succ
     }
     fs::remove_dir_all(scratch.path().join("reports")).unwrap();
     let late = sleeper.backend.register().write(&sleeper.on, None, &record).await;
+    assert!(matches!(late, Write::Conflict), "{late:?}");
+    // The same if the election had never been held when it looked.
+    let first = Record { epoch: Epoch::new(1), ..record };
+    let late = sleeper.backend.register().write(&sleeper.on, None, &first).await;
     assert!(matches!(late, Write::Conflict), "{late:?}");
 }
 
