@@ -13,7 +13,7 @@ use crate::node::Work;
 use crate::parcel::Purpose;
 use crate::port::lock;
 use crate::queue::Event;
-use crate::time::MILLI;
+use crate::time::{MILLI, nanos};
 use crate::world::{World, say};
 
 impl World {
@@ -126,6 +126,7 @@ impl World {
         match output {
             Output::Believe { epoch, until } => self.believe(node, epoch, until),
             Output::EndWork { epoch, by, .. } => self.end_work(node, epoch, by),
+            Output::ExtendStop { epoch, by } => self.extend_stop(node, epoch, by),
             Output::Event(told) => self.told(node, &told),
             call => {
                 if let Output::Release(_, grant, _) = &call {
@@ -181,7 +182,9 @@ impl World {
             work.until = work.until.min(by);
         }
         let killed = me.machine.when(by).max(self.now);
-        let left = killed - self.now;
+        let stop_timeout =
+            me.process.as_ref().map_or(0, |process| nanos(process.core.settings().options().stop_timeout));
+        let left = (killed - self.now).max(stop_timeout);
         let takes = match self.rng.below(16) {
             0..=3 => 0,
             4 => left + self.rng.below(20 * MILLI),
@@ -190,6 +193,13 @@ impl World {
         say!(self, "{node} STOPS work of {epoch:?}, over in {takes}ns of {left}ns");
         self.queue.push(self.now + takes + 1, Event::WorkOver(node, epoch));
         self.judge(verdict);
+    }
+
+    /// The work is protected for longer while it stops.
+    fn extend_stop(&mut self, node: usize, epoch: Epoch, by: Boot) {
+        if let Some(work) = self.nodes[node].work.as_mut().filter(|work| work.epoch == epoch) {
+            work.until = work.until.max(by);
+        }
     }
 
     pub(crate) fn work_over(&mut self, node: usize, epoch: Epoch) {

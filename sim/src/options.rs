@@ -220,6 +220,7 @@ fn draw_settings(rng: &mut Rng, ttl: Duration, profile: Profile) -> Settings {
             None
         },
         settle: Duration::from_millis(rng.below(30)).min(ttl / 4),
+        stop_timeout: if some(rng, 3) { rng.between(ttl / 2, ttl * 2) } else { Duration::ZERO },
         ..bellwether_core::Options::default()
     };
     Settings::new(options).expect("what is drawn here is safe together")
@@ -252,7 +253,7 @@ impl fmt::Display for Options {
             writeln!(
                 f,
                 "    failed renewals {:?} disconnect {:?} reconnect {:?} reacquire {} cooldown {:?} priority {}{} \
-                 health {:?} validation {:?} settle {:?} breaker {:?} {:?}",
+                 health {:?} validation {:?} settle {:?} stop {:?} breaker {:?} {:?}",
                 o.failed_renewals,
                 o.disconnect_grace,
                 o.reconnect_grace,
@@ -263,6 +264,7 @@ impl fmt::Display for Options {
                 o.health_failures,
                 o.validation,
                 o.settle,
+                o.stop_timeout,
                 o.breaker,
                 o.strategy
             )?;

@@ -12,6 +12,7 @@ mod container;
 mod namespaces;
 mod shortage;
 mod signals;
+mod stopping;
 mod surroundings;
 mod terminal;
 mod trouble;

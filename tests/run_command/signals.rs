@@ -12,9 +12,9 @@ use crate::{WAIT, command, has_said, plain, run, words};
 fn int_and_term_are_passed_on_as_they_are_and_end_with_a_release_and_0() {
     for (signal, name) in [(Signal::INT, "INT"), (Signal::TERM, "TERM")] {
         let stage = plain();
-        // The grace is for the command to say its words, on a slow machine too.
+        // The time is for the command to say its words, on a slow machine too.
         let script = format!("for s in INT TERM; do trap \"say $s; exit 3\" $s; done{WAIT}");
-        let mut candidate = run(&stage, &["--ttl", "60s", "--grace", "20s"], &script);
+        let mut candidate = run(&stage, &["--ttl", "60s", "--stop-timeout", "20s"], &script);
         assert_eq!(words(&mut candidate), "ready");
         candidate.signal(signal);
         assert_eq!(words(&mut candidate), name);
@@ -26,33 +26,33 @@ fn int_and_term_are_passed_on_as_they_are_and_end_with_a_release_and_0() {
 }
 
 #[test]
-fn kill_follows_after_the_grace() {
+fn kill_follows_after_the_stop_timeout() {
     let stage = plain();
     let mut candidate =
-        run(&stage, &["--ttl", "20s", "--grace", "400ms"], &format!("trap 'say TERM' TERM{WAIT}"));
+        run(&stage, &["--ttl", "20s", "--stop-timeout", "400ms"], &format!("trap 'say TERM' TERM{WAIT}"));
     assert_eq!(words(&mut candidate), "ready");
     let asked = candidate.signal(Signal::TERM);
     assert_eq!(words(&mut candidate), "TERM");
     let exited = candidate.expect("child_exited");
     assert_eq!(exited.number("code"), Some(137));
     let after = exited.boot().since(asked);
-    assert!(after >= Duration::from_millis(400), "{after:?}: the grace was not given");
-    assert!(after < Duration::from_secs(10), "{after:?}: far more than the grace");
+    assert!(after >= Duration::from_millis(400), "{after:?}: the time was not given");
+    assert!(after < Duration::from_secs(10), "{after:?}: far more than that");
     assert_eq!(candidate.ended().code, Some(0));
 }
 
 #[test]
 fn a_second_one_kills_at_once() {
     let stage = plain();
-    let mut candidate =
-        run(&stage, &["--ttl", "90s", "--grace", "30s"], &format!("trap 'say INT' INT; trap '' TERM{WAIT}"));
+    let script = format!("trap 'say INT' INT; trap '' TERM{WAIT}");
+    let mut candidate = run(&stage, &["--ttl", "90s", "--stop-timeout", "60s"], &script);
     assert_eq!(words(&mut candidate), "ready");
     candidate.signal(Signal::INT);
     assert_eq!(words(&mut candidate), "INT");
     let second = candidate.signal(Signal::TERM);
     assert_eq!(candidate.expect("child_exited").number("code"), Some(137));
     assert_eq!(candidate.ended().code, Some(0));
-    assert!(boot_now().since(second) < Duration::from_secs(20), "it waited for the grace");
+    assert!(boot_now().since(second) < Duration::from_secs(20), "it waited for the stop time-out");
     assert!(stage.emptied().is_empty());
 }
 

@@ -69,6 +69,12 @@ impl Reason {
         Reason::Refused,
     ];
 
+    /// Whether a leadership that ends so still protects its work for as long as it is renewed: the leader was asked to let go,
+    /// or does so by its own choice.
+    pub const fn is_planned(self) -> bool {
+        matches!(self, Reason::Health | Reason::Preempted | Reason::Admin)
+    }
+
     /// The word used in events, logs and metrics.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -28,6 +28,9 @@ pub struct Options {
     /// Release when stopping. Without it the record runs out by itself, as after a crash: nobody takes over while a process
     /// is restarted quickly, and where the store can prove its end, or holds no more than a session, it makes no difference.
     pub release_on_stop: bool,
+    /// While the work stops in a planned end (by choice, on request, for want of health), go on renewing for so long. Zero: the
+    /// work has what is left until the deadline.
+    pub stop_timeout: Duration,
     /// After stepping down, stay away for so long; `None`: one retry interval, not remembered in the store.
     pub cooldown: Option<Duration>,
     /// Without a cooldown, the shortest time to stay away after stepping down, where a retry interval is shorter: what
@@ -62,6 +65,7 @@ impl Default for Options {
             reconnect_grace: None,
             auto_reacquire: true,
             release_on_stop: true,
+            stop_timeout: Duration::ZERO,
             cooldown: None,
             stay_away_min: Duration::ZERO,
             priority: 0,
@@ -140,6 +144,12 @@ impl Settings {
                 ));
             }
         }
+        if options.stop_timeout > SPAN_MAX {
+            return bad(format!(
+                "the stop time-out must be at most 24h, and it is {:?}",
+                options.stop_timeout
+            ));
+        }
         if let Some(grace) = options.disconnect_grace
             && grace < timing.renew() * 2
         {
@@ -185,6 +195,12 @@ impl Settings {
     /// The options as they were given.
     pub fn options(&self) -> &Options {
         &self.options
+    }
+
+    /// How long this candidate stays out after claims that were written and failed: longer than the record that they may
+    /// have left keeps others out.
+    pub(crate) fn stay_out(&self) -> Duration {
+        self.timing.ttl() * 3 / 2
     }
 
     /// How long, at the most, this candidate stays away after it stepped down.

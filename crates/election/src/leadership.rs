@@ -36,6 +36,18 @@ pub enum Over {
     Expired,
 }
 
+impl Over {
+    /// Whether the leader let go by its own choice or on request: then its work may take as long to stop as the settings allow,
+    /// and the record is renewed meanwhile.
+    pub fn is_planned(self) -> bool {
+        match self {
+            Over::Released => true,
+            Over::Lost(reason) => reason.is_planned(),
+            Over::Expired => false,
+        }
+    }
+}
+
 impl fmt::Display for Over {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -57,7 +69,8 @@ pub enum Standing {
     Over {
         /// How it ended.
         how: Over,
-        /// Its work must be gone by then: the deadline that was left, or at once when what protected the work is gone.
+        /// Its work must be gone by then: the deadline that was left, or at once when what protected the work is gone. Later
+        /// than before, where the record is renewed while the work stops.
         by: Boot,
     },
 }
@@ -261,6 +274,17 @@ impl Leadership {
 
     pub(crate) fn time(&self) -> &Time {
         &self.0.time
+    }
+
+    /// It is over, and was renewed while its work stops: the work must be gone by then.
+    pub(crate) fn extend_stop(&self, until: Boot) {
+        self.0.standing.send_if_modified(|standing| match standing {
+            Standing::Over { by, .. } if *by < until => {
+                *by = until;
+                true
+            }
+            _ => false,
+        });
     }
 
     fn work(&self) -> MutexGuard<'_, Work> {

@@ -13,6 +13,7 @@ pub struct Spec {
     pub(crate) program: PathBuf,
     pub(crate) argv: Vec<OsString>,
     pub(crate) grace: Duration,
+    pub(crate) stop_timeout: Option<Duration>,
     pub(crate) without_env: Vec<OsString>,
     pub(crate) namespace: bool,
 }
@@ -25,16 +26,30 @@ impl Spec {
             program: program.into(),
             argv: argv.into_iter().map(Into::into).collect(),
             grace: Duration::ZERO,
+            stop_timeout: None,
             without_env: Vec::new(),
             namespace: true,
         }
     }
 
-    /// The time between being told to stop and being killed; the `work_grace` of the election's settings. Without it
-    /// there is only the kill.
+    /// The time between being told to stop and being killed where the deadline forces the end; the `work_grace` of the
+    /// election's settings. Without it there is only the kill.
     pub fn grace(mut self, grace: Duration) -> Spec {
         self.grace = grace;
         self
+    }
+
+    /// The same time in a planned end, when the command is asked to stop or its leadership is let go: the `stop_timeout` of
+    /// the election's settings, so that the lease is renewed meanwhile. The deadline still applies. Without it, the grace.
+    pub fn stop_timeout(mut self, stop_timeout: Duration) -> Spec {
+        self.stop_timeout = Some(stop_timeout);
+        self
+    }
+
+    /// How long a command has in a planned end.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn planned(&self) -> Duration {
+        self.stop_timeout.unwrap_or(self.grace)
     }
 
     /// Makes no PID namespace even where it may: for a command that has to know its own number, or others', as the rest of

@@ -39,9 +39,15 @@ pub(crate) struct Run {
     #[arg(long, value_name = "CMD")]
     pub(crate) hook: Option<String>,
 
-    /// Between TERM and KILL to the command; must fit before the deadline. Default: a tenth of the ttl, at least 100ms.
+    /// Time between TERM and KILL when a deadline forces the command's end; must fit before the deadline. Default: a tenth of
+    /// the ttl, at least 100ms.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) grace: Option<Duration>,
+
+    /// Time between TERM and KILL on a planned end: a signal, `step-down`, preemption, a failed health check. The lease is still
+    /// renewed meanwhile, and the deadline still applies.
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "10s")]
+    pub(crate) stop_timeout: Duration,
 
     /// Make no PID namespace for the command even where it may be made: for a command that must know its own process id,
     /// or others', as the rest of the system does, or whose mounts are for everybody.

@@ -81,6 +81,13 @@ pub enum Output {
         /// Why, if against our will.
         why: Option<Reason>,
     },
+    /// The work that was told to stop may take until then: the record was renewed meanwhile. The epoch is over all the same.
+    ExtendStop {
+        /// The leadership that is over.
+        epoch: Epoch,
+        /// When the work must be gone.
+        by: Boot,
+    },
     /// Tell the outside.
     Event(Event),
 }

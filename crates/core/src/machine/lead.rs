@@ -1,5 +1,6 @@
 //! Leading: belief, renewal, and every way it can be lost.
 
+use super::leftover::Leftover;
 use super::state::{Leading, Letting, LettingStep, Renewal, State, Step, Suspended, Then, Validation, Why};
 use super::{Call, Core, Output};
 use crate::{Boot, Bug, Error, ErrorKind, Grant, Outcome, Reason, Seen, What};
@@ -44,6 +45,7 @@ impl Core {
         };
         self.asked = None;
         self.spent = self.spent.max(epoch);
+        self.leftover = Leftover::default();
         self.outputs.push_back(Output::Believe { epoch, until: deadline });
         self.enter(State::Leader(leading));
         self.tell(if resumed {
@@ -58,11 +60,11 @@ impl Core {
     }
 
     /// The instant before the call; should a backend claim a later one than now, now.
-    fn counted_from(&self, grant: &Grant) -> Boot {
+    pub(super) fn counted_from(&self, grant: &Grant) -> Boot {
         if self.has(Bug::DeadlineFromAnswer) { self.now } else { grant.counted_from.min(self.now) }
     }
 
-    fn deadline(&self, from: Boot, grant: &Grant) -> Boot {
+    pub(super) fn deadline(&self, from: Boot, grant: &Grant) -> Boot {
         let timing = self.settings.timing();
         if self.has(Bug::NoMargin) { from + grant.ttl } else { timing.deadline(from, grant.ttl) }
     }
@@ -161,6 +163,10 @@ impl Core {
             && let Outcome::Held(grant) = &outcome
         {
             self.resurrect(grant.clone());
+        }
+        if let State::Releasing(_) = self.state {
+            self.renewed_while_stopping(call, outcome);
+            return;
         }
         let State::Leader(leading) = &self.state else { return };
         if call <= leading.after {
@@ -278,16 +284,7 @@ impl Core {
         }
         match &mut self.state {
             State::Leader(_) => self.lose(Reason::Connection, Then::Stand),
-            // The work is already stopping, but what protected it is gone: it must be over now.
-            State::Releasing(letting) => {
-                let epoch = letting.grant.epoch;
-                letting.deadline = letting.deadline.min(self.now);
-                self.outputs.push_back(Output::EndWork {
-                    epoch,
-                    by: self.now,
-                    why: Some(Reason::Connection),
-                });
-            }
+            State::Releasing(_) => self.unprotected(Reason::Connection),
             State::Acquiring(_) | State::Reconnecting(_) => {
                 if self.attempt_mut().is_some_and(|attempt| matches!(attempt.step, Step::Settling { .. })) {
                     // Mostly it is gone with the session. But the news may be of an earlier one than the grant's.

@@ -4,6 +4,7 @@ mod calls;
 mod grace;
 mod io;
 mod lead;
+mod leftover;
 mod looking;
 mod part;
 mod requests;
@@ -11,6 +12,7 @@ mod room;
 mod spread;
 mod stand;
 mod state;
+mod stopping;
 mod trouble;
 mod validate;
 
@@ -21,8 +23,9 @@ use std::collections::{BTreeSet, VecDeque};
 
 pub use calls::CALLS_MAX;
 pub use io::{Call, Input, Output};
+use leftover::Leftover;
 use room::Asked;
-use state::{LettingStep, State};
+use state::State;
 use trouble::Trouble;
 
 use crate::{
@@ -88,6 +91,8 @@ pub struct Core {
     spent: Epoch,
     /// To be given back as soon as that work has ended.
     owed: Option<Grant>,
+    /// A record in our name that we do not lead on.
+    leftover: Leftover,
     /// The leadership that this candidate has asked to make room for it.
     asked: Option<Asked>,
     /// Why the machine stopped by itself.
@@ -120,6 +125,7 @@ impl Core {
             ending: None,
             spent: Epoch::ZERO,
             owed: None,
+            leftover: Leftover::default(),
             asked: None,
             failure: None,
         }
@@ -163,10 +169,7 @@ impl Core {
                 };
                 suspended.until.min(try_at)
             }
-            State::Releasing(letting) => match letting.step {
-                LettingStep::EndingWork => letting.deadline,
-                LettingStep::Writing { expires, .. } => expires,
-            },
+            State::Releasing(letting) => self.releasing_next(letting),
         };
         (due != Boot::FOREVER).then_some(due)
     }
@@ -298,6 +301,7 @@ impl Core {
     /// Remembers what a look showed: the highest epoch, and who leads.
     fn note(&mut self, seen: &Seen) {
         self.proof = Some(seen.proof);
+        self.note_leftover(seen);
         if let Some(epoch) = seen.epoch {
             self.floor = self.floor.max(epoch);
         }
@@ -347,6 +351,7 @@ impl Core {
     }
 
     fn fail(&mut self, error: Error) {
+        self.release_leftover();
         // Nothing will come back: what was suspended is lost, and those who wait for the end must hear it.
         if let State::Reconnecting(suspended) = &self.state {
             let lost = suspended.as_lost();
@@ -355,23 +360,6 @@ impl Core {
         self.tell(What::Error(error.clone()));
         self.failure = Some(error);
         self.halt();
-    }
-
-    /// An error that trying again can mend: when to try, or `None` after giving up, which stops the machine.
-    fn trouble(&mut self, error: Error) -> Option<Boot> {
-        let wake = self.trouble.another(self.now, &error, &self.settings, &mut self.rng);
-        if wake.is_some() {
-            self.tell(What::Error(error));
-            return wake;
-        }
-        let error = Error::new(
-            ErrorKind::GaveUp,
-            error.backend(),
-            "the retry strategy gave up; start again when the store is back",
-        )
-        .caused_by(error);
-        self.fail(error);
-        None
     }
 
     fn enter(&mut self, state: State) {

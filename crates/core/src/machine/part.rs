@@ -9,6 +9,7 @@ impl Core {
     pub(super) fn let_go(&mut self, why: Why, then: Then, reserve_for: Option<CandidateId>) {
         let State::Leader(leading) = &self.state else { return };
         let (grant, deadline) = (leading.grant.clone(), leading.deadline);
+        let keep = self.keep_while_stopping(why, leading.renewal);
         let epoch = grant.epoch;
         let reason = match why {
             Why::Chosen => None,
@@ -17,7 +18,7 @@ impl Core {
         self.ending = Some(epoch);
         self.outputs.push_back(Output::EndWork { epoch, by: deadline, why: reason });
         let step = LettingStep::EndingWork;
-        self.enter(State::Releasing(Letting { grant, deadline, why, then, reserve_for, step }));
+        self.enter(State::Releasing(Letting { grant, deadline, why, then, reserve_for, keep, step }));
         if self.has(Bug::ReleaseBeforeWorkEnds) {
             self.write_release(epoch);
         }
@@ -76,7 +77,8 @@ impl Core {
     pub(super) fn releasing_due(&mut self) {
         let State::Releasing(letting) = &self.state else { return };
         match letting.step {
-            LettingStep::EndingWork => self.expired(),
+            LettingStep::EndingWork if self.now >= letting.deadline => self.expired(),
+            LettingStep::EndingWork => self.stopping_due(),
             LettingStep::Writing { .. } => {
                 let error = self.timed_out("the release");
                 self.tell(What::Error(error));

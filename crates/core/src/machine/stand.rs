@@ -8,9 +8,6 @@ use crate::{Bid, Boot, Bug, Error, ErrorKind, Grant, Outcome, Parting, Proof, Re
 /// says "now" must not be asked in a loop.
 const DENIED_PAUSE: std::time::Duration = std::time::Duration::from_millis(5);
 
-/// How often one attempt may claim a record that already names us, before it counts as an error.
-const CLAIMS_PER_ATTEMPT: u8 = 3;
-
 impl Core {
     /// Follower to Acquiring, or a try within the reconnect grace.
     pub(super) fn begin_attempt(&mut self) {
@@ -47,7 +44,7 @@ impl Core {
         let call = self.call();
         self.outputs.push_back(Output::Claim(call, bid));
         let expires = self.now + self.settings.timing().call_timeout();
-        Attempt { claim: call, floor: self.floor, claims: 1, asked: None, step: Step::Claiming { expires } }
+        Attempt { claim: call, floor: self.floor, asked: None, step: Step::Claiming { expires } }
     }
 
     pub(super) fn attempt_due(&mut self) {
@@ -125,7 +122,7 @@ impl Core {
             // A grant that came unasked belongs to no claim.
             let claim = self.attempt_mut().map_or(Call(0), |attempt| attempt.claim);
             let asked = self.attempt_mut().and_then(|attempt| attempt.asked.take());
-            self.try_with(Attempt { claim, floor: self.floor, claims: 0, asked, step });
+            self.try_with(Attempt { claim, floor: self.floor, asked, step });
             return;
         }
         self.promote(grant);
@@ -179,14 +176,13 @@ impl Core {
     /// The record names us, and we do not lead: an earlier claim, or an earlier leadership, of this very
     /// start. Nobody else may act on it, so it is ours to replace, under a new epoch.
     fn claim_again(&mut self) {
-        let claims = self.attempt_mut().map_or(0, |attempt| attempt.claims);
-        if claims >= CLAIMS_PER_ATTEMPT {
-            let error =
-                Error::new(ErrorKind::Unavailable, "store", "the record names us, and claiming it fails");
-            self.attempt_failed(error);
+        if !self.may_reclaim() {
+            self.withdraw();
+            let sentence = "claims are written and still fail; this candidate stays out for a while";
+            self.attempt_failed(Error::new(ErrorKind::Unavailable, "store", sentence));
             return;
         }
-        let again = Attempt { claims: claims + 1, ..self.claim() };
+        let again = self.claim();
         if let Some(slot) = self.attempt_mut() {
             *slot = again;
         }
@@ -273,9 +269,12 @@ impl Core {
             State::Follower { .. } => {
                 // A change notice ends back-off and breaker alike: the store is alive.
                 self.trouble.over();
-                let stays_away = !self.may_stand() || self.now < self.stays_away_until();
-                if seen.is_held_by(&self.who) && stays_away {
-                    self.disown(&seen);
+                if seen.is_held_by(&self.who) {
+                    if !self.may_stand() || self.now < self.stays_away_until() {
+                        self.disown(&seen);
+                    } else if !self.may_reclaim() {
+                        self.withdraw();
+                    }
                 }
                 let wake = if seen.is_held_by(&self.who) { self.now } else { self.wake_for(&seen) };
                 self.state = State::Follower { wake };
@@ -289,8 +288,9 @@ impl Core {
                 }
             }
             State::Leader(_) => self.leader_saw(&seen),
+            State::Releasing(_) => self.stopping_saw(&seen),
             // The answer to the call under way will tell.
-            State::Acquiring(_) | State::Reconnecting(_) | State::Releasing(_) => {}
+            State::Acquiring(_) | State::Reconnecting(_) => {}
         }
     }
 
@@ -329,6 +329,7 @@ impl Core {
     pub(super) fn give_back(&mut self, grant: Grant) {
         self.floor = self.floor.max(grant.epoch);
         self.spent = self.spent.max(grant.epoch);
+        self.forget_leftover(&grant);
         let working = self.leadership().map(|(epoch, _)| epoch).or(self.ending);
         if working.is_some_and(|working| working <= grant.epoch) {
             // The store put this grant in the place of the one that is being worked under, so that leadership

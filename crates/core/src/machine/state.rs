@@ -35,8 +35,6 @@ pub(super) struct Attempt {
     pub(super) claim: Call,
     /// The highest epoch known when the claim left.
     pub(super) floor: Epoch,
-    /// How many claims this attempt has sent.
-    pub(super) claims: u8,
     /// What somebody asks of the leadership that this attempt is about to bring. It is obeyed at the promotion.
     pub(super) asked: Option<Request>,
     pub(super) step: Step,
@@ -83,7 +81,7 @@ pub(super) struct Leading {
     pub(super) doubt_since: Option<Boot>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Renewal {
     Due(Boot),
     UnderWay { call: Call, expires: Boot },
@@ -144,7 +142,17 @@ pub(super) struct Letting {
     pub(super) why: Why,
     pub(super) then: Then,
     pub(super) reserve_for: Option<CandidateId>,
+    /// Renewals while the work stops, in a planned end.
+    pub(super) keep: Option<Keep>,
     pub(super) step: LettingStep,
+}
+
+/// Keeping a record whose work is being stopped.
+#[derive(Debug)]
+pub(super) struct Keep {
+    /// No renewal from then on.
+    pub(super) until: Boot,
+    pub(super) renewal: Renewal,
 }
 
 #[derive(Debug)]

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::{Boot, Error, RETRY_MAX, RetryContext, Rng, Settings};
+use super::Core;
+use crate::{Boot, Error, ErrorKind, RETRY_MAX, RetryContext, Rng, Settings, What};
 
 /// A row of errors without an answer in between. Denials do not come here.
 #[derive(Debug, Default)]
@@ -40,5 +41,24 @@ impl Trouble {
     /// The store answered, or announced a change: the row is over.
     pub(super) fn over(&mut self) {
         *self = Trouble::default();
+    }
+}
+
+impl Core {
+    /// An error that trying again can mend: when to try, or `None` after giving up, which stops the machine.
+    pub(super) fn trouble(&mut self, error: Error) -> Option<Boot> {
+        let wake = self.trouble.another(self.now, &error, &self.settings, &mut self.rng);
+        if wake.is_some() {
+            self.tell(What::Error(error));
+            return wake;
+        }
+        let error = Error::new(
+            ErrorKind::GaveUp,
+            error.backend(),
+            "the retry strategy gave up; start again when the store is back",
+        )
+        .caused_by(error);
+        self.fail(error);
+        None
     }
 }

@@ -128,6 +128,7 @@ impl Entry {
             Output::Request(call, request) => calls.request(caller, call, request),
             Output::Believe { epoch, until } => self.believe(epoch, until),
             Output::EndWork { epoch, by, why } => return self.end_work(epoch, by, why),
+            Output::ExtendStop { epoch, by } => self.extend_stop(epoch, by),
             Output::Event(event) => {
                 self.chronicle.write(self.shared.time.wall(), self.core.who(), &event.what, caller, calls);
                 self.tell(event);
@@ -169,6 +170,14 @@ impl Entry {
         let idle = leadership.end(why.map_or(Over::Released, Over::Lost), by);
         self.ending = Some(Ending { leadership, by, hook: None });
         if idle { self.work_gone(epoch) } else { None }
+    }
+
+    /// The work may take until then to stop.
+    fn extend_stop(&mut self, epoch: Epoch, by: Boot) {
+        if let Some(ending) = self.ending.as_mut().filter(|ending| ending.leadership.epoch() == epoch) {
+            ending.by = by;
+            ending.leadership.extend_stop(by);
+        }
     }
 
     /// The last piece of work was dropped: now the demotion hook, if there is one.

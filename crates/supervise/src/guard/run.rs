@@ -188,8 +188,12 @@ impl Run {
     pub(super) fn obey(&mut self, station: &mut Station, order: Order) {
         match order {
             Order::Start { .. } => {}
-            // What has been told to stop is over, even if a renewal comes after all.
-            Order::Extend { deadline, .. } if self.stage == Stage::Running => {
+            // What has been told to stop stays so. In a planned end the renewal only protects it for longer; where the want of
+            // a renewal was the reason, that is over even if one comes after all.
+            Order::Extend { deadline, .. }
+                if self.stage == Stage::Running
+                    || matches!(self.stage, Stage::Stopping(_)) && !self.overdue =>
+            {
                 self.deadline = Boot::from_nanos(deadline);
                 self.limit(station);
                 if self.init.containment == Containment::Sweep {

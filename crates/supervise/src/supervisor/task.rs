@@ -226,14 +226,22 @@ impl Task {
 
     fn follow(&mut self) {
         match self.standing.now() {
-            Standing::Until(deadline) if self.stopping.is_none() => {
-                self.deadline = deadline;
-                self.tell_pid1();
-                // If it cannot be said, the command ends earlier than it had to.
-                self.say(&Order::Extend { epoch: self.epoch, deadline: deadline.as_nanos() });
+            Standing::Until(deadline) => self.extend(deadline),
+            Standing::Over { how, by } => {
+                let span = if how.is_planned() { self.spec.planned() } else { self.spec.grace };
+                self.stop(Why::Over(how), Signal::TERM, span, by - KILL_LEAD);
+                self.extend(by);
             }
-            Standing::Until(_) => {}
-            Standing::Over { how, by } => self.stop(Why::Over(how), Signal::TERM, by - KILL_LEAD),
+        }
+    }
+
+    /// The leadership protects the command until then. One that has been told to stop is still killed when its time is over.
+    fn extend(&mut self, deadline: Boot) {
+        if deadline > self.deadline {
+            self.deadline = deadline;
+            self.tell_pid1();
+            // If it cannot be said, the command ends earlier than it had to.
+            self.say(&Order::Extend { epoch: self.epoch, deadline: deadline.as_nanos() });
         }
     }
 
@@ -242,16 +250,19 @@ impl Task {
             Wish::Signal(signal) => {
                 self.say(&Order::Signal { epoch: self.epoch, signal: signal.as_raw() });
             }
-            Wish::Stop(signal) => self.stop(Why::Asked, signal, self.deadline - KILL_LEAD),
+            Wish::Stop(signal) => {
+                self.stop(Why::Asked, signal, self.spec.planned(), self.deadline - KILL_LEAD);
+            }
             Wish::Kill => self.kill(Why::Asked),
         }
     }
 
     /// The signal is sent once: a leadership that is let go because its command was asked to stop brings no second one.
-    fn stop(&mut self, why: Why, signal: Signal, latest: Boot) {
+    /// The guard kills after `span`, or before the deadline if that comes first, which renewals move.
+    fn stop(&mut self, why: Why, signal: Signal, span: Duration, latest: Boot) {
         let now = boot_now();
-        let kill_by = latest.min(now + self.spec.grace);
-        if kill_by <= now {
+        let kill_by = now + span;
+        if kill_by.min(latest) <= now {
             return self.kill(why);
         }
         if self.stopping.is_none() {

@@ -39,7 +39,9 @@ impl Work {
             .map_err(|error| Failure::new(Exit::Command(error.code()), error.to_string()))?;
         let grace = run.grace.unwrap_or((options.timing.ttl / 10).max(GRACE_MIN));
         options.timing.work_grace = grace;
-        let mut spec = Spec::new(program, run.command.iter().cloned()).grace(grace);
+        options.stop_timeout = run.stop_timeout;
+        let mut spec =
+            Spec::new(program, run.command.iter().cloned()).grace(grace).stop_timeout(run.stop_timeout);
         if run.no_pid_namespace {
             spec = spec.without_namespace();
         }

@@ -201,5 +201,8 @@ fn options(rng: &mut Rng) -> Options {
     if rng.one_in(3) {
         options.timing.work_grace = ms(2_000);
     }
+    if rng.one_in(3) {
+        options.stop_timeout = ms(1 + rng.below(40_000));
+    }
     options
 }

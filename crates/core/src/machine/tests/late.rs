@@ -55,6 +55,50 @@ fn a_record_in_our_name_that_cannot_be_claimed_is_not_claimed_for_ever() {
     assert!(script.waits().unwrap() > 0);
 }
 
+/// Its claims are written, and then something fails that only it lacks a right for.
+#[test]
+fn a_candidate_whose_claims_are_written_and_fail_releases_its_record_and_stays_out_for_longer_than_a_ttl() {
+    let mut script = Script::acquiring(|_| {});
+    for epoch in [5, 6] {
+        script.unknown().looked(held_by_me(epoch));
+    }
+    script.told();
+    script.unknown().looked(held_by_me(7));
+    let told = script.told();
+    assert!(told.contains("release#7 e7") && told.contains("state acquiring→follower"), "{told}");
+    assert!(script.wakes().unwrap() > 15_000, "{:?}", script.wakes());
+    // Whatever the store says meanwhile: the record released, or, if that failed too, still in its name.
+    script.changed(released(7)).changed(held_by_me(7));
+    script.at(15_000);
+    assert_eq!(script.calls(Kind::Claim), 3);
+    script.at(23_000);
+    assert_eq!(script.calls(Kind::Claim), 4, "and then it tries again");
+}
+
+#[test]
+fn the_same_holds_where_only_the_watch_shows_the_record() {
+    let mut script = Script::acquiring(|_| {});
+    let mut claims = 0;
+    for epoch in 5..20 {
+        if script.state() == "acquiring" {
+            claims += 1;
+            script.unknown().unknown();
+        }
+        script.changed(held_by_me(epoch));
+    }
+    assert!(claims <= 3, "{claims} claims in a row");
+    assert!(script.wakes().unwrap() > 15_000, "{:?}", script.wakes());
+}
+
+#[test]
+fn a_candidate_that_is_refused_releases_the_record_that_an_earlier_claim_left() {
+    let mut script = Script::acquiring(|_| {});
+    script.unknown().looked(held_by_me(5)).told();
+    script.refused();
+    let told = script.told();
+    assert!(told.contains("release#4 e5") && told.ends_with("stopped"), "{told}");
+}
+
 #[test]
 fn a_late_claim_is_given_back_by_a_follower_and_when_stopped() {
     for stop in [false, true] {

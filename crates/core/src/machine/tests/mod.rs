@@ -16,4 +16,5 @@ mod seed002;
 mod seed003;
 mod seed004;
 mod settle;
+mod stopping;
 mod witness;

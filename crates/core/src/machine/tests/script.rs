@@ -231,7 +231,9 @@ pub(super) fn sent_by(output: &Output, now: Boot) -> Option<(Call, Sent)> {
         Output::Release(call, ..) => (call, Kind::Release, now),
         Output::Look(call) => (call, Kind::Look, now),
         Output::Request(call, _) => (call, Kind::Request, now),
-        Output::Believe { .. } | Output::EndWork { .. } | Output::Event(_) => return None,
+        Output::Believe { .. } | Output::EndWork { .. } | Output::ExtendStop { .. } | Output::Event(_) => {
+            return None;
+        }
     };
     Some((*call, Sent { kind, at }))
 }
@@ -335,6 +337,7 @@ fn say(output: &Output) -> String {
             let why = why.map_or("chosen", |reason| reason.as_str());
             format!("end_work e{epoch} by {} {why}", millis(*by))
         }
+        Output::ExtendStop { epoch, by } => format!("extend_stop e{epoch} by {}", millis(*by)),
         Output::Event(event) => tell(event),
     }
 }

@@ -114,7 +114,14 @@ impl Witness {
             }
             Output::Event(event) => self.event(event),
             Output::Renew { grant, .. } => {
-                assert!(!self.ended.contains(&grant.epoch), "renews what is over");
+                // The end of its work may be reported at the very instant of a renewal.
+                let stops = [self.working, self.reported].contains(&Some(grant.epoch));
+                assert!(stops || !self.ended.contains(&grant.epoch), "renews what is over");
+            }
+            Output::ExtendStop { epoch, by } => {
+                assert!(self.ended.contains(epoch), "{epoch:?} has not been told to stop");
+                assert!([self.working, self.reported].contains(&Some(*epoch)), "nothing is left to stop");
+                assert!(*by > now && *by <= now + ms(13_500), "from {now:?} until {by:?}");
             }
             Output::Look(_) | Output::Request(..) => {}
         }

@@ -1,0 +1,61 @@
+//! A command that needs longer to stop than its lease lasts: the lease is renewed meanwhile, and nobody else leads.
+
+use bellwether_tests::{Candidate, run_to_end};
+use rustix::process::Signal;
+
+use crate::{WAIT, command, has_said, plain, ready_after, run, words};
+
+/// Takes three leases to stop, and says when it is done.
+const SLOW: &str = "trap 'say stopping; sleep 3; say finished; exit 0' TERM";
+
+fn follower(stage: &bellwether_tests::Stage) -> Candidate {
+    let mut follower = Candidate::start(command(stage, "b", &["--ttl", "1s"], "say ready; sleep 1000"));
+    follower.joined();
+    follower
+}
+
+#[test]
+fn a_command_that_is_asked_to_stop_may_finish_before_anybody_else_leads() {
+    for how in ["a signal", "a request"] {
+        let stage = plain();
+        let mut leader = run(&stage, &["--ttl", "1s"], &format!("{SLOW}{WAIT}"));
+        let led = ready_after(&mut leader, None);
+        let mut follower = follower(&stage);
+        if how == "a signal" {
+            leader.signal(Signal::TERM);
+        } else {
+            let mut asking = stage.bellwether("operator");
+            asking.args(["step-down", "job"]);
+            run_to_end(asking);
+        }
+        assert_eq!(words(&mut leader), "stopping", "{how}");
+        assert_eq!(words(&mut leader), "finished", "{how}: it was not let finish");
+        let exited = leader.expect("child_exited");
+        assert_eq!(exited.number("code"), Some(0), "{how}");
+        let next = follower.expect("acquired");
+        assert!(next.boot() > exited.boot(), "{how}: {next:?} before {exited:?}");
+        assert!(next.epoch() > led.epoch(), "{how}");
+        if how == "a signal" {
+            assert_eq!(leader.ended().code, Some(0));
+            assert!(has_said(&leader, "released"));
+        } else {
+            let lost = leader.expect("lost");
+            assert_eq!(lost.text("reason"), Some("admin"));
+        }
+    }
+}
+
+#[test]
+fn the_stop_timeout_ends_a_command_that_does_not_stop() {
+    let stage = plain();
+    let script = format!("trap 'say stopping' TERM{WAIT}");
+    let mut leader = run(&stage, &["--ttl", "60s", "--stop-timeout", "300ms"], &script);
+    ready_after(&mut leader, None);
+    let mut asking = stage.bellwether("operator");
+    asking.args(["step-down", "job"]);
+    let mut asking = asking.stdout(std::process::Stdio::null()).spawn().expect("the command starts");
+    assert_eq!(words(&mut leader), "stopping");
+    assert_eq!(leader.expect("child_exited").number("code"), Some(137));
+    let _ = asking.kill();
+    let _ = asking.wait();
+}
