@@ -2,16 +2,21 @@
 
 use bellwether_core::Outcome;
 
-use super::case::{Case, Ran, case, ensure};
+use super::case::{Case, Ran, Stop, case, ensure};
 use super::stage::{Stage, certainly_not};
+use super::stale::untouched;
+use crate::faults::{Fault, Gate, Op};
 
 pub(super) const CASES: &[Case] = &[
     case!("a single candidate acquires", single_acquires),
     case!("a second candidate is blocked", second_is_blocked),
     case!("two candidates on one connection exclude each other", one_connection_two_candidates),
     case!("of many at once one gets in", one_of_many),
+    case!("of many at once one succeeds a silent leader", one_successor_of_many),
+    case!("a claim that found nobody is denied when somebody came", found_nobody),
     case!("renewal extends", renewal_extends),
     case!("release lets the next in at once", release_lets_in),
+    case!("who missed a change of leaders is let in at once by the next release", missed_a_change),
     case!("a released leadership cannot be renewed", released_is_over),
 ];
 
@@ -70,6 +75,50 @@ async fn one_of_many(stage: Stage) -> Ran {
     Ok(())
 }
 
+async fn one_successor_of_many(stage: Stage) -> Ran {
+    let old = stage.candidate("old").await?;
+    let mut crowd = Vec::new();
+    for number in 0..4 {
+        crowd.push(stage.candidate(&format!("c{number}")).await?);
+    }
+    let grant = old.lead().await?;
+    for candidate in &crowd {
+        candidate.denied().await?;
+    }
+    let by = old.clock.boot() + stage.ttl + stage.slack;
+    loop {
+        tokio::time::sleep(stage.ttl / 10).await;
+        let claims = crowd.iter().map(|candidate| candidate.claim());
+        let outcomes = futures_util::future::join_all(claims).await;
+        let winners: Vec<_> = outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Held(_))).collect();
+        ensure!(winners.len() <= 1, "{} candidates took over: {winners:?}", winners.len());
+        if let [Outcome::Held(won)] = winners[..] {
+            ensure!(won.epoch > grant.epoch, "{:?} followed {:?}", won.epoch, grant.epoch);
+            return Ok(());
+        }
+        ensure!(old.clock.boot() < by, "nobody took over: {outcomes:?}");
+    }
+}
+
+async fn found_nobody(stage: Stage) -> Ran {
+    let ((a, faults), b) = (stage.faulty("a").await?, stage.candidate("b").await?);
+    let gate = Gate::new();
+    faults.next(Op::Read, Fault::HoldsAnswer(gate.clone()));
+    let mut claim = tokio::spawn({
+        let a = a.clone();
+        async move { a.claim().await }
+    });
+    tokio::select! {
+        () = gate.reached() => {}
+        _ = &mut claim => return Err(Stop::skipped("a claim does not read first")),
+    }
+    let grant = b.lead().await?;
+    gate.open();
+    let answer = stage.promptly("the claim ends", claim).await?;
+    ensure!(!matches!(answer, Ok(Outcome::Held(_))), "both lead: {answer:?}");
+    untouched(&b, &grant).await
+}
+
 async fn renewal_extends(stage: Stage) -> Ran {
     let (a, b) = (stage.candidate("a").await?, stage.candidate("b").await?);
     let mut grant = a.lead().await?;
@@ -107,6 +156,22 @@ async fn release_lets_in(stage: Stage) -> Ran {
     b.let_go(&second).await?;
     let third = a.lead().await?;
     ensure!(third.epoch > second.epoch, "{:?} followed {:?}", third.epoch, second.epoch);
+    Ok(())
+}
+
+async fn missed_a_change(stage: Stage) -> Ran {
+    let (a, b, c) = (stage.candidate("a").await?, stage.candidate("b").await?, stage.candidate("c").await?);
+    // Often, so that versions which do not rise show: what looks older than before counts as a store that fell back.
+    for _ in 0..6 {
+        let first = a.lead().await?;
+        c.denied().await?;
+        a.let_go(&first).await?;
+        let second = b.lead().await?;
+        c.denied().await?;
+        b.let_go(&second).await?;
+        let third = c.lead().await?;
+        c.let_go(&third).await?;
+    }
     Ok(())
 }
 

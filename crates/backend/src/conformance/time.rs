@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_core::Clock;
+use bellwether_core::{Clock, Grant};
 
 use super::case::{Case, Ran, case, ensure, needs};
-use super::stage::{OtherClock, Stage, certainly_not};
+use super::stage::{Actor, OtherClock, Stage, certainly_not};
 use crate::faults::{Fault, Op};
 
 pub(super) const CASES: &[Case] = &[
@@ -16,6 +16,8 @@ pub(super) const CASES: &[Case] = &[
     case!("a clock set back blocks nobody", clock_back),
     case!("the record's ttl counts, not the follower's", record_ttl_counts),
     case!("a record seen and vanished counts for its ttl", vanished_counts),
+    case!("a renewal that nobody saw counts when the record vanishes", unseen_renewal_counts),
+    case!("renewals that nobody saw for a ttl count when the record vanishes", unseen_renewals_count),
     case!("a slow look makes no record older", slow_look),
 ];
 
@@ -76,6 +78,35 @@ async fn vanished_counts(stage: Stage) -> Ran {
     // The old leader does not know yet, and may believe until its deadline.
     b.take_over(&grant).await?;
     certainly_not("the old leader's renewal", || a.renew(&grant)).await
+}
+
+async fn unseen_renewal_counts(stage: Stage) -> Ran {
+    let (a, b) = (stage.candidate("a").await?, stage.candidate("b").await?);
+    let grant = a.lead().await?;
+    b.denied().await?;
+    tokio::time::sleep(stage.ttl / 2).await;
+    vanishes_after_unseen(&stage, a.keep(&grant).await?, &b).await
+}
+
+async fn unseen_renewals_count(stage: Stage) -> Ran {
+    let (a, b) = (stage.candidate("a").await?, stage.candidate("b").await?);
+    let mut grant = a.lead().await?;
+    b.denied().await?;
+    // What b saw has run out by the end of it, and what it did not see has not.
+    for _ in 0..5 {
+        tokio::time::sleep(stage.ttl / 4).await;
+        grant = a.keep(&grant).await?;
+    }
+    vanishes_after_unseen(&stage, grant, &b).await
+}
+
+/// The leader renewed last with this grant, which `b` has not looked at; nobody else leads within its ttl.
+async fn vanishes_after_unseen(stage: &Stage, grant: Grant, b: &Actor) -> Ran {
+    stage.delete().await?;
+    let (_, now) = b.lead_by(b.clock.boot() + grant.ttl + stage.slack).await?;
+    let end = grant.counted_from + grant.ttl;
+    ensure!(now >= end, "b got in {:?} before the leader's ttl was over", end.since(now));
+    Ok(())
 }
 
 async fn slow_look(stage: Stage) -> Ran {
