@@ -48,7 +48,7 @@ fn tested_packages(steps: &[&Step]) -> Vec<String> {
         match &step.action {
             Action::Tests { package } => drop(packages.insert(package.clone())),
             Action::OnMajor { programs, .. } => {
-                packages.extend(programs.iter().map(|(package, _)| (*package).to_owned()));
+                packages.extend(programs.iter().map(|(package, ..)| (*package).to_owned()));
             }
             _ => {}
         }
@@ -101,9 +101,9 @@ impl Session<'_> {
             Action::OnMajor { major, programs } => {
                 let server = [("BELLWETHER_TEST_POSTGRES", majors::provide(*major)?)];
                 let mut tally = Tally::default();
-                for (package, program) in *programs {
+                for (package, program, tests) in *programs {
                     let package = self.workspace.package(package)?;
-                    tally.add(self.binaries.run_test(package, program, &server)?);
+                    tally.add(self.binaries.run_test(package, program, tests, &server)?);
                 }
                 Ok(tally)
             }

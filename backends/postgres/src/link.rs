@@ -111,6 +111,11 @@ impl Link {
             self.a.session.execute(limit(ttl), &lock),
             b.session.execute(b.patience(ttl), &presence)
         );
+        let records = self.records.try_lock().ok().and_then(|records| records.clone());
+        if let Some(records) = records {
+            let record = setting(&self.slots.name(names::RECORD));
+            let _ = records.session.execute(limit(ttl), &record).await;
+        }
     }
 
     /// The highest timeline that was seen on it.

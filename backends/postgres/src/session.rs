@@ -46,6 +46,10 @@ pub(crate) struct Session {
     pub(crate) may_date: bool,
     /// For how many locks the server made room, which is shared by everybody on it.
     pub(crate) lock_room: i64,
+    /// The port at this end, where it is a connection by TCP.
+    port: Option<u16>,
+    /// The server sees that very port, so nothing in between has a connection of its own to it.
+    pub(crate) is_direct: bool,
     /// When it was there, on our clock, read after it was opened: a server that restarts ends it, so it proves that there was
     /// no restart since.
     pub(crate) opened: Boot,
@@ -96,13 +100,14 @@ impl Session {
     ) -> Result<Session, Error> {
         let mode = if is_local(config, host) { SslMode::Disable } else { config.server.get_ssl_mode() };
         let connector = config.tls.connector(config, host)?;
-        let (client, mut connection, duplicate) = match log_in(config, host, name, mode, &connector).await {
-            // As libpq does: who would do without encryption does without one that fails.
-            Err(_) if mode == SslMode::Prefer && connector.has_failed() => {
-                log_in(config, host, name, SslMode::Disable, &connector).await?
-            }
-            result => result?,
-        };
+        let (client, mut connection, port, duplicate) =
+            match log_in(config, host, name, mode, &connector).await {
+                // As libpq does: who would do without encryption does without one that fails.
+                Err(_) if mode == SslMode::Prefer && connector.has_failed() => {
+                    log_in(config, host, name, SslMode::Disable, &connector).await?
+                }
+                result => result?,
+            };
         #[cfg(unix)]
         let (duplicate, closed) = {
             let duplicate: Duplicate = Arc::new(Mutex::new(duplicate));
@@ -142,6 +147,8 @@ impl Session {
             timeline: 0,
             may_date: false,
             lock_room: 0,
+            port,
+            is_direct: false,
             opened,
             ended,
             #[cfg(unix)]
@@ -177,6 +184,7 @@ impl Session {
         self.timeline = small("timeline");
         self.may_date = text("may_date") == "t";
         self.lock_room = number("lock_room");
+        self.is_direct = self.port.is_some_and(|port| i64::from(port) == number("client_port"));
         Ok((text("standby") == "t", small("version")))
     }
 
@@ -314,14 +322,14 @@ type Kept = Option<std::os::fd::OwnedFd>;
 #[cfg(not(unix))]
 type Kept = ();
 
-/// Connects, encrypts and logs in; also returns a duplicate of the socket.
+/// Connects, encrypts and logs in; also returns the port at this end and a duplicate of the socket.
 async fn log_in(
     config: &Config,
     host: usize,
     name: &str,
     mode: SslMode,
     connector: &Connector,
-) -> Result<(Client, Connection<Wire, Encrypted>, Kept), Error> {
+) -> Result<(Client, Connection<Wire, Encrypted>, Option<u16>, Kept), Error> {
     let transport = reach(config, host).await?;
     let mut driver = config.driver(host, name);
     driver.ssl_mode(mode);
@@ -336,7 +344,7 @@ async fn log_in(
         None => connector.meaning(error, mode == SslMode::Require, has_password),
     })?;
     #[cfg(unix)]
-    return Ok((client, connection, transport.duplicate));
+    return Ok((client, connection, transport.port, transport.duplicate));
     #[cfg(not(unix))]
-    Ok((client, connection, ()))
+    Ok((client, connection, transport.port, ()))
 }

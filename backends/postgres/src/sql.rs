@@ -61,7 +61,7 @@ macro_rules! timeline {
 
 /// What the server is, and what this role may do there.
 pub(crate) const WHERE_AM_I: &str = concat!(
-    "SELECT pg_backend_pid() AS pid, pg_is_in_recovery() AS standby, current_setting('server_version_num') AS version, \
+    "SELECT pg_backend_pid() AS pid, inet_client_port() AS client_port, pg_is_in_recovery() AS standby, current_setting('server_version_num') AS version, \
      pg_postmaster_start_time() AS server_started, \
      (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()) AS started, \
      CASE WHEN pg_is_in_recovery() THEN 0 ELSE ",

@@ -69,6 +69,8 @@ passes_bytes!(Wire);
 /// A connection to the server, as [`Config::connect_with`] takes it: bytes in and out, on which nothing has been said yet.
 pub struct Transport {
     pub(crate) stream: Wire,
+    /// The port at this end, where it is a connection by TCP.
+    pub(crate) port: Option<u16>,
     #[cfg(unix)]
     pub(crate) duplicate: Option<OwnedFd>,
 }
@@ -79,6 +81,7 @@ impl Transport {
     pub fn new(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> Transport {
         Transport {
             stream: Wire(Box::new(stream)),
+            port: None,
             #[cfg(unix)]
             duplicate: None,
         }
@@ -97,6 +100,7 @@ impl From<TcpStream> for Transport {
         #[cfg(unix)]
         let duplicate = stream.as_fd().try_clone_to_owned().ok();
         Transport {
+            port: stream.local_addr().ok().map(|address| address.port()),
             stream: Wire(Box::new(stream)),
             #[cfg(unix)]
             duplicate,
@@ -108,7 +112,7 @@ impl From<TcpStream> for Transport {
 impl From<tokio::net::UnixStream> for Transport {
     fn from(stream: tokio::net::UnixStream) -> Transport {
         let duplicate = stream.as_fd().try_clone_to_owned().ok();
-        Transport { stream: Wire(Box::new(stream)), duplicate }
+        Transport { stream: Wire(Box::new(stream)), port: None, duplicate }
     }
 }
 

@@ -56,20 +56,27 @@ impl Binaries {
     pub(super) fn run(&self, package: &Package) -> Result<Tally, Problem> {
         let mut tally = Tally::default();
         for target in package.targets.iter().filter(|target| target.tested) {
-            tally.add(self.run_target(package, (&target.kind, &target.name), &[])?);
+            tally.add(self.run_target(package, (&target.kind, &target.name), &[], &[])?);
         }
         Ok(tally)
     }
 
-    /// Runs one test program of the package, with these variables.
-    pub(super) fn run_test(&self, package: &Package, name: &str, env: &[Variable]) -> Result<Tally, Problem> {
-        self.run_target(package, ("test", name), env)
+    /// Runs one test program of the package, or only these tests of it, with these variables.
+    pub(super) fn run_test(
+        &self,
+        package: &Package,
+        name: &str,
+        tests: &[&str],
+        env: &[Variable],
+    ) -> Result<Tally, Problem> {
+        self.run_target(package, ("test", name), tests, env)
     }
 
     fn run_target(
         &self,
         package: &Package,
         (kind, name): (&str, &str),
+        tests: &[&str],
         env: &[Variable],
     ) -> Result<Tally, Problem> {
         let dir = self.root.join(&package.dir);
@@ -80,13 +87,19 @@ impl Binaries {
             say(&format!("{kind} `{name}` of {} did not build", package.name));
             return Ok(Tally::FAILED);
         };
-        self.run_program(package, program, env)
+        self.run_program(package, program, tests, env)
     }
 
-    fn run_program(&self, package: &Package, program: &Program, env: &[Variable]) -> Result<Tally, Problem> {
+    fn run_program(
+        &self,
+        package: &Package,
+        program: &Program,
+        tests: &[&str],
+        env: &[Variable],
+    ) -> Result<Tally, Problem> {
         say(&format!("-- {} {} `{}`", package.name, program.kind, program.target));
         let mut command = Command::new(&program.path);
-        command.envs(env.iter().map(|(name, value)| (name, value)));
+        command.args(tests).envs(env.iter().map(|(name, value)| (name, value)));
         // What cargo would set; tests find their fixtures and the package's own commands by it.
         command.current_dir(&program.dir).env("CARGO_MANIFEST_DIR", &program.dir);
         command.env("CARGO_PKG_NAME", &package.name).env("CARGO_PKG_VERSION", &package.version);
@@ -102,6 +115,12 @@ impl Binaries {
         })?;
         if !status.success() {
             say(&format!("`{}` of {} ended with {status}", program.target, package.name));
+        }
+        if !tests.is_empty() && tally.passed + tally.failed < tests.len() as u64 {
+            return Err(format!(
+                "`{}` of {} has not all of the tests {tests:?}",
+                program.target, package.name
+            ));
         }
         // A program with a `main` of its own prints no counts: it is one test.
         Ok(if counted { tally.ended(status.success()) } else { Tally::of_success(status.success()) })

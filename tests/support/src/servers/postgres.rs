@@ -6,6 +6,7 @@
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use tokio_postgres::{Client, NoTls};
@@ -89,8 +90,25 @@ impl Server {
         Server { dir, port, node: None, settings: Vec::new(), process: None }
     }
 
-    /// Starts it and waits until it answers.
+    /// Starts it and waits until it answers. While processes of an earlier one have not noticed yet that their first was killed,
+    /// it refuses to start, and is started again.
     pub async fn up(&mut self) {
+        let process = Mutex::new(self.spawn());
+        until(|| async {
+            tokio_postgres::connect(&self.local_url(), NoTls).await.map(drop).map_err(|_| {
+                let said = self.log();
+                let mut process = process.lock().unwrap();
+                if process.try_wait().unwrap().is_some() {
+                    *process = self.spawn();
+                }
+                format!("the server does not come up:\n{said}")
+            })
+        })
+        .await;
+        self.process = Some(process.into_inner().unwrap());
+    }
+
+    fn spawn(&self) -> Child {
         let log = std::fs::File::create(self.dir.join("log")).unwrap();
         let namespace = self.node.as_ref().map(|node| node.namespace.as_str());
         let mut command = as_user(&bin().join("postgres"), namespace);
@@ -104,14 +122,7 @@ impl Server {
             command.args(["-c", setting]);
         }
         command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
-        self.process = Some(command.spawn().expect("the server starts"));
-        until(|| async {
-            tokio_postgres::connect(&self.local_url(), NoTls).await.map(drop).map_err(|_| {
-                let log = std::fs::read_to_string(self.dir.join("log")).unwrap_or_default();
-                format!("the server does not come up:\n{log}")
-            })
-        })
-        .await;
+        command.spawn().expect("the server starts")
     }
 
     /// `INT` ends the sessions at once, `QUIT` is a crash, and `KILL` is one of the first process only: the others notice, and
