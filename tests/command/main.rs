@@ -1,5 +1,6 @@
 //! The command as scripts use it: exit codes, output, signals.
 
+mod log;
 mod mistakes;
 mod secrets;
 mod step_down;

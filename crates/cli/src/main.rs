@@ -8,6 +8,7 @@ mod commands;
 mod config;
 mod exit;
 mod id;
+mod logging;
 mod output;
 mod parse;
 mod secrets;
@@ -37,7 +38,7 @@ fn main() -> ExitCode {
         doctor.containment =
             Some(bellwether_supervise::containment_here().map_err(|error| error.to_string()));
     }
-    output::start_logging(&args.global, args.has_live_screen());
+    logging::start(&args.global, args.has_live_screen());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let outcome = match runtime {
         Ok(runtime) => {

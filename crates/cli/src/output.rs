@@ -1,70 +1,11 @@
 //! What people and machines read.
 
-use std::io::{IsTerminal, Write, stderr, stdout};
+use std::io::{Write, stdout};
 use std::time::Duration;
 
 use bellwether::core::{Seen, Wall};
 use bellwether::{ElectionName, Epoch};
 use serde_json::{Value, json};
-use tracing_subscriber::filter::{LevelFilter, Targets};
-use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::util::SubscriberInitExt;
-
-use crate::args::{Global, LogFormat};
-
-/// Log lines on stderr; colours only on a terminal. With a live screen, the election's own events are shown there, and
-/// other lines first wipe the live line away.
-pub(crate) fn start_logging(global: &Global, live: bool) {
-    let level = match (global.quiet, global.verbose) {
-        (true, _) => LevelFilter::ERROR,
-        (false, 0) => LevelFilter::INFO,
-        (false, 1) => LevelFilter::DEBUG,
-        (false, _) => LevelFilter::TRACE,
-    };
-    let mut wanted = Targets::new().with_default(level);
-    if global.verbose == 0 {
-        // A driver's own log: what matters of it is said here, with what to do.
-        wanted = wanted.with_target("async_nats", LevelFilter::OFF);
-    }
-    if live && global.verbose == 0 {
-        wanted = wanted.with_target("bellwether_election", LevelFilter::OFF);
-    }
-    let lines = tracing_subscriber::fmt::layer().with_target(false);
-    let logger = tracing_subscriber::registry().with(wanted);
-    match global.log {
-        LogFormat::Text => {
-            let wipe = if live { WIPE } else { "" };
-            let writer = move || Wiping { wipe, to: stderr() };
-            logger.with(lines.with_writer(writer).with_ansi(stderr().is_terminal())).init();
-        }
-        LogFormat::Json => {
-            let lines = lines.json().flatten_event(true).with_current_span(false).with_span_list(false);
-            logger.with(lines.with_writer(stderr)).init();
-        }
-    }
-}
-
-/// Goes to the start of a terminal's line and clears it.
-pub(crate) const WIPE: &str = "\r\x1b[K";
-
-/// Writes after wiping the present line away, in one piece.
-struct Wiping {
-    wipe: &'static str,
-    to: std::io::Stderr,
-}
-
-impl Write for Wiping {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let mut whole = self.wipe.as_bytes().to_vec();
-        whole.extend_from_slice(bytes);
-        self.to.lock().write_all(&whole)?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        self.to.flush()
-    }
-}
 
 /// Prints a line on stdout. False when nobody reads it any more: then there is nothing left to do.
 #[must_use]

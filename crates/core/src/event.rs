@@ -176,6 +176,8 @@ pub enum What {
     LeaderChanged {
         /// The leader as far as the store shows.
         leader: Option<CandidateId>,
+        /// The number of its leadership, where there is one and the store shows it.
+        epoch: Option<Epoch>,
     },
     /// A renewal is overdue by half the time that is left until the work is told to stop.
     Danger {
@@ -237,9 +239,9 @@ impl What {
             | What::Suspended { epoch, .. }
             | What::Resumed { epoch, .. }
             | What::Danger { epoch, .. } => Some(*epoch),
+            What::LeaderChanged { epoch, .. } => *epoch,
             What::StateChanged { .. }
             | What::AcquireFailed { .. }
-            | What::LeaderChanged { .. }
             | What::Error(_)
             | What::Stopped
             | What::ChildStarted { .. }

@@ -208,7 +208,7 @@ impl Election {
             attempt: status.attempts,
             what,
         };
-        crate::log::event(&event);
+        crate::log::line(&event);
         self.0.shared.publish(&event);
     }
 

@@ -62,7 +62,7 @@ fn details(what: &What) -> Vec<(&'static str, Value)> {
             vec![("reason", reason.as_str().into()), ("deadline_boot_ns", deadline.as_nanos().into())]
         }
         What::AcquireFailed { holder } => vec![("holder", json!(holder.as_ref().map(|id| id.as_str())))],
-        What::LeaderChanged { leader } => vec![("leader", json!(leader.as_ref().map(|id| id.as_str())))],
+        What::LeaderChanged { leader, .. } => vec![("leader", json!(leader.as_ref().map(|id| id.as_str())))],
         What::Error(error) => {
             vec![("error", error.to_string().into()), ("kind", error.kind().as_str().into())]
         }

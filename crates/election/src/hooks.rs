@@ -119,7 +119,7 @@ async fn turns(
 async fn changes(key: Key, hooks: &dyn Hooks, mut events: Events, tell: &(dyn Fn(Command) + Sync)) {
     while let Some(event) = events.next().await {
         match event.what {
-            What::LeaderChanged { leader } => {
+            What::LeaderChanged { leader, .. } => {
                 let hook = guarded(|| hooks.on_leader_change(leader));
                 if let Some(said) = limited(HOOK_MAX, hook).await {
                     tell(Command::HookFailed(key, format!("on_leader_change: {said}")));

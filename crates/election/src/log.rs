@@ -1,6 +1,9 @@
-//! Log lines and spans, each with what tells them apart: election, candidate, incarnation, epoch, attempt.
+//! Log lines and spans. The sentence of a line is for people: it names the election, who, and the epoch. Its fields are for
+//! machines, and tell lines apart: election, candidate, incarnation, epoch, attempt, and the event's word.
+//!
+//! A store that cannot be reached is one line, then a count at 10, 100, 1,000, … failures, and one line when it answers again.
 
-use bellwether_core::{Candidate, ElectionName, Epoch, What};
+use bellwether_core::{Candidate, ElectionName, Epoch, Error, Reason, What};
 
 use crate::event::Event;
 
@@ -9,36 +12,138 @@ pub(crate) fn span(election: &ElectionName, who: &Candidate) -> tracing::Span {
     tracing::info_span!("election", election = %election, id = %who.id, incarnation = %who.incarnation)
 }
 
+/// The log of one candidate.
+#[derive(Debug, Default)]
+pub(crate) struct Log {
+    /// Since the store last answered.
+    failures: u64,
+}
+
+impl Log {
+    /// A line for an event, unless it says what the one before it said.
+    pub(crate) fn event(&mut self, event: &Event) {
+        match &event.what {
+            What::Error(error) if error.is_retryable() => self.failed(event, error),
+            _ => line(event),
+        }
+    }
+
+    /// The store has answered something.
+    pub(crate) fn answered(&mut self, election: &ElectionName, who: &Candidate) {
+        let failures = std::mem::take(&mut self.failures);
+        if failures > 0 {
+            let (id, incarnation) = (&who.id, &who.incarnation);
+            let times = if failures == 1 { "once".to_owned() } else { format!("{failures} times") };
+            tracing::info!(%election, %id, %incarnation, failures, "{election}: the store answers again; it failed {times}");
+        }
+    }
+
+    fn failed(&mut self, event: &Event, error: &Error) {
+        self.failures += 1;
+        let failures = self.failures;
+        let (election, id, incarnation) =
+            (&event.election, &event.candidate.id, &event.candidate.incarnation);
+        let (epoch, attempt) = (event.epoch.map(Epoch::get), event.attempt);
+        let (word, kind) = (event.what.as_str(), error.kind().as_str());
+        macro_rules! line {
+            ($level:ident, $($sentence:tt)*) => {
+                tracing::$level!(%election, %id, %incarnation, epoch, attempt, event = word, kind, failures, $($sentence)*)
+            };
+        }
+        match failures {
+            1 => line!(warn, "{election}: {error}; trying again"),
+            _ if is_power_of_ten(failures) => {
+                line!(warn, "{election}: {error}; failed {failures} times so far")
+            }
+            _ => line!(debug, "{election}: {error}"),
+        }
+    }
+}
+
 /// One line for an event.
-pub(crate) fn event(event: &Event) {
+pub(crate) fn line(event: &Event) {
     let (election, id, incarnation) = (&event.election, &event.candidate.id, &event.candidate.incarnation);
     let epoch = event.epoch.map(Epoch::get);
-    let attempt = event.attempt;
+    let (attempt, word) = (event.attempt, event.what.as_str());
     macro_rules! line {
         ($level:ident, $($field:tt)*) => {
-            tracing::$level!(%election, %id, %incarnation, epoch, attempt, $($field)*)
+            tracing::$level!(%election, %id, %incarnation, epoch, attempt, event = word, $($field)*)
         };
     }
     match &event.what {
         What::StateChanged { from, to } => {
-            line!(debug, from = from.as_str(), to = to.as_str(), "state changed")
+            let (from, to) = (from.as_str(), to.as_str());
+            line!(debug, from, to, "{election}: {id} was {from} and is {to}");
         }
-        What::Acquired { .. } => line!(info, "acquired"),
-        What::Resumed { .. } => line!(info, "resumed"),
-        What::Released { confirmed, .. } => line!(info, confirmed, "released"),
-        What::Lost { reason, .. } => line!(warn, reason = reason.as_str(), "lost"),
-        What::Suspended { reason, .. } => line!(warn, reason = reason.as_str(), "suspended"),
+        What::Acquired { epoch, .. } => line!(info, "{election}: {id} leads (epoch {epoch})"),
+        What::Resumed { epoch, .. } => line!(info, "{election}: {id} leads again (epoch {epoch})"),
+        What::Released { epoch, confirmed: true } => {
+            line!(info, confirmed = true, "{election}: released (epoch {epoch})");
+        }
+        What::Released { epoch, confirmed: false } => {
+            let sentence = "the store did not confirm it, so others may have to wait for the ttl";
+            line!(warn, confirmed = false, "{election}: released (epoch {epoch}), but {sentence}");
+        }
+        What::Lost { epoch, reason: Reason::Admin, .. } => {
+            line!(
+                info,
+                reason = Reason::Admin.as_str(),
+                "{election}: handed over on request (epoch {epoch})"
+            );
+        }
+        What::Lost { epoch, reason: Reason::Preempted, .. } => {
+            let reason = Reason::Preempted.as_str();
+            line!(info, reason, "{election}: handed over to a higher priority (epoch {epoch})");
+        }
+        What::Lost { epoch, reason, .. } => {
+            let meaning = reason.meaning();
+            line!(warn, reason = reason.as_str(), "{election}: lost (epoch {epoch}): {meaning}");
+        }
+        What::Suspended { epoch, reason, .. } => {
+            let meaning = reason.meaning();
+            line!(warn, reason = reason.as_str(), "{election}: suspended (epoch {epoch}): {meaning}");
+        }
         What::AcquireFailed { holder } => {
-            line!(debug, holder = holder.as_ref().map(|id| id.as_str()), "attempt denied");
+            let holder = holder.as_ref().map(|id| id.as_str());
+            line!(debug, holder, "{election}: {} is in the way", holder.unwrap_or("somebody"));
         }
-        What::LeaderChanged { leader } => {
-            line!(info, leader = leader.as_ref().map(|id| id.as_str()), "leader changed");
+        What::LeaderChanged { leader: None, .. } => line!(info, "{election}: nobody leads"),
+        // That it leads itself, it has said.
+        What::LeaderChanged { leader: Some(leader), .. } if leader == id => {
+            line!(debug, %leader, "{election}: {leader} leads")
         }
-        What::Danger { .. } => line!(warn, "renewal overdue"),
-        What::Error(error) => line!(warn, %error, kind = error.kind().as_str(), "error"),
-        What::Stopped => line!(info, "stopped"),
-        What::ChildStarted { pid } => line!(info, pid, "command started"),
-        What::ChildExited { code } => line!(info, code, "command ended"),
-        _ => line!(debug, what = event.what.as_str()),
+        What::LeaderChanged { leader: Some(leader), epoch: Some(epoch) } => {
+            line!(info, %leader, "{election}: {leader} leads (epoch {epoch})")
+        }
+        What::LeaderChanged { leader: Some(leader), epoch: None } => {
+            line!(info, %leader, "{election}: {leader} leads")
+        }
+        What::Danger { epoch, deadline } => {
+            let left = deadline.since(event.boot);
+            line!(
+                warn,
+                "{election}: a renewal is overdue (epoch {epoch}); the leadership ends in {left:.1?}"
+            );
+        }
+        What::Error(error) => line!(warn, kind = error.kind().as_str(), "{election}: {error}"),
+        What::Stopped => line!(info, "{election}: {id} takes part no more"),
+        What::ChildStarted { pid } => line!(info, pid, "{election}: started the command (process {pid})"),
+        What::ChildExited { code } => line!(info, code, "{election}: the command ended with code {code}"),
+        what => line!(debug, "{election}: {}", what.as_str()),
+    }
+}
+
+fn is_power_of_ten(count: u64) -> bool {
+    count.checked_ilog10().is_some_and(|digits| count == 10_u64.pow(digits))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_power_of_ten;
+
+    #[test]
+    fn a_count_is_said_ever_more_rarely() {
+        let said: Vec<u64> = (0..=10_000).filter(|count| is_power_of_ten(*count)).collect();
+        assert_eq!(said, [1, 10, 100, 1_000, 10_000]);
     }
 }

@@ -53,7 +53,7 @@ impl Core {
         } else {
             What::Acquired { epoch, deadline }
         });
-        self.leader_is(Some(self.who.id.clone()));
+        self.leader_is(Some(self.who.id.clone()), Some(epoch));
         if let Some(request) = asked.filter(|request| request.epoch == epoch) {
             self.obey(request.what);
         }
@@ -321,13 +321,13 @@ impl Core {
                 attempt: None,
             }));
             self.tell(What::Suspended { epoch, reason, deadline });
-            self.leader_is(None);
+            self.leader_is(None, None);
             return;
         }
         self.end_work(epoch, by, reason);
         self.tell(What::Lost { epoch, reason, deadline });
         if self.leader() == Some(&self.who.id) {
-            self.leader_is(None);
+            self.leader_is(None, None);
         }
         self.stand_or_stop(then, self.now);
     }

@@ -313,14 +313,15 @@ impl Core {
                 // The room is taken. Whoever took it may let go at any moment, and then we are the one to take over.
                 self.room_until = Boot::default();
             }
-            self.leader_is(seen.leader().cloned());
+            self.leader_is(seen.leader().cloned(), seen.epoch);
         }
     }
 
-    fn leader_is(&mut self, leader: Option<CandidateId>) {
+    fn leader_is(&mut self, leader: Option<CandidateId>, epoch: Option<Epoch>) {
         if self.leader.as_ref() != Some(&leader) {
             self.leader = Some(leader.clone());
-            self.tell(What::LeaderChanged { leader });
+            let epoch = epoch.filter(|_| leader.is_some());
+            self.tell(What::LeaderChanged { leader, epoch });
         }
     }
 

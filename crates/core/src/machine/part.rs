@@ -114,7 +114,7 @@ impl Core {
 
     fn after_letting_go(&mut self, why: Why, then: Then) {
         if self.leader() == Some(&self.who.id) {
-            self.leader_is(None);
+            self.leader_is(None, None);
         }
         // Whoever let go makes room. Who stops and is started again means to come back.
         let cooldown = self.settings.options().cooldown.filter(|_| why.is_step_down());

@@ -10,12 +10,13 @@ use tokio::sync::{mpsc, oneshot};
 use super::calls::{Caller, Calls};
 use super::chronicle::Chronicle;
 use super::{Command, Entrant, Key, Reply};
+use crate::Error;
 use crate::event::Event;
 use crate::hooks::Job;
 use crate::leadership::{Leadership, Over};
+use crate::log::{self, Log};
 use crate::shared::{Shared, Snapshot};
 use crate::status::Status;
-use crate::{Error, log};
 
 pub(super) struct Entry {
     key: Key,
@@ -28,6 +29,7 @@ pub(super) struct Entry {
     hooks: Option<mpsc::UnboundedSender<Job>>,
     driver: mpsc::UnboundedSender<Command>,
     span: tracing::Span,
+    log: Log,
     leadership: Option<Leadership>,
     ending: Option<Ending>,
     chronicle: Chronicle,
@@ -72,6 +74,7 @@ impl Entry {
             hooks,
             driver,
             span,
+            log: Log::default(),
             leadership: None,
             ending: None,
             chronicle: Chronicle::default(),
@@ -91,7 +94,10 @@ impl Entry {
             Input::Looked(call, result) if self.look == Some(*call) => Some(result.as_ref().err().cloned()),
             _ => None,
         };
-        let confirmed = confirms(&input);
+        if confirms(&input) {
+            self.status.last_success = Some(self.shared.time.boot());
+            self.log.answered(&self.shared.election, self.core.who());
+        }
         let mut next = Some(input);
         // Work that ends at once is reported at once, in the same turn.
         while let Some(input) = next.take() {
@@ -101,9 +107,6 @@ impl Entry {
                     next = Some(follow_up);
                 }
             }
-        }
-        if confirmed {
-            self.status.last_success = Some(self.shared.time.boot());
         }
         if let Some(error) = looked {
             self.validated(error);
@@ -311,7 +314,7 @@ impl Entry {
             attempt: event.attempt,
             what: event.what,
         };
-        log::event(&event);
+        self.log.event(&event);
         self.shared.publish(&event);
     }
 

@@ -8,7 +8,7 @@ use bellwether::{Election, Leadership, Options, StateName, Store};
 use bellwether_supervise::{Child, Ended, Signal, Spec, StartError, Supervisor, Survivor, Why, find_command};
 
 use super::staying_out::StayingOut;
-use super::{first_leadership, stopped};
+use super::{containment, first_leadership, stopped};
 use crate::args::Run;
 use crate::commands::signals::{Asked, Signals};
 use crate::exit::{Exit, Failure};
@@ -52,7 +52,7 @@ impl Work {
                 format!("the process that guards the command could not be started: {error}"),
             )
         })?;
-        supervisor.rehearse().await.map_err(not_startable)?;
+        containment::say(supervisor.rehearse().await.map_err(not_startable)?);
         Ok(Some(Work { supervisor, unkillable: Cell::new(false) }))
     }
 
@@ -125,7 +125,6 @@ impl Work {
             Err(error @ StartError::Guard(_)) => return Ok(Next::StayOut(error)),
         };
         staying_out.reset();
-        tracing::info!(containment = %child.containment(), "no process of the command outlives the leadership");
         election.report(epoch, What::ChildStarted { pid: child.pid() });
         let (ended, leaving) = wait(&mut child, signals).await;
         election.report(epoch, What::ChildExited { code: ended.exit.code() });

@@ -3,6 +3,7 @@
 #[cfg(feature = "nats")]
 mod answering;
 mod child;
+mod containment;
 mod events;
 mod health;
 mod hook;

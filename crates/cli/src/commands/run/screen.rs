@@ -3,11 +3,12 @@
 use std::io::{Write, stderr};
 use std::time::Duration;
 
-use bellwether::core::What;
+use bellwether::core::{Reason, What};
 use bellwether::{Election, Event, Events, boot_now};
 use tokio::task::JoinHandle;
 
-use crate::output::{WIPE, span};
+use crate::logging::WIPE;
+use crate::output::span;
 
 const REFRESH: Duration = Duration::from_millis(500);
 
@@ -18,11 +19,18 @@ pub(super) fn show(election: Election, mut events: Events) -> JoinHandle<()> {
         let mut shown = String::new();
         // While a command runs the terminal is its own.
         let mut command_runs = false;
+        // Of the store, since it last answered.
+        let mut failures = 0_u64;
         loop {
             tokio::select! {
                 event = events.next() => match event {
                     Some(event) => {
-                        if let Some(line) = line(&event) {
+                        match &event.what {
+                            What::Error(error) if error.is_retryable() => failures += 1,
+                            What::Error(_) | What::StateChanged { .. } => {}
+                            _ => failures = 0,
+                        }
+                        if let Some(line) = line(&event).filter(|_| failures < 2) {
                             write(&format!("{WIPE}{line}\n"));
                             shown.clear();
                         }
@@ -40,7 +48,7 @@ pub(super) fn show(election: Election, mut events: Events) -> JoinHandle<()> {
                 },
                 _ = refresh.tick() => {}
             }
-            let now = live(&election);
+            let now = live(&election, failures);
             if now != shown && !command_runs {
                 write(&format!("{WIPE}{now}"));
                 shown = now;
@@ -49,7 +57,7 @@ pub(super) fn show(election: Election, mut events: Events) -> JoinHandle<()> {
     })
 }
 
-fn live(election: &Election) -> String {
+fn live(election: &Election, failures: u64) -> String {
     let status = election.status();
     let on = election.name();
     match (election.leadership(), status.leader) {
@@ -59,6 +67,9 @@ fn live(election: &Election) -> String {
                 "\x1b[32m●\x1b[0m leading {on} under epoch {}, certain for {left:.1}s",
                 leadership.epoch()
             )
+        }
+        (None, _) if failures > 0 => {
+            format!("\x1b[31m○\x1b[0m standing by for {on}: the store has not answered {failures} times")
         }
         (None, Some(leader)) => format!("\x1b[33m○\x1b[0m standing by for {on}: {leader} leads"),
         (None, None) => format!("\x1b[33m○\x1b[0m standing by for {on}: nobody leads"),
@@ -73,13 +84,17 @@ fn line(event: &Event) -> Option<String> {
         What::Released { epoch, confirmed: false } => {
             format!("released epoch {epoch}, but the store did not confirm it")
         }
+        What::Lost { epoch, reason: Reason::Admin, .. } => format!("handed over on request, epoch {epoch}"),
+        What::Lost { epoch, reason: Reason::Preempted, .. } => {
+            format!("handed over to a higher priority, epoch {epoch}")
+        }
         What::Lost { epoch, reason, .. } => {
             format!("\x1b[31mlost\x1b[0m epoch {epoch}: {}", reason.meaning())
         }
         What::Suspended { epoch, reason, .. } => {
             format!("\x1b[31msuspended\x1b[0m epoch {epoch}: {}", reason.meaning())
         }
-        What::LeaderChanged { leader: Some(id) } if *id != event.candidate.id => format!("{id} leads"),
+        What::LeaderChanged { leader: Some(id), .. } if *id != event.candidate.id => format!("{id} leads"),
         What::Danger { deadline, .. } => {
             let left = span(deadline.since(boot_now()));
             format!("\x1b[31mdanger\x1b[0m a renewal is overdue; the lead ends in {left}")
