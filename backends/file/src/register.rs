@@ -224,7 +224,13 @@ impl Register for FileRegister {
 
     fn checkup(&self, probing: Probing, clock: Arc<dyn Clock>) -> Fut<'_, Vec<Finding>> {
         Box::pin(async move {
-            let found = self.blocking(move |store| checkup::checkup(&store.root, probing, &*clock)).await;
+            let runtime = tokio::runtime::Handle::current();
+            let checkup = move |store: &Store| {
+                // Which a look at the kernel's notification needs.
+                let _runtime = runtime.enter();
+                checkup::checkup(&store.root, probing, &*clock)
+            };
+            let found = self.blocking(checkup).await;
             found.unwrap_or_else(|error| vec![Finding::bad("directory", error.kind(), error.to_string())])
         })
     }
