@@ -20,7 +20,7 @@ fn a_command_that_ends_by_itself_gives_its_own_code_after_the_release() {
         assert!(place("child_exited") < place("released"), "{said:?}");
         let exited = &candidate.said[place("child_exited")];
         assert_eq!(exited.number("code"), Some(code as u64));
-        assert_eq!(exited.epoch(), Some(1));
+        assert_eq!(exited.epoch(), candidate.said[place("acquired")].epoch());
     }
 }
 

@@ -13,7 +13,7 @@ fn danger_is_told_before_the_command_is_told_to_stop() {
     assert_eq!(words(&mut candidate), "ready");
     let ballast = store.fill();
     let danger = candidate.expect("danger");
-    assert_eq!(danger.epoch(), Some(1));
+    assert_eq!(danger.epoch(), candidate.heard("acquired").epoch());
     assert_eq!(words(&mut candidate), "TERM");
     let exited = candidate.expect("child_exited");
     let lost = candidate.heard("lost");
