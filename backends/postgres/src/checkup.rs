@@ -78,6 +78,7 @@ impl Inner {
             ),
             clock(row.get(8), before, after),
         ]);
+        findings.extend(self.tables_found(link).await?);
         if !self.config.watches {
             let sentence = "off: the crash of a leader is noticed at the next retry, and not at once";
             findings.push(Finding::warning("watch", sentence));

@@ -31,6 +31,9 @@ use crate::{Keys, sql};
 /// How long a try that is only the net waits for others to be made with it.
 const NO_HURRY: Duration = Duration::from_millis(100);
 
+/// From one try to write a row that a user's transaction keeps to the next, once it has kept it for long.
+const FENCED_PAUSE: Duration = Duration::from_millis(400);
+
 impl Inner {
     pub(crate) async fn claim(self: Arc<Self>, on: ElectionName, bid: Bid) -> Outcome<Grant> {
         let keys = match self.keys(&on) {
@@ -56,6 +59,7 @@ impl Inner {
                 None => claim.take().await,
             },
             Some(Slot::Waiting { until, .. }) => claim.go_on(until).await,
+            Some(Slot::Fenced { after_crash, .. }) => claim.try_row(after_crash).await,
             Some(Slot::Held { who, epoch, .. }) if who.incarnation != bid.who.incarnation => {
                 Outcome::Denied(held_by(&who, epoch))
             }
@@ -169,8 +173,11 @@ impl Claim<'_> {
         let (epoch, after_crash) = match self.numbered(epoch, after_crash).await {
             Ok(Some(numbered)) => numbered,
             Ok(None) => {
-                let soon = self.inner.clock.boot() + self.bid.ttl / 20;
-                return Outcome::Denied(waiting(soon));
+                tracing::warn!(
+                    election = %self.on,
+                    "a transaction that called fence under an earlier epoch is still open; nobody leads before it has ended"
+                );
+                return self.fenced(after_crash);
             }
             Err(error) => return outcome(error),
         };
@@ -180,6 +187,22 @@ impl Claim<'_> {
         // What was known before renews nothing.
         self.link.slots.renewed(self.keys, self.inner.clock.boot());
         Outcome::Held(Grant { epoch, incarnation, ttl, counted_from: sent, after_crash })
+    }
+
+    /// The lock and presence are ours, and a user's transaction kept the row when this was last asked.
+    async fn try_row(&self, after_crash: Option<bool>) -> Outcome<Grant> {
+        match self.inner.is_row_free(self.link, self.on).await {
+            Ok(true) => self.again(true, after_crash).await,
+            Ok(false) => self.fenced(after_crash),
+            Err(error) => outcome(error),
+        }
+    }
+
+    /// Nothing tells of the end of a transaction, so the row is asked for again, and not all the time.
+    fn fenced(&self, after_crash: Option<bool>) -> Outcome<Grant> {
+        let (now, ttl, mark) = (self.inner.clock.boot(), self.bid.ttl, self.last_mark());
+        self.link.slots.put(self.keys, Slot::Fenced { until: now + ttl, ttl, mark, after_crash });
+        Outcome::Denied(waiting(now + FENCED_PAUSE))
     }
 
     async fn denied(&self, row: &Row) -> Outcome<Grant> {
@@ -324,7 +347,7 @@ impl Claim<'_> {
     pub(crate) fn marked(&self, new: i64) {
         let Some(mut slot) = self.link.slots.of(self.keys) else { return };
         match &mut slot {
-            Slot::Waiting { mark, .. } | Slot::Held { mark, .. } => *mark = new,
+            Slot::Waiting { mark, .. } | Slot::Fenced { mark, .. } | Slot::Held { mark, .. } => *mark = new,
         }
         self.link.slots.put(self.keys, slot);
     }

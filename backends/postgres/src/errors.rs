@@ -6,6 +6,8 @@ use std::{fmt, io};
 use bellwether_core::{Error, ErrorKind, Outcome};
 use tokio_postgres::error::SqlState;
 
+use crate::schema::NOT_OURS_ALONE;
+
 pub(crate) const BACKEND: &str = "postgres";
 
 /// What to do about a pooler.
@@ -74,6 +76,10 @@ pub(crate) fn meaning(error: tokio_postgres::Error) -> Error {
         }
         return unavailable("the connection failed").caused_by(Cause::of(&error));
     };
+    if let Some(said) = error.as_db_error().filter(|said| said.code().code() == NOT_OURS_ALONE) {
+        let sentence = said.message().to_owned();
+        return Error::new(ErrorKind::PermissionDenied, BACKEND, sentence).caused_by(error);
+    }
     let (kind, sentence) = match code {
         code if *code == SqlState::INVALID_PASSWORD
             || *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION =>

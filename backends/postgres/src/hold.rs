@@ -192,7 +192,7 @@ impl Inner {
         let _turn = link.slots.turn(keys).await;
         let slot = link.slots.of(keys).filter(|slot| match slot {
             Slot::Held { who: leader, .. } => leader.incarnation == who.incarnation,
-            Slot::Waiting { .. } => true,
+            Slot::Waiting { .. } | Slot::Fenced { .. } => true,
         });
         if let Some(slot) = slot {
             if let Slot::Held { epoch, ttl, .. } = slot {

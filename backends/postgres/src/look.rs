@@ -68,7 +68,7 @@ impl Inner {
         match link.slots.of(keys) {
             Some(Slot::Held { who, epoch, .. }) => held_by(&who, epoch),
             // Ours and not led: nobody leads.
-            Some(Slot::Waiting { until, .. }) => waiting(until),
+            Some(Slot::Waiting { until, .. } | Slot::Fenced { until, .. }) => waiting(until),
             None => Seen { proof: Proof::Record, ..Seen::nothing() },
         }
     }

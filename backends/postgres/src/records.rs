@@ -10,7 +10,7 @@ use tokio_postgres::{Row, Statement};
 
 use crate::errors::{Failure, misconfigured};
 use crate::look::LOOK_LIMIT;
-use crate::schema::{VERSION, WHICH_VERSION};
+use crate::schema::{FUNCTIONS, VERSION, WHAT_IS_THERE, WHICH_VERSION};
 use crate::session::{Session, Values};
 use crate::{Config, Keys, Schema};
 
@@ -20,6 +20,7 @@ pub(crate) struct Records {
     read: Statement,
     write: Statement,
     intend: Statement,
+    free: Statement,
     release: Statement,
     remember: Statement,
     history: Statement,
@@ -44,6 +45,16 @@ pub(crate) struct Record {
     pub(crate) metadata: BTreeMap<String, String>,
 }
 
+/// How a try to write a leadership ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Write {
+    Done,
+    /// The row has another epoch by now, or a transaction that was fenced under the old one is still open.
+    NotYet,
+    /// The session of the lock does not have it, so whoever does is not replaced.
+    LockLost,
+}
+
 /// A leadership as it is written.
 pub(crate) struct Claimed<'a> {
     pub(crate) on: &'a ElectionName,
@@ -64,6 +75,9 @@ impl Records {
     ) -> Result<Records, Error> {
         let limit = config.connect_timeout();
         let session = Session::open(config, host, opened, name, None).await?;
+        if let Some(advice) = outdated(schema, functions_of(&session, schema, limit).await?) {
+            tracing::warn!("{advice}");
+        }
         let found = session.ask(limit, &schema.statement(WHICH_VERSION)).await.map_err(Failure::error)?;
         let version = found.first().map(|row| row.get::<_, i32>(0));
         if version != Some(VERSION) {
@@ -79,10 +93,11 @@ impl Records {
             let session = &session;
             async move { session.prepare(&text).await }
         };
-        let (read, write, intend, release, remember, history, list, cool_down, cooldown) = tokio::try_join!(
+        let (read, write, intend, free, release, remember, history, list, cool_down, cooldown) = tokio::try_join!(
             prepare(READ),
             prepare(WRITE),
             prepare(INTEND),
+            prepare(FREE),
             prepare(RELEASE),
             prepare(REMEMBER),
             prepare(HISTORY),
@@ -90,8 +105,19 @@ impl Records {
             prepare(COOL_DOWN),
             prepare(COOLDOWN),
         )?;
-        let all =
-            Records { session, read, write, intend, release, remember, history, list, cool_down, cooldown };
+        let all = Records {
+            session,
+            read,
+            write,
+            intend,
+            free,
+            release,
+            remember,
+            history,
+            list,
+            cool_down,
+            cooldown,
+        };
         Ok(all)
     }
 
@@ -100,14 +126,13 @@ impl Records {
         Ok(rows.first().map(record).unwrap_or_default())
     }
 
-    /// Writes a leadership over the row that has the epoch `before`. False: it has another by now, or a transaction that was
-    /// fenced under the old one is still open.
+    /// Writes a leadership over the row that has the epoch `before`, if the lock is still ours.
     pub(crate) async fn write(
         &self,
         claimed: &Claimed<'_>,
         before: Option<Epoch>,
         epoch: Epoch,
-    ) -> Result<bool, Error> {
+    ) -> Result<Write, Error> {
         let Claimed { on, keys, bid, session, notice } = claimed;
         let (before, epoch) = (before.map_or(0, number), number(epoch));
         let (incarnation, ttl) = (bid.who.incarnation.to_string(), crate::names::millis(bid.ttl));
@@ -131,15 +156,28 @@ impl Records {
             notice,
         ];
         let rows = self.rows(&self.write, values).await?;
+        let answer = rows.first().map(|row| (row.get("done"), row.get("lost")));
+        Ok(match answer {
+            Some((true, _)) => Write::Done,
+            Some((false, true)) => Write::LockLost,
+            _ => Write::NotYet,
+        })
+    }
+
+    /// From now on no transaction is fenced under an epoch below this one, if the lock is still ours.
+    pub(crate) async fn intend(&self, claimed: &Claimed<'_>, epoch: Epoch) -> Result<(), Error> {
+        let Claimed { on, keys, session, .. } = claimed;
+        let values: Values<'_> = &[&on.as_str(), &keys.0, &keys.1, &number(epoch), session];
+        self.rows(&self.intend, values).await.map(drop)
+    }
+
+    /// Whether no transaction keeps the row of this election from being written.
+    pub(crate) async fn is_free(&self, on: &ElectionName) -> Result<bool, Error> {
+        let rows = self.rows(&self.free, &[&on.as_str()]).await?;
         Ok(rows.first().is_some_and(|row| row.get(0)))
     }
 
-    /// From now on no transaction is fenced under an epoch below this one.
-    pub(crate) async fn intend(&self, on: &ElectionName, epoch: Epoch) -> Result<(), Error> {
-        self.rows(&self.intend, &[&on.as_str(), &number(epoch)]).await.map(drop)
-    }
-
-    /// Writes that this very leadership was let go, if nobody has the row locked.
+    /// Writes that this very leadership was let go: into the row, or beside it where a transaction keeps that.
     pub(crate) async fn release(
         &self,
         on: &ElectionName,
@@ -194,6 +232,35 @@ impl Records {
     async fn rows(&self, statement: &Statement, values: Values<'_>) -> Result<Vec<Row>, Error> {
         self.session.rows(LOOK_LIMIT, statement, values).await.map_err(Failure::error)
     }
+}
+
+/// The version of the functions, by the catalogue: it is looked at before anything in the schema is read, since what stands in
+/// a table's place could be anything.
+pub(crate) async fn functions_of(
+    session: &Session,
+    schema: &Schema,
+    limit: Duration,
+) -> Result<Option<i32>, Error> {
+    let found = session.ask(limit, &schema.statement(WHAT_IS_THERE)).await.map_err(Failure::error)?;
+    let Some(row) = found.first() else { return Ok(None) };
+    if let Some(odd) = row.get::<_, Option<&str>>(0) {
+        return Err(misconfigured(format!(
+            "in schema {:?}, {odd} is not a table of the schema's owner: have the owner run `bellwether postgres init`, which \
+             says what to do",
+            schema.name()
+        )));
+    }
+    Ok(row.get(1))
+}
+
+/// What to do where the functions of the tables are older than this program.
+pub(crate) fn outdated(schema: &Schema, functions: Option<i32>) -> Option<String> {
+    let name = schema.name();
+    let old = functions.filter(|functions| *functions < FUNCTIONS)?;
+    Some(format!(
+        "the functions in schema {name:?} are of version {old}, and {FUNCTIONS} fences better: have the schema's owner run \
+         `bellwether postgres init --schema {name}` again, which replaces them in place"
+    ))
 }
 
 fn number(epoch: Epoch) -> i64 {
@@ -254,27 +321,65 @@ const READ: &str = concat!(
      FROM (SELECT) one LEFT JOIN {schema}.elections e ON e.name = $1"
 );
 
-/// $4: the epoch before, 0 where there is no row; $5: the new one; $12: the notice.
-const WRITE: &str = "WITH free AS MATERIALIZED (SELECT e.name FROM {schema}.elections e \
+/// Whether the session of that process has the lock $2, $3 at this instant: the catalogue of locks knows no snapshots.
+macro_rules! has_lock {
+    ($session:literal) => {
+        concat!(
+            "EXISTS (SELECT FROM pg_locks l WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted \
+             AND l.mode = 'ExclusiveLock' AND l.pid = ",
+            $session,
+            " AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) \
+             AND l.classid = ($2::int4::int8 & 4294967295)::oid AND l.objid = ($3::int4::int8 & 4294967295)::oid)"
+        )
+    };
+}
+
+/// $4: the epoch before, 0 where there is no row; $5: the new one; $8: the session of the lock; $12: the notice.
+///
+/// The lock is proven with the row in hand: whoever has lost it finds the row of its successor, which it would otherwise read and
+/// replace. The proof is in a `CASE` and refers to the row, so that it is made neither before nor without it.
+const WRITE: &str = concat!(
+    "WITH free AS MATERIALIZED (SELECT e.name, $8::int4 AS session FROM {schema}.elections e \
      WHERE e.name = $1 AND e.epoch = $4 FOR NO KEY UPDATE SKIP LOCKED), \
+     proven AS MATERIALIZED (SELECT free.name FROM free WHERE CASE WHEN free.session <> 0 THEN ",
+    has_lock!("free.session"),
+    " ELSE false END), \
      changed AS (UPDATE {schema}.elections e SET key1 = $2, key2 = $3, epoch = $5, holder = $6, incarnation = $7, \
      session = $8, ttl_ms = $9, priority = $10, metadata = $11::text::jsonb, acquired = clock_timestamp(), \
-     released = NULL FROM free WHERE e.name = free.name RETURNING 1), \
+     released = NULL FROM proven WHERE e.name = proven.name RETURNING 1), \
      made AS (INSERT INTO {schema}.elections (name, key1, key2, epoch, holder, incarnation, session, ttl_ms, priority, \
      metadata, acquired) SELECT $1, $2, $3, $5, $6, $7, $8, $9, $10, $11::text::jsonb, clock_timestamp() \
-     WHERE $4 = 0 ON CONFLICT DO NOTHING RETURNING 1), \
-     written AS (SELECT (SELECT count(*) FROM changed) + (SELECT count(*) FROM made) > 0 AS done) \
-     SELECT done, CASE WHEN done THEN pg_notify('bellwether', $12)::text END FROM written";
+     WHERE $4 = 0 AND ",
+    has_lock!("$8"),
+    " ON CONFLICT DO NOTHING RETURNING 1), \
+     written AS MATERIALIZED (SELECT (SELECT count(*) FROM changed) + (SELECT count(*) FROM made) > 0 AS done) \
+     SELECT done, CASE WHEN done THEN false ELSE NOT ",
+    has_lock!("$8"),
+    " END AS lost, CASE WHEN done THEN pg_notify('bellwether', $12)::text END FROM written"
+);
 
-const INTEND: &str = "INSERT INTO {schema}.intents AS i (name, epoch) VALUES ($1, $2) \
-     ON CONFLICT (name) DO UPDATE SET epoch = greatest(i.epoch, excluded.epoch)";
+/// $4: the epoch; $5: the session of the lock.
+const INTEND: &str = concat!(
+    "INSERT INTO {schema}.intents AS i (name, epoch) SELECT $1::text, $4::int8 WHERE ",
+    has_lock!("$5"),
+    " ON CONFLICT (name) DO UPDATE SET epoch = greatest(i.epoch, excluded.epoch)"
+);
 
-/// Only for readers, so nobody waits for the disk.
+/// Also where somebody removed the row.
+const FREE: &str = "WITH free AS MATERIALIZED (SELECT FROM {schema}.elections e WHERE e.name = $1 \
+     FOR NO KEY UPDATE SKIP LOCKED) SELECT EXISTS (SELECT FROM free) \
+     OR NOT EXISTS (SELECT FROM {schema}.elections e WHERE e.name = $1)";
+
+/// A transaction that is fenced keeps the row, and those after it are to be refused all the same: then it is said beside the row that the
+/// epoch is over. After a crash of the server nobody has the lock, and `fence` refuses by that, so nobody waits for the disk.
 const RELEASE: &str = "WITH quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)), \
      free AS MATERIALIZED (SELECT e.name FROM quick, {schema}.elections e \
-     WHERE e.name = $1 AND e.epoch = $2 AND e.incarnation = $3 FOR NO KEY UPDATE OF e SKIP LOCKED) \
-     UPDATE {schema}.elections e SET holder = NULL, session = NULL, released = clock_timestamp() \
-     FROM free WHERE e.name = free.name RETURNING 1";
+     WHERE e.name = $1 AND e.epoch = $2 AND e.incarnation = $3 FOR NO KEY UPDATE OF e SKIP LOCKED), \
+     changed AS (UPDATE {schema}.elections e SET holder = NULL, session = NULL, released = clock_timestamp() \
+     FROM free WHERE e.name = free.name RETURNING 1) \
+     INSERT INTO {schema}.intents AS i (name, epoch) SELECT e.name, e.epoch + 1 FROM {schema}.elections e \
+     WHERE e.name = $1 AND e.epoch = $2 AND e.incarnation = $3 AND NOT EXISTS (SELECT FROM changed) \
+     ON CONFLICT (name) DO UPDATE SET epoch = greatest(i.epoch, excluded.epoch)";
 
 /// Beginning and end are written by two calls that may overtake each other: the end stays.
 const REMEMBER: &str = "WITH added AS (INSERT INTO {schema}.history AS h \

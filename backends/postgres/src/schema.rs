@@ -10,11 +10,17 @@ use crate::errors::BACKEND;
 /// Of the tables; written by `init`, and compared when connecting.
 pub(crate) const VERSION: i32 = 1;
 
+/// Of the functions, which `init` replaces; written into a comment. Candidates do without the latest, users' transactions do not.
+pub(crate) const FUNCTIONS: i32 = 2;
+
 /// The schema that is used where none is named.
 pub const DEFAULT_SCHEMA: &str = "bellwether";
 
 /// The SQLSTATE with which `fence` refuses a transaction.
 pub const FENCED: &str = "BW001";
+
+/// The SQLSTATE with which `init` refuses a schema that others have a hand in; its message says whose and what to do.
+pub(crate) const NOT_OURS_ALONE: &str = "BW002";
 
 /// The schema that the tables are in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,9 +48,9 @@ impl Schema {
         &self.0
     }
 
-    /// A statement with this schema in the place of `{schema}`.
+    /// A statement with this schema, quoted, in the place of `{schema}`, and its bare name in that of `{name}`.
     pub(crate) fn statement(&self, text: &str) -> String {
-        text.replace("{schema}", &format!("\"{}\"", self.0))
+        text.replace("{schema}", &format!("\"{}\"", self.0)).replace("{name}", &self.0)
     }
 
     /// What makes the tables, as one transaction that may be run any number of times, and lets these roles take part.
@@ -52,7 +58,9 @@ impl Schema {
     /// # Errors
     /// When a role's name has a zero byte in it.
     pub fn sql(&self, roles: &[String]) -> Result<String, Error> {
-        let mut text = self.statement(TABLES).replace("{version}", &VERSION.to_string());
+        let statements = format!("{OURS_ALONE}{TABLES}{FENCES}");
+        let mut text = self.statement(&statements).replace("{version}", &VERSION.to_string());
+        text = text.replace("{functions}", &FUNCTIONS.to_string());
         for role in roles {
             if role.is_empty() || role.contains('\0') {
                 let sentence = format!("{role:?} is not the name of a role");
@@ -65,12 +73,54 @@ impl Schema {
     }
 }
 
-/// `fence` locks the election's row against a change of its epoch until the user's transaction has ended. Those who claim
-/// meanwhile cannot write the row, and nobody leads before it is written. What they mean to write stands in `intents`, so
-/// that no further transaction of the old leader gets in before them.
-const TABLES: &str = r#"SELECT pg_advisory_xact_lock(hashtextextended('bellwether postgres init', 0));
-CREATE SCHEMA IF NOT EXISTS {schema};
-CREATE TABLE IF NOT EXISTS {schema}.version (version int4 PRIMARY KEY);
+/// Whoever makes the tables runs what is in the schema: triggers, views, defaults. So nothing of anybody else's may be there, and
+/// nobody else may put anything there. A superuser has the rights of everybody, hence owners are compared, not rights. The search path
+/// is for those who run this by other means: a function of PUBLIC's would fit a call better than the server's own.
+const OURS_ALONE: &str = r#"SET LOCAL search_path = pg_catalog, pg_temp;
+SELECT pg_advisory_xact_lock(hashtextextended('bellwether postgres init', 0));
+DO $do$
+DECLARE
+  space oid := (SELECT n.oid FROM pg_namespace n WHERE n.nspname = '{name}');
+  me oid := (SELECT r.oid FROM pg_roles r WHERE r.rolname = current_user);
+  stranger text;
+BEGIN
+  IF space IS NULL THEN
+    CREATE SCHEMA {schema};
+    RETURN;
+  END IF;
+  SELECT pg_get_userbyid(n.nspowner) INTO stranger FROM pg_namespace n WHERE n.oid = space AND n.nspowner <> me;
+  IF FOUND THEN
+    RAISE EXCEPTION 'schema {name} belongs to role %, and this is role %: run this as its owner, or name another schema',
+      stranger, current_user USING ERRCODE = 'BW002';
+  END IF;
+  SELECT CASE acl.grantee WHEN 0 THEN 'PUBLIC' ELSE pg_get_userbyid(acl.grantee) END INTO stranger
+    FROM pg_namespace n, aclexplode(n.nspacl) acl
+    WHERE n.oid = space AND acl.privilege_type = 'CREATE' AND acl.grantee <> me;
+  IF FOUND THEN
+    RAISE EXCEPTION 'role % may create objects in schema {name}: revoke that right, or name another schema', stranger
+      USING ERRCODE = 'BW002';
+  END IF;
+  SELECT format('%s, which belongs to role %s', what.name, pg_get_userbyid(what.owner)) INTO stranger FROM (
+    SELECT c.relname::text, c.relowner FROM pg_class c WHERE c.relnamespace = space
+    UNION ALL SELECT p.proname, p.proowner FROM pg_proc p WHERE p.pronamespace = space
+    UNION ALL SELECT t.typname, t.typowner FROM pg_type t WHERE t.typnamespace = space
+    UNION ALL SELECT o.oprname, o.oprowner FROM pg_operator o WHERE o.oprnamespace = space
+    UNION ALL SELECT 'the trigger ' || t.tgname, p.proowner FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+      JOIN pg_proc p ON p.oid = t.tgfoid WHERE c.relnamespace = space AND NOT t.tgisinternal
+    ) AS what(name, owner) WHERE what.owner <> me;
+  IF FOUND THEN
+    RAISE EXCEPTION 'in schema {name} there is %: remove it, or name another schema', stranger USING ERRCODE = 'BW002';
+  END IF;
+  SELECT c.relname INTO stranger FROM pg_class c WHERE c.relnamespace = space AND c.relkind <> 'r'
+    AND c.relname IN ('version', 'elections', 'intents', 'history', 'cooldowns');
+  IF FOUND THEN
+    RAISE EXCEPTION 'in schema {name}, % is not a table: remove it, or name another schema', stranger
+      USING ERRCODE = 'BW002';
+  END IF;
+END $do$;
+"#;
+
+const TABLES: &str = r#"CREATE TABLE IF NOT EXISTS {schema}.version (version int4 PRIMARY KEY);
 DO $do$ BEGIN
   IF EXISTS (SELECT FROM {schema}.version WHERE version <> {version}) THEN
     RAISE EXCEPTION 'the tables in this schema are of another version of Bellwether'
@@ -113,22 +163,55 @@ CREATE TABLE IF NOT EXISTS {schema}.cooldowns (
   until timestamptz NOT NULL,
   PRIMARY KEY (election, id)
 );
-CREATE OR REPLACE FUNCTION {schema}.fence(election text, epoch int8) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $fence$
+"#;
+
+/// `fence` locks the election's row against a change of its epoch until the user's transaction has ended. Those who claim
+/// meanwhile cannot write the row, and nobody leads before it is written. What they mean to write stands in `intents`, so
+/// that no further transaction of the old leader gets in before them. A leader that let go, or died, has the lock no more: whoever
+/// gets it, if only shared and until the error is raised, knows that nobody leads, whatever its snapshot shows.
+///
+/// A rollback to a savepoint before it undoes `fence`: the lock of the row, and the setting that says which epoch was fenced.
+/// `require_fence`, as a deferred trigger of a table, finds that out at the end of every transaction that changes that table.
+const FENCES: &str = r#"CREATE OR REPLACE FUNCTION {schema}.fence(election text, epoch int8) RETURNS void
+LANGUAGE plpgsql VOLATILE CALLED ON NULL INPUT SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $fence$
 DECLARE
-  stored int8;
-  held boolean;
+  latest record;
 BEGIN
-  SELECT e.epoch, e.holder IS NOT NULL INTO stored, held
+  IF fence.election IS NULL OR fence.epoch IS NULL THEN
+    RAISE EXCEPTION 'fence needs an election and an epoch, and one of them is NULL' USING ERRCODE = 'BW001';
+  END IF;
+  SELECT e.epoch, e.holder, e.key1, e.key2 INTO latest
     FROM {schema}.elections e WHERE e.name = fence.election FOR SHARE;
   IF NOT FOUND THEN
     RAISE EXCEPTION 'nobody has ever led "%"', fence.election USING ERRCODE = 'BW001';
-  ELSIF stored <> fence.epoch OR NOT held OR EXISTS (
-    SELECT FROM {schema}.intents i WHERE i.name = fence.election AND i.epoch > fence.epoch) THEN
+  ELSIF latest.epoch <> fence.epoch OR latest.holder IS NULL
+    OR EXISTS (SELECT FROM {schema}.intents i WHERE i.name = fence.election AND i.epoch > fence.epoch)
+    OR pg_try_advisory_xact_lock_shared(latest.key1, latest.key2) THEN
     RAISE EXCEPTION 'epoch % does not lead "%" any more', fence.epoch, fence.election
-      USING ERRCODE = 'BW001', DETAIL = format('The latest epoch is %s.', stored);
+      USING ERRCODE = 'BW001', DETAIL = format('The latest epoch is %s.', latest.epoch);
   END IF;
+  PERFORM set_config('bellwether.fenced', (coalesce(nullif(current_setting('bellwether.fenced', true), ''), '{}')::jsonb
+    || jsonb_build_object(fence.election, fence.epoch))::text, true);
 END $fence$;
+CREATE OR REPLACE FUNCTION {schema}.require_fence() RETURNS trigger
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $require$
+DECLARE
+  fenced int8 := nullif(current_setting('bellwether.fenced', true), '')::jsonb ->> TG_ARGV[0];
+BEGIN
+  IF TG_NARGS <> 1 THEN
+    RAISE EXCEPTION 'the trigger % needs the name of one election: {schema}.require_fence(''NAME'')', TG_NAME
+      USING ERRCODE = 'BW001';
+  ELSIF fenced IS NULL THEN
+    RAISE EXCEPTION 'table % takes only what is fenced, and this transaction has not called fence for "%", or rolled it back',
+      TG_TABLE_NAME, TG_ARGV[0] USING ERRCODE = 'BW001', HINT = 'Call fence first, before any savepoint.';
+  END IF;
+  PERFORM FROM {schema}.elections e WHERE e.name = TG_ARGV[0] AND e.epoch = fenced FOR SHARE;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'epoch % does not lead "%" any more', fenced, TG_ARGV[0] USING ERRCODE = 'BW001';
+  END IF;
+  RETURN NULL;
+END $require$;
+COMMENT ON FUNCTION {schema}.fence(text, int8) IS 'Fails unless this epoch leads. Functions of Bellwether, version {functions}.';
 "#;
 
 /// For whoever stands. Whoever only works under somebody's epoch needs `USAGE` of the schema and nothing else.
@@ -138,7 +221,16 @@ GRANT SELECT, INSERT, UPDATE ON {schema}.elections, {schema}.intents TO {role};
 GRANT SELECT, INSERT, UPDATE, DELETE ON {schema}.history, {schema}.cooldowns TO {role};
 ";
 
-/// What a connection asks first.
+/// What a connection asks first, since to read is to run what stands in a table's place: whether all are tables, of one owner, and
+/// the version of the functions.
+pub(crate) const WHAT_IS_THERE: &str = "SELECT (SELECT c.relname::text FROM pg_class c WHERE c.relnamespace = n.oid \
+     AND c.relname IN ('version', 'elections', 'intents', 'history', 'cooldowns') \
+     AND (c.relkind <> 'r' OR c.relowner <> n.nspowner) LIMIT 1), \
+     (SELECT coalesce(substring(obj_description(p.oid, 'pg_proc') from 'version ([0-9]+)')::int4, 1) FROM pg_proc p \
+     WHERE p.pronamespace = n.oid AND p.proname = 'fence' AND p.proowner = n.nspowner LIMIT 1) \
+     FROM pg_namespace n WHERE n.nspname = '{name}'";
+
+/// What it asks then.
 pub(crate) const WHICH_VERSION: &str = "SELECT version FROM {schema}.version ORDER BY version DESC LIMIT 1";
 
 #[cfg(test)]
@@ -160,6 +252,6 @@ mod tests {
     fn roles_are_quoted() {
         let text = Schema::new("s").unwrap().sql(&["o\"dd".to_owned()]).unwrap();
         assert!(text.contains("TO \"o\"\"dd\";"), "{text}");
-        assert!(!text.contains('{'), "{text}");
+        assert!(!text.replace("'{}'", "").contains('{'), "{text}");
     }
 }

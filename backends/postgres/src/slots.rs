@@ -18,6 +18,8 @@ use crate::names::{self, Lease};
 pub(crate) enum Slot {
     /// Ours, and its last leader may still believe: nobody leads until then.
     Waiting { until: Boot, ttl: Duration, mark: i64 },
+    /// Ours, and nobody believes any more, but a user's transaction keeps the row. Given up if nobody asks again until then.
+    Fenced { until: Boot, ttl: Duration, mark: i64, after_crash: Option<bool> },
     /// Led, or to be led, under this epoch.
     Held { who: Candidate, epoch: Epoch, ttl: Duration, mark: i64 },
 }
@@ -25,14 +27,22 @@ pub(crate) enum Slot {
 impl Slot {
     pub(crate) fn ttl(&self) -> Duration {
         match self {
-            Slot::Waiting { ttl, .. } | Slot::Held { ttl, .. } => *ttl,
+            Slot::Waiting { ttl, .. } | Slot::Fenced { ttl, .. } | Slot::Held { ttl, .. } => *ttl,
         }
     }
 
     /// The lock that shows its epoch, or 0.
     pub(crate) fn mark(&self) -> i64 {
         match self {
-            Slot::Waiting { mark, .. } | Slot::Held { mark, .. } => *mark,
+            Slot::Waiting { mark, .. } | Slot::Fenced { mark, .. } | Slot::Held { mark, .. } => *mark,
+        }
+    }
+
+    /// Until when somebody is waited for; `None` once it is led.
+    pub(crate) fn until(&self) -> Option<Boot> {
+        match self {
+            Slot::Waiting { until, .. } | Slot::Fenced { until, .. } => Some(*until),
+            Slot::Held { .. } => None,
         }
     }
 
@@ -40,7 +50,7 @@ impl Slot {
     pub(crate) fn is(&self, grant: &Grant) -> bool {
         match self {
             Slot::Held { who, epoch, .. } => who.incarnation == grant.incarnation && *epoch == grant.epoch,
-            Slot::Waiting { .. } => false,
+            Slot::Waiting { .. } | Slot::Fenced { .. } => false,
         }
     }
 }

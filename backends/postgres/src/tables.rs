@@ -6,19 +6,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_backend::Past;
+use bellwether_backend::{Finding, Past};
 use bellwether_core::{
     Bid, Boot, CandidateId, ElectionName, Epoch, Error, Grant, Incarnation, Outcome, Proof, Seen,
 };
 
-use crate::errors::{Failure, misconfigured};
+use crate::errors::{Failure, misconfigured, unavailable};
 use crate::link::Link;
+use crate::look::LOOK_LIMIT;
 use crate::notices::Note;
 use crate::postgres::{Inner, lock};
-use crate::records::{Claimed, Record, Records};
+use crate::records::{Claimed, Record, Records, Write, functions_of, outdated};
 use crate::{Config, Keys, Schema, hosts, names};
 
-/// From one try to write a row that a transaction has locked to the next.
+/// From the first try to write a row that a transaction has locked to the next: twice as long each time.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// How long making the tables may take: others may be making them.
@@ -68,29 +69,40 @@ impl Inner {
     ) -> Result<Written, Error> {
         let session = link.a.session.pid;
         let by = self.clock.boot() + bid.ttl / 10;
-        let mut intended = None;
+        let (mut intended, mut pause) = (None, PAUSE);
         loop {
             let before = records.read(on).await?;
             let epoch = above(least, &before, bid.floor)?;
             let note = Note::Claimed { keys, pid: session, id: bid.who.id.clone(), epoch }.write();
             let claimed = Claimed { on, keys, bid, session, notice: &note };
-            if records.write(&claimed, before.epoch, epoch).await? {
-                let other = |incarnation| incarnation != Some(bid.who.incarnation);
-                let unreleased = before.holder.is_some_and(|holder| other(holder.incarnation));
-                return Ok(Written::Done { epoch, unreleased });
+            match records.write(&claimed, before.epoch, epoch).await? {
+                Write::Done => {
+                    let other = |incarnation| incarnation != Some(bid.who.incarnation);
+                    let unreleased = before.holder.is_some_and(|holder| other(holder.incarnation));
+                    return Ok(Written::Done { epoch, unreleased });
+                }
+                Write::NotYet => {}
+                Write::LockLost => {
+                    return Err(unavailable("the lock was lost before the leadership was written"));
+                }
             }
             if intended != Some(epoch) {
-                records.intend(on, epoch).await?;
+                records.intend(&claimed, epoch).await?;
                 intended = Some(epoch);
             }
-            if self.clock.boot() >= by {
-                tracing::warn!(
-                    election = %on,
-                    "a transaction that called fence under an earlier epoch is still open; nobody leads before it has ended"
-                );
+            if self.clock.boot() + pause >= by {
                 return Ok(Written::NotYet);
             }
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(pause).await;
+            pause *= 2;
+        }
+    }
+
+    /// Whether no transaction keeps the row.
+    pub(crate) async fn is_row_free(&self, link: &Link, on: &ElectionName) -> Result<bool, Error> {
+        match self.records(link).await? {
+            Some(records) => records.is_free(on).await,
+            None => Ok(true),
         }
     }
 
@@ -182,6 +194,21 @@ impl Inner {
             // Locks have numbers, not names.
             None => Ok(Vec::new()),
         }
+    }
+}
+
+impl Inner {
+    /// Whether the functions beside the tables are as new as this program, where the URL names tables.
+    pub(crate) async fn tables_found(&self, link: &Link) -> Result<Option<Finding>, Error> {
+        const WHAT: &str = "tables";
+        let (Some(schema), Some(records)) = (self.config.schema_used(), self.records(link).await?) else {
+            return Ok(None);
+        };
+        let functions = functions_of(&records.session, schema, LOOK_LIMIT).await?;
+        Ok(Some(match outdated(schema, functions) {
+            Some(advice) => Finding::warning(WHAT, advice),
+            None => Finding::good(WHAT, format!("schema {} is as this program made it", schema.name())),
+        }))
     }
 }
 

@@ -76,7 +76,7 @@ async fn tend_to_the_end(inner: Weak<Inner>, link: Arc<Link>, mut alive: watch::
 }
 
 fn is_waiting(link: &Link) -> bool {
-    link.slots.every().iter().any(|(_, slot)| matches!(slot, Slot::Waiting { .. }))
+    link.slots.every().iter().any(|(_, slot)| slot.until().is_some())
 }
 
 impl Inner {
@@ -104,18 +104,22 @@ impl Inner {
         let now = self.clock.boot();
         let (mut shortest, mut waiting) = (Duration::MAX, Vec::new());
         for (keys, slot) in link.slots.every() {
-            let Slot::Waiting { until, ttl, .. } = slot else { continue };
+            let (Some(until), ttl) = (slot.until(), slot.ttl()) else { continue };
             shortest = shortest.min(ttl);
             if now >= until + ttl {
                 let _turn = link.slots.turn(keys).await;
-                if matches!(link.slots.of(keys), Some(Slot::Waiting { until: same, .. }) if same == until) {
+                if link.slots.of(keys).and_then(|slot| slot.until()) == Some(until) {
                     let _ = self.let_go(link, keys, ttl, None).await;
                 }
                 continue;
             }
-            waiting.push((keys, ttl));
+            if let Slot::Waiting { .. } = slot {
+                waiting.push((keys, ttl));
+            }
         }
-        self.wake_whose_wait_is_over(link, &waiting).await;
+        if !waiting.is_empty() {
+            self.wake_whose_wait_is_over(link, &waiting).await;
+        }
         let every = (shortest / 3).as_millis() / LOOK_EVERY.as_millis().max(1);
         if u128::from(looks) % every.max(1) == 0 {
             let _ = self.beat(link).await;

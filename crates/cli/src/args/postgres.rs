@@ -17,8 +17,9 @@ pub(crate) enum PostgresCommand {
 /// Make the tables for epochs that a transaction can check, for history, metadata and cooldowns.
 ///
 /// Elections on PostgreSQL need no tables. With them (postgres://…?schema=NAME) your own transaction can call
-/// NAME.fence(ELECTION, EPOCH), which fails once that epoch leads no more. May be run any number of times; the role needs
-/// CREATE on the database the first time.
+/// NAME.fence(ELECTION, EPOCH), which fails once that epoch leads no more. May be run any number of times, which upgrades the tables
+/// of an earlier version. The role needs CREATE on the database the first time, and no superuser's rights; a schema of another role is
+/// refused.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Init {
     /// The schema to put them in. Default: that of the URL, or bellwether.
