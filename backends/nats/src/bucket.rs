@@ -327,7 +327,7 @@ impl Bucket {
             Purpose::Notes => (" for notes, such as past leaderships", " name another with notes=BUCKET,"),
         };
         misconfigured(format!(
-            "there is no bucket {name}{what}: create it (nats kv add {name} --history 1 --replicas 3),{another} or have it \
+            "there is no bucket {name}{what}: create it (nats kv add {name} --history 1, on a cluster with --replicas 3),{another} or have it \
              created with create=yes in the URL",
             name = self.name
         ))

@@ -92,6 +92,12 @@ impl Following {
         }
     }
 
+    /// The keys that are followed.
+    pub(crate) fn keys(&self, bucket: &str) -> BTreeSet<String> {
+        let followed = self.followed();
+        followed.get(bucket).map(|of_bucket| of_bucket.keys.keys().cloned().collect()).unwrap_or_default()
+    }
+
     /// The server lets nobody of this process watch the bucket. True if that is news.
     pub(crate) fn refused(&self, bucket: &str, error: &Error) -> bool {
         let mut followed = self.followed();

@@ -31,6 +31,9 @@ const SILENCE: Duration = Duration::from_secs(5);
 /// Short, since a cluster that has just lost a server may place the consumer there: nobody answers then, and the next is placed anew.
 const CALL_LIMIT: Duration = Duration::from_secs(2);
 const RETRY_MAX: Duration = Duration::from_secs(2);
+/// Where there is no watch to be had, so many elections are looked at with every try to open one. With more, each is looked at when what was seen
+/// of it could have run out, and no earlier.
+const LOOKS_MAX: usize = 64;
 
 pub(crate) struct Watch {
     pub(crate) bucket: Arc<Bucket>,
@@ -112,8 +115,14 @@ impl Watch {
         let bucket = &self.bucket.name;
         if matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::TimedOut) || !self.bucket.is_known() {
             tracing::debug!(bucket, %error, "the bucket cannot be watched; trying again");
-        } else if self.following.refused(bucket, error) {
+            return;
+        }
+        if self.following.refused(bucket, error) {
             tracing::warn!(bucket, %error, "changes are not announced, so candidates here take over late");
+        }
+        let keys = self.following.keys(bucket);
+        if keys.len() <= LOOKS_MAX {
+            self.look(keys);
         }
     }
 

@@ -140,14 +140,17 @@ async fn a_candidate_that_may_not_watch_says_so_while_another_leads() {
     no_auth_user: all"#;
     let server = Server::start_with(Version::Current, config).await;
     server.bucket(BUCKET, json!({})).await;
-    let leader = candidate(&server.url(), "a").start().await.unwrap();
+    // So long that nobody who waits for its end takes over in this test.
+    let long = 10 * PATIENCE;
+    let leader = candidate(&server.url(), "a").ttl(long).start().await.unwrap();
     let leadership = leader.wait_for_leadership().await.unwrap();
-    let deaf = candidate(&format!("nats://deaf:x@127.0.0.1:{}", server.port()), "b").start().await.unwrap();
+    let deaf = candidate(&format!("nats://deaf:x@127.0.0.1:{}", server.port()), "b").ttl(long);
+    let deaf = deaf.start().await.unwrap();
     let error = unwatched(&deaf).await;
     assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
     assert!(error.to_string().contains("$JS.API.CONSUMER.CREATE.KV_bellwether"), "{error}");
     assert!(leader.status().unwatched.is_none());
-    // It takes over all the same, only later.
+    // It takes over all the same, only later: it looks.
     leader.stop().await.unwrap();
     let next =
         tokio::time::timeout(PATIENCE, deaf.wait_for_leadership()).await.expect("it takes over").unwrap();
