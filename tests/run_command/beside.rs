@@ -90,3 +90,47 @@ fn a_health_check_that_is_under_way_at_the_end_goes_too() {
     let left = stage.emptied();
     assert!(left.is_empty(), "left of the health check: {left:?}");
 }
+
+/// The events that a hook wrote down, one a line.
+fn hooked(heard: &std::path::Path) -> Vec<String> {
+    let text = fs::read_to_string(heard).unwrap_or_default();
+    text.lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .filter_map(|event| Some(event["event"].as_str()?.to_owned()))
+        .collect()
+}
+
+#[test]
+fn a_slow_hook_is_told_of_every_event_also_of_the_last_ones() {
+    let stage = plain();
+    let heard = stage.path().join("heard");
+    let hook = format!("sleep 0.3; cat >> {0}; echo >> {0}", heard.display());
+    let mut candidate = run(&stage, &["--hook", &hook], "true");
+    assert_eq!(candidate.ended().code, Some(0));
+    let said: Vec<String> = candidate.said.iter().map(|line| line.event().to_owned()).collect();
+    assert_eq!(hooked(&heard), said);
+    assert_eq!(said.last().map(String::as_str), Some("stopped"));
+}
+
+#[test]
+fn a_hook_is_run_on_the_events_that_are_named() {
+    let stage = plain();
+    let heard = stage.path().join("heard");
+    let hook = format!("cat >> {0}; echo >> {0}", heard.display());
+    let mut candidate = run(&stage, &["--hook", &hook, "--hook-on", "acquired,released"], "true");
+    assert_eq!(candidate.ended().code, Some(0));
+    assert_eq!(hooked(&heard), ["acquired", "released"]);
+    let mut wrong = run(&stage, &["--hook", &hook, "--hook-on", "aquired"], "true");
+    assert_eq!(wrong.ended().code, Some(64), "no such event");
+}
+
+#[test]
+fn events_that_cannot_be_written_are_told_of_once() {
+    let stage = plain();
+    let mut command = stage.bellwether("a");
+    command.args(["run", "job", "--events=/dev/full", "--", "true"]);
+    let output = bellwether_tests::run_to_end(command);
+    assert_eq!(output.status.code(), Some(0));
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(stderr.matches("--events cannot be written").count(), 1, "{stderr}");
+}

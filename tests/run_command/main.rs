@@ -9,6 +9,7 @@
 mod beside;
 mod codes;
 mod container;
+mod jobs;
 mod namespaces;
 mod shortage;
 mod signals;

@@ -177,6 +177,10 @@ pub(crate) struct Status {
     /// Watch until the holder renews, or its ttl has passed without a sign of life.
     #[arg(long)]
     pub(crate) confirm: bool,
+
+    /// Print nothing; exit with 0 if this candidate leads, and with 1 if not. Default: the one that --id names.
+    #[arg(long, value_name = "ID", num_args = 0..=1)]
+    pub(crate) is_leader: Option<Option<String>>,
 }
 
 #[derive(Debug, ClapArgs)]

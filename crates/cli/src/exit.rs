@@ -52,7 +52,9 @@ impl Exit {
     pub(crate) fn meaning(self) -> &'static str {
         match self {
             Exit::Clean => "all is well",
-            Exit::None => "`status`: nobody holds the election",
+            Exit::None => {
+                "`status`: nobody holds the election, or with `--is-leader`, another candidate does"
+            }
             Exit::Usage => "bad usage or settings",
             Exit::Unavailable => "the backend is out of reach, or cannot do what was asked, and we gave up",
             Exit::Bug => "a bug in Bellwether",

@@ -56,5 +56,8 @@ fn no_empty_command(args: &Args, arguments: &[OsString]) -> Result<(), Failure> 
         let sentence = "there is no command after `--`: write one, or leave `--` out to lead without one";
         return Err(Failure::new(Exit::Usage, sentence));
     }
+    if run.line.as_ref().is_some_and(|line| line.is_empty()) {
+        return Err(Failure::new(Exit::Usage, "the line after `-c` is empty: write a command for the shell"));
+    }
     Ok(())
 }

@@ -210,6 +210,24 @@ pub enum What {
 }
 
 impl What {
+    /// Every word that [`as_str`](What::as_str) can be.
+    pub const WORDS: [&'static str; 14] = [
+        "state_changed",
+        "acquired",
+        "released",
+        "lost",
+        "suspended",
+        "resumed",
+        "acquire_failed",
+        "leader_changed",
+        "danger",
+        "error",
+        "stopped",
+        "child_started",
+        "child_exited",
+        "missed",
+    ];
+
     /// The word used in events and logs.
     pub const fn as_str(&self) -> &'static str {
         match self {

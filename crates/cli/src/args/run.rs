@@ -8,6 +8,7 @@ use bellwether::{ElectionName, Exponential, Options, TimingOptions};
 use clap::Args as ClapArgs;
 
 use super::{duration, duration_or_seconds};
+use crate::commands::Restart;
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Run {
@@ -35,9 +36,15 @@ pub(crate) struct Run {
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     pub(crate) events: Option<PathBuf>,
 
-    /// Run on every event, by /bin/sh -c, with the event's JSON on standard input. Bounded in time; delays nothing.
+    /// Run on every event, by /bin/sh -c, with the event's JSON on standard input. Bounded in time; delays nothing. What waits
+    /// at the end is still handed over, for up to 5s.
     #[arg(long, value_name = "CMD")]
     pub(crate) hook: Option<String>,
+
+    /// Run the hook on these events only, separated by commas: acquired,lost,released
+    #[arg(long, value_name = "EVENTS", requires = "hook", value_delimiter = ',', hide_possible_values = true,
+          value_parser = clap::builder::PossibleValuesParser::new(bellwether::core::What::WORDS))]
+    pub(crate) hook_on: Vec<String>,
 
     /// Time between TERM and KILL when a deadline forces the command's end; must fit before the deadline. Default: a tenth of
     /// the ttl, at least 100ms.
@@ -48,6 +55,19 @@ pub(crate) struct Run {
     /// renewed meanwhile, and the deadline still applies.
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "10s")]
     pub(crate) stop_timeout: Duration,
+
+    /// Start a command that ended by itself again, under the same leadership, with growing pauses between.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
+    pub(crate) restart: Restart,
+
+    /// Keep the lease for this time from the command's start, even if the command ends earlier: so that cron on several hosts runs
+    /// a job once.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) keep_for: Option<Duration>,
+
+    /// Run LINE with /bin/sh -c, instead of COMMAND.
+    #[arg(short = 'c', value_name = "LINE", conflicts_with = "command")]
+    pub(crate) line: Option<OsString>,
 
     /// Make no PID namespace for the command even where it may be made: for a command that must know its own process id,
     /// or others', as the rest of the system does, or whose mounts are for everybody.
@@ -68,6 +88,16 @@ pub(crate) struct Run {
 
     #[command(flatten)]
     pub(crate) health: HealthFlags,
+}
+
+impl Run {
+    /// COMMAND and its arguments, or the shell for a line; nothing without either.
+    pub(crate) fn command_line(&self) -> Vec<OsString> {
+        match &self.line {
+            Some(line) => vec!["/bin/sh".into(), "-c".into(), line.clone()],
+            None => self.command.clone(),
+        }
+    }
 }
 
 /// A health check by a command.

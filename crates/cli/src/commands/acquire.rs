@@ -3,7 +3,7 @@
 use bellwether::Election;
 use serde_json::json;
 
-use super::run::somebody_lives;
+use super::run::{not_led, somebody_lives};
 use super::signals::Signals;
 use crate::args::{Acquire, Format, Global};
 use crate::exit::{Exit, Failure};
@@ -17,7 +17,7 @@ pub(crate) async fn acquire(global: &Global, acquire: &Acquire) -> Result<Exit, 
     acquire.timing.apply(&mut options);
     let store = backend::connect(global)?;
     let mut leave = Signals::new()?;
-    let builder = Election::builder(on.as_str()).backend(store).id(id(global));
+    let builder = Election::builder(on.as_str()).backend(store.clone()).id(id(global));
     let election = builder.options(options).build()?;
     let attempt = async {
         election.start().await?;
@@ -32,7 +32,7 @@ pub(crate) async fn acquire(global: &Global, acquire: &Acquire) -> Result<Exit, 
         leadership = attempt => leadership?,
         () = leave.leave() => None,
     };
-    let exit = match leadership {
+    let outcome = match leadership {
         Some(leadership) => {
             let epoch = leadership.epoch().get();
             let text = match global.output {
@@ -42,19 +42,19 @@ pub(crate) async fn acquire(global: &Global, acquire: &Acquire) -> Result<Exit, 
             let read = output::line(&text);
             if acquire.hold && read {
                 tokio::select! {
-                    _ = leadership.lost() => Exit::Lost,
-                    () = leave.leave() => Exit::Clean,
+                    _ = leadership.lost() => Ok(Exit::Lost),
+                    () = leave.leave() => Ok(Exit::Clean),
                 }
             } else {
-                Exit::Clean
+                Ok(Exit::Clean)
             }
         }
-        None => Exit::NotLed,
+        None => Err(Failure::new(Exit::NotLed, not_led::sentence(&store, &election, "not acquired").await)),
     };
     // A second signal does not wait for the store; the record then runs out by itself.
     tokio::select! {
         stopped = election.stop() => stopped?,
         () = leave.leave() => {}
     }
-    Ok(exit)
+    outcome
 }

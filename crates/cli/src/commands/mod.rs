@@ -17,6 +17,8 @@ mod tables;
 mod top;
 mod watch;
 
+pub(crate) use run::restart::Restart;
+
 use crate::args::{Args, Command};
 use crate::exit::{Exit, Failure};
 

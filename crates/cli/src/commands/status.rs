@@ -13,12 +13,18 @@ use crate::{backend, output};
 pub(crate) async fn status(global: &Global, status: &Status) -> Result<Exit, Failure> {
     let store = backend::connect(global)?;
     let on = match backend::election_named(global, status.election.as_ref())? {
-        None if !status.confirm => return all(global, &store).await,
+        None if !status.confirm && status.is_leader.is_none() => return all(global, &store).await,
         named => &backend::election(global, named.as_ref())?,
     };
     let mut seen = store.backend().observe(on).await?;
     if status.confirm {
         seen = confirm(&store, on, seen).await?;
+    }
+    if let Some(id) = &status.is_leader {
+        let id = id.clone().unwrap_or_else(|| crate::id::id(global));
+        // One that is known to be dead does not lead, though its record is still there.
+        let leads = seen.proof != Proof::Dead && seen.leader().is_some_and(|leader| leader.as_str() == id);
+        return Ok(if leads { Exit::Clean } else { Exit::None });
     }
     let _ = match global.output {
         Format::Json => {

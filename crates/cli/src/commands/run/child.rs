@@ -4,9 +4,10 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use bellwether::core::What;
-use bellwether::{Election, Leadership, Options, StateName, Store};
+use bellwether::{Election, Leadership, Options, StateName, Store, boot_now};
 use bellwether_supervise::{Child, Ended, Signal, Spec, StartError, Supervisor, Survivor, Why, find_command};
 
+use super::restart::Pauses;
 use super::staying_out::StayingOut;
 use super::{containment, first_leadership, stopped};
 use crate::args::Run;
@@ -34,14 +35,14 @@ enum Next {
 impl Work {
     /// Looks the command up, starts its guard, and rehearses a start; `None` without a command.
     pub(super) async fn prepare(run: &Run, options: &mut Options) -> Result<Option<Work>, Failure> {
-        let Some(name) = run.command.first() else { return Ok(None) };
+        let command = run.command_line();
+        let Some(name) = command.first() else { return Ok(None) };
         let program = find_command(name, std::env::var_os("PATH").as_deref())
             .map_err(|error| Failure::new(Exit::Command(error.code()), error.to_string()))?;
         let grace = run.grace.unwrap_or((options.timing.ttl / 10).max(GRACE_MIN));
         options.timing.work_grace = grace;
         options.stop_timeout = run.stop_timeout;
-        let mut spec =
-            Spec::new(program, run.command.iter().cloned()).grace(grace).stop_timeout(run.stop_timeout);
+        let mut spec = Spec::new(program, command).grace(grace).stop_timeout(run.stop_timeout);
         if run.no_pid_namespace {
             spec = spec.without_namespace();
         }
@@ -73,14 +74,11 @@ impl Work {
         let mut staying_out = StayingOut::new(election.settings().timing().ttl());
         loop {
             let leadership = tokio::select! {
-                leadership = self.next_leadership(election, run, first) => match leadership? {
-                    Ok(leadership) => leadership,
-                    Err(exit) => return Ok(exit),
-                },
+                leadership = self.next_leadership(election, store, run, first) => leadership?,
                 () = signals.leave() => return Ok(Exit::Clean),
             };
             first = false;
-            match self.lead_once(election, store, leadership, signals, &mut staying_out).await? {
+            match self.lead_once(election, store, leadership, run, signals, &mut staying_out).await? {
                 Next::Leave(exit) => return Ok(exit),
                 Next::Stand if run.once => return Ok(Exit::Lost),
                 Next::Stand => {}
@@ -96,26 +94,66 @@ impl Work {
     async fn next_leadership(
         &self,
         election: &Election,
+        store: &Store,
         run: &Run,
         first: bool,
-    ) -> Result<Result<Leadership, Exit>, Failure> {
+    ) -> Result<Leadership, Failure> {
         if first {
-            return first_leadership(election, run).await;
+            return first_leadership(election, store, run).await;
         }
-        election.wait_for_leadership().await.map(Ok).map_err(|error| stopped(election, error))
+        election.wait_for_leadership().await.map_err(|error| stopped(election, error))
     }
 
+    /// One leadership: the command, again where that is wanted, and the lease for as long as it is to be kept.
     async fn lead_once(
         &self,
         election: &Election,
         store: &Store,
         leadership: Leadership,
+        run: &Run,
+        signals: &mut Signals,
+        staying_out: &mut StayingOut,
+    ) -> Result<Next, Failure> {
+        let kept_until = run.keep_for.map(|span| boot_now() + span);
+        let mut pauses = Pauses::default();
+        loop {
+            let begun = boot_now();
+            let code = match self.run_once(election, store, &leadership, signals, staying_out).await? {
+                Next::Leave(Exit::Command(code)) => code,
+                next => return Ok(next),
+            };
+            if !run.restart.after(code) {
+                if let Some(until) = kept_until {
+                    tokio::select! {
+                        () = tokio::time::sleep(until.since(boot_now())) => {}
+                        _ = leadership.lost() => {}
+                        () = signals.leave() => {}
+                    }
+                }
+                return Ok(Next::Leave(Exit::Command(code)));
+            }
+            let pause = pauses.next(boot_now().since(begun));
+            tracing::warn!(code, "the command has ended and is started again in {pause:?}");
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                _ = leadership.lost() => return Ok(Next::Stand),
+                () = signals.leave() => return Ok(Next::Leave(Exit::Clean)),
+            }
+        }
+    }
+
+    /// From a start of the command to its end; [`Exit::Command`] if it ended by itself.
+    async fn run_once(
+        &self,
+        election: &Election,
+        store: &Store,
+        leadership: &Leadership,
         signals: &mut Signals,
         staying_out: &mut StayingOut,
     ) -> Result<Next, Failure> {
         let epoch = leadership.epoch();
         let proofs = store.backend().crash_proof(election.name(), &election.candidate());
-        let mut child = match self.supervisor.start(&leadership, proofs).await {
+        let mut child = match self.supervisor.start(leadership, proofs).await {
             Ok(child) => child,
             Err(StartError::Over(_)) => return Ok(Next::Stand),
             Err(StartError::NotRunnable(error)) => {

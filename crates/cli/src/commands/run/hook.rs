@@ -3,19 +3,26 @@
 use std::time::Duration;
 
 use bellwether::Events;
-use tokio::task::JoinHandle;
 
+use super::Watcher;
 use super::shell::{self, Ended};
 
 /// How long a hook may take for one event.
 const HOOK_MAX: Duration = Duration::from_secs(10);
 
-/// Runs the hook for one event after the other. A slow hook delays only the next call of itself.
-pub(super) fn run(mut events: Events, command: String) -> JoinHandle<()> {
-    tokio::spawn(async move {
+/// How long, when everything else is over, events that wait are still handed to it.
+const LAST_HOOKS: Duration = Duration::from_secs(5);
+
+/// Runs the hook for one event after the other, of those named, or all. A slow hook delays only the next call of itself: what comes
+/// meanwhile waits, up to the bound of every subscriber.
+pub(super) fn run(mut events: Events, command: String, named: Vec<String>) -> Watcher {
+    let task = tokio::spawn(async move {
         while let Some(event) = events.next().await {
             let line = event.to_json_line();
             let word = event.what.as_str();
+            if !named.is_empty() && !named.iter().any(|name| name == word) {
+                continue;
+            }
             match shell::run(&command, Some(&line), HOOK_MAX).await {
                 Ended::Well => {}
                 Ended::Badly(how) => tracing::warn!(event = word, %how, "the hook failed"),
@@ -24,5 +31,6 @@ pub(super) fn run(mut events: Events, command: String) -> JoinHandle<()> {
                 }
             }
         }
-    })
+    });
+    Watcher { what: "the hook", task, patience: LAST_HOOKS }
 }

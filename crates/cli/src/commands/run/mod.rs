@@ -7,6 +7,8 @@ mod containment;
 mod events;
 mod health;
 mod hook;
+pub(crate) mod not_led;
+pub(crate) mod restart;
 mod screen;
 mod shell;
 mod staying_out;
@@ -14,7 +16,9 @@ mod staying_out;
 use std::time::Duration;
 
 use bellwether::core::Proof;
-use bellwether::{Election, Error, Leadership, Options, Over, StateName};
+use bellwether::{Election, Error, Leadership, Options, Over, StateName, Store};
+
+use tokio::task::JoinHandle;
 
 use super::signals::Signals;
 use crate::args::{Global, Run};
@@ -22,8 +26,16 @@ use crate::backend;
 use crate::exit::{Exit, Failure};
 use crate::id::id;
 
-/// How long events that were not read may hold up the end of the command.
-const LAST_EVENTS: Duration = Duration::from_millis(500);
+/// How long the screen may hold up the end of the command.
+const LAST_SCREEN: Duration = Duration::from_millis(500);
+
+/// Somebody who is told of every event, and gets what waits at the end.
+struct Watcher {
+    what: &'static str,
+    task: JoinHandle<()>,
+    /// How long it may hold up the end.
+    patience: Duration,
+}
 
 /// Takes part.
 pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, Failure> {
@@ -47,7 +59,7 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
         watching.push(events::print(builder.subscribe(), file)?);
     }
     if let Some(command) = &run.hook {
-        watching.push(hook::run(builder.subscribe(), command.clone()));
+        watching.push(hook::run(builder.subscribe(), command.clone(), run.hook_on.clone()));
     }
     let seen = live.then(|| builder.subscribe());
     let election = builder.build()?;
@@ -63,7 +75,7 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
         _ if !begun => Ok(Exit::Clean),
         Some(work) => work.lead(&election, &store, run, &mut signals).await,
         None => tokio::select! {
-            outcome = take_part(&election, run) => outcome,
+            outcome = take_part(&election, &store, run) => outcome,
             () = signals.leave() => Ok(Exit::Clean),
         },
     };
@@ -75,28 +87,29 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
         }
     }
     if let Some(screen) = screen {
-        let _ = tokio::time::timeout(LAST_EVENTS, screen).await;
+        let _ = tokio::time::timeout(LAST_SCREEN, screen).await;
     }
     #[cfg(feature = "nats")]
     if let Some(answering) = answering {
         answering.end().await;
     }
     drop(election);
-    for mut task in watching {
-        if tokio::time::timeout(LAST_EVENTS, &mut task).await.is_err() {
-            // A hook that hangs goes with us, and so does its group, which only the end of its task kills.
-            task.abort();
-            let _ = task.await;
+    for mut watcher in watching {
+        tokio::select! {
+            _ = &mut watcher.task => continue,
+            () = tokio::time::sleep(watcher.patience) => {}
+            () = signals.leave() => {}
         }
+        tracing::warn!("{} was not told of the last events in time", watcher.what);
+        // A hook that hangs goes with us, and so does its group, which only the end of its task kills.
+        watcher.task.abort();
+        let _ = watcher.task.await;
     }
     outcome
 }
 
-async fn take_part(election: &Election, run: &Run) -> Result<Exit, Failure> {
-    let mut leadership = match first_leadership(election, run).await? {
-        Ok(leadership) => leadership,
-        Err(exit) => return Ok(exit),
-    };
+async fn take_part(election: &Election, store: &Store, run: &Run) -> Result<Exit, Failure> {
+    let mut leadership = first_leadership(election, store, run).await?;
     loop {
         let over = leadership.lost().await;
         if run.once {
@@ -106,21 +119,20 @@ async fn take_part(election: &Election, run: &Run) -> Result<Exit, Failure> {
     }
 }
 
-/// The first leadership, or how to leave without one.
-async fn first_leadership(election: &Election, run: &Run) -> Result<Result<Leadership, Exit>, Failure> {
-    let not_led = Exit::NotLedAs(run.code);
+/// The first leadership, or why there is none.
+async fn first_leadership(election: &Election, store: &Store, run: &Run) -> Result<Leadership, Failure> {
     tokio::select! {
         biased;
-        first = election.wait_for_leadership() => match first {
-            Ok(leadership) => Ok(Ok(leadership)),
-            Err(error) => Err(stopped(election, error)),
-        },
+        first = election.wait_for_leadership() => return first.map_err(|error| stopped(election, error)),
         () = patience(run.wait) => {
-            let reached = election.status().last_success.is_some();
-            if reached { Ok(Err(not_led)) } else { Err(out_of_reach(election)) }
+            if election.status().last_success.is_none() {
+                return Err(out_of_reach(election));
+            }
         }
-        () = somebody_lives(election), if run.nonblock => Ok(Err(not_led)),
+        () = somebody_lives(election), if run.nonblock => {}
     }
+    let done = if run.command_line().is_empty() { "not leading" } else { "not run" };
+    Err(Failure::new(Exit::NotLedAs(run.code), not_led::sentence(store, election, done).await))
 }
 
 /// Waits until a living leader is seen: one that renews, or whose process is there.
