@@ -6,7 +6,8 @@ use std::time::Duration;
 use bellwether_backend::faults::{Fault, Faults, FaultyRegister, Op};
 use bellwether_backend::{Backend, Lease, Memory, MemoryStore, Register};
 use bellwether_core::{
-    Bid, Candidate, CandidateId, Clock, ElectionName, Epoch, Grant, Incarnation, Outcome, Parting,
+    Bid, Candidate, CandidateId, Clock, ElectionName, Epoch, ErrorKind, Grant, Incarnation, Outcome, Parting,
+    Rng,
 };
 use bellwether_deadman::SystemClock;
 
@@ -100,6 +101,42 @@ async fn goes_on(clone: Lease<Memory>, grant: Grant) -> bool {
         tokio::task::yield_now().await;
     }
     true
+}
+
+/// Calls that get lost, arrive twice or are answered with an error confuse neither clone about what it wrote itself.
+#[tokio::test]
+async fn exactly_one_clone_goes_on_whatever_becomes_of_its_calls() {
+    for seed in 0..300 {
+        let mut rng = Rng::new(seed);
+        let store = MemoryStore::default();
+        let faults = [Faults::new(), Faults::new()];
+        let register = |n: usize| FaultyRegister::new(store.register(), faults[n].clone());
+        let one = Lease::new(register(0), Arc::new(SystemClock));
+        let grant = lead(&one).await;
+        let two = one.cloned(register(1), Arc::new(SystemClock));
+        let clones = [one, two];
+        let mut lost = [false, false];
+        for step in 0..30 {
+            let n = rng.below(2) as usize;
+            if lost[n] {
+                continue;
+            }
+            let fault = match rng.below(5) {
+                0 => Fault::LosesAnswer,
+                1 => Fault::Twice,
+                2 => Fault::Fails(ErrorKind::TimedOut),
+                _ => Fault::None,
+            };
+            faults[n].next(Op::Write, fault);
+            lost[n] = matches!(renew(&clones[n], &grant).await, Outcome::Denied(_));
+            assert!(lost != [true, true], "seed {seed}, step {step}: neither goes on");
+        }
+        faults.iter().for_each(Faults::heal);
+        for (n, clone) in clones.iter().enumerate().filter(|(n, _)| !lost[*n]).collect::<Vec<_>>() {
+            lost[n] = !matches!(renew(clone, &grant).await, Outcome::Held(_));
+        }
+        assert_eq!(lost.iter().filter(|lost| **lost).count(), 1, "seed {seed}: {lost:?}");
+    }
 }
 
 #[tokio::test]

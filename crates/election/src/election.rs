@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bellwether_core::{Candidate, CandidateId, Core, ElectionName, Epoch, Incarnation, Settings, What};
+use bellwether_core::{
+    Candidate, CandidateId, Core, ElectionName, Epoch, ErrorKind, Incarnation, Settings, What,
+};
 use bellwether_deadman::random_bits;
 use tokio::sync::{mpsc, oneshot};
 
@@ -89,24 +91,12 @@ impl Election {
     /// Does nothing if it takes part already.
     ///
     /// # Errors
-    /// What trying again cannot mend; also that the store's connection ended with its runtime.
+    /// What trying again cannot mend; also that the store's connection ended with its runtime, or that a call of the start before is
+    /// still without an answer a ttl later.
     pub async fn start(&self) -> Result<(), Error> {
         let _one_at_a_time = self.0.starting.lock().await;
-        let mut snapshot = self.0.shared.snapshot.subscribe();
-        loop {
-            let (running, stopping) = {
-                let now = snapshot.borrow_and_update();
-                (now.running, now.stopping)
-            };
-            if running && !stopping {
-                return Ok(());
-            }
-            if !running {
-                break;
-            }
-            if snapshot.changed().await.is_err() {
-                return Err(Error::DriverGone);
-            }
+        if self.takes_part().await? {
+            return Ok(());
         }
         let driver = self.0.store.driver()?;
         let recipe = &self.0.recipe;
@@ -139,6 +129,38 @@ impl Election {
             tokio::spawn(health::watch(key, health, driver.downgrade(), Arc::downgrade(&self.0.shared)));
         }
         started.await.map_err(|_| Error::DriverGone)?
+    }
+
+    /// Whether it takes part; waits until a start that was told to stop has ended.
+    async fn takes_part(&self) -> Result<bool, Error> {
+        let (time, timing) = (&self.0.shared.time, self.0.recipe.settings.timing());
+        // By then its work and its release are over, one way or the other. What is left is a call that gets no answer.
+        let patience = time.boot() + timing.ttl() + timing.call_timeout();
+        let mut timer = time.timer().ok();
+        let mut snapshot = self.0.shared.snapshot.subscribe();
+        loop {
+            let (running, stopping) = {
+                let now = snapshot.borrow_and_update();
+                (now.running, now.stopping)
+            };
+            if !running || !stopping {
+                return Ok(running);
+            }
+            if time.boot() >= patience {
+                let sentence =
+                    "calls of the start before have had no answer: start again once the store answers";
+                let backend = self.0.store.backend().name();
+                return Err(Error::Backend(bellwether_core::Error::new(
+                    ErrorKind::Unavailable,
+                    backend,
+                    sentence,
+                )));
+            }
+            tokio::select! {
+                changed = snapshot.changed() => changed.map_err(|_| Error::DriverGone)?,
+                () = time.until(timer.as_mut(), patience) => {}
+            }
+        }
     }
 
     /// Whether this candidate leads, now. One clock read and one atomic load: call it as often as you like.

@@ -124,3 +124,29 @@ async fn a_candidate_whose_calls_never_end_says_so_hour_after_hour_and_leads_onc
     puppet.set_all(Rule::Pass);
     soon(election.wait_for_leadership()).await.unwrap();
 }
+
+#[tokio::test]
+async fn a_start_after_a_stop_that_hangs_in_the_store_ends_with_a_sentence() {
+    let time = Virtual::new();
+    let (puppet, election) = leader(&time).await;
+    puppet.set_all(Rule::Hang);
+    let stopping = tokio::spawn({
+        let election = election.clone();
+        async move { election.stop().await }
+    });
+    puppet.log.until("called release", 1).await;
+    let starting = tokio::spawn({
+        let election = election.clone();
+        async move { election.start().await }
+    });
+    for _ in 0..60 {
+        time.go(time.boot() + Duration::from_secs(1)).await;
+    }
+    assert!(!stopping.is_finished() && starting.is_finished());
+    let error = starting.await.unwrap().expect_err("the earlier start has not ended");
+    assert!(error.to_string().contains("start again once the store answers"), "{error}");
+    puppet.set_all(Rule::Pass);
+    soon(stopping).await.unwrap().unwrap();
+    soon(election.start()).await.unwrap();
+    soon(election.wait_for_leadership()).await.unwrap();
+}
