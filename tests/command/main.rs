@@ -1,5 +1,6 @@
 //! The command as scripts use it: exit codes, output, signals.
 
+mod help;
 mod log;
 mod mistakes;
 mod secrets;

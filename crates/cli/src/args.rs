@@ -133,7 +133,7 @@ pub(crate) enum Command {
     Status(Status),
     /// Print a line for every change of an election. Changes nothing.
     Watch(Watch),
-    /// Ask the leader, wherever it runs, to hand over; prints for how long nobody led.
+    /// Ask the leader, wherever it runs, to hand over; print who took over, and for how long nobody led.
     StepDown(StepDown),
     /// Show past leaderships, where the backend keeps them.
     History(History),
@@ -196,7 +196,7 @@ pub(crate) struct StepDown {
     #[arg(value_name = "ELECTION")]
     pub(crate) election: Option<ElectionName>,
 
-    /// Keep the lead for this candidate for a moment.
+    /// Hand over to this candidate: the lead is kept for it for a moment. Ends with 75 if it did not take over.
     #[arg(long, value_name = "ID")]
     pub(crate) to: Option<CandidateId>,
 }
@@ -227,6 +227,7 @@ pub(crate) enum Table {
     Reasons,
     ErrorKinds,
     RunFlags,
+    Events,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -243,8 +244,11 @@ pub(crate) struct Explain {
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
-    bellwether::core::duration::parse(text)
-        .ok_or_else(|| format!("not a duration; write it like 500ms, 10s or 1m30s: {text:?}"))
+    bellwether::core::duration::parse(text).ok_or_else(|| {
+        let meant =
+            text.parse::<f64>().map_or_else(|_| String::new(), |_| format!(" (here {text}s or {text}ms)"));
+        format!("not a duration; write it like 500ms, 10s or 1m30s{meant}: {text:?}")
+    })
 }
 
 /// For the flags whose names others have coined, with plain seconds.

@@ -48,6 +48,14 @@ impl Exit {
         Exit::Command(127),
     ];
 
+    /// Every code as people write it, and what it means.
+    pub(crate) fn table() -> Vec<(String, &'static str)> {
+        let mut rows: Vec<_> =
+            Exit::ALL.iter().map(|exit| (exit.code().to_string(), exit.meaning())).collect();
+        rows.push(("any".to_owned(), Exit::Command(0).meaning()));
+        rows
+    }
+
     /// What it means.
     pub(crate) fn meaning(self) -> &'static str {
         match self {
@@ -58,7 +66,9 @@ impl Exit {
             Exit::Usage => "bad usage or settings",
             Exit::Unavailable => "the backend is out of reach, or cannot do what was asked, and we gave up",
             Exit::Bug => "a bug in Bellwether",
-            Exit::NotLed | Exit::NotLedAs(_) => "did not get to lead (another code with `-E`)",
+            Exit::NotLed | Exit::NotLedAs(_) => {
+                "did not become leader (another code with `-E`); `step-down`: the one who was meant did not take over"
+            }
             Exit::Lost => "the leadership was lost (with `--once`)",
             Exit::Permission => "permission denied",
             Exit::Misconfigured => "the store is not set up for elections",

@@ -17,7 +17,7 @@ pub(crate) fn parse() -> Result<(Args, Configuration), Exit> {
         eprintln!("bellwether: {failure}");
         failure.exit()
     };
-    let mut command = Args::command();
+    let mut command = with_exit_codes(Args::command());
     let mut configuration = Configuration::named(&arguments).map_err(told)?;
     command = configuration.apply(command).map_err(told)?;
     let found = command.try_get_matches_from_mut(&arguments);
@@ -35,6 +35,18 @@ pub(crate) fn parse() -> Result<(Args, Configuration), Exit> {
     })?;
     no_empty_command(&args, &arguments).map_err(told)?;
     Ok((args, configuration))
+}
+
+/// `--help` ends with them.
+fn with_exit_codes(mut command: clap::Command) -> clap::Command {
+    let rows = Exit::table().into_iter().map(|(code, meaning)| format!("\n  {code:>3}  {meaning}"));
+    let codes = format!("Exit codes:{}", rows.collect::<String>());
+    let names: Vec<String> = command.get_subcommands().map(|one| one.get_name().to_owned()).collect();
+    for name in names {
+        command = command.mut_subcommand(name, |one| one.after_long_help(codes.clone()));
+    }
+    let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    command.after_long_help(format!("{codes}\n\n{after}"))
 }
 
 /// `run demo sleep 10` is how everybody writes it the first time.

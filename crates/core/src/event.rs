@@ -248,6 +248,58 @@ impl What {
         }
     }
 
+    /// What it means, for tables.
+    pub const fn meaning(&self) -> &'static str {
+        match self {
+            What::StateChanged { .. } => {
+                "from one state to another: `stopped`, `follower`, `acquiring`, `leader`, `reconnecting`, `releasing`"
+            }
+            What::Acquired { .. } => "leading",
+            What::Released { .. } => "let go by choice; whether the store acknowledged it",
+            What::Lost { .. } => "lost, and why; when belief ended at the latest",
+            What::Suspended { .. } => {
+                "leadership is uncertain and has ended; it may resume under a new epoch within the grace"
+            }
+            What::Resumed { .. } => "leading again after a suspension, under a new epoch",
+            What::AcquireFailed { .. } => {
+                "an attempt was denied; who was in the way, where the store can tell"
+            }
+            What::LeaderChanged { .. } => "another leader, or none (null)",
+            What::Danger { .. } => {
+                "a renewal is overdue by half the time left until the work is told to stop"
+            }
+            What::Error(_) => "something went wrong; it ends a leadership only where another event says so",
+            What::Stopped => "not taking part any more",
+            What::ChildStarted { .. } => "COMMAND runs; its process id",
+            What::ChildExited { .. } => {
+                "COMMAND and everything that it started have ended; its exit code, 128 + n for signal n"
+            }
+            What::Missed { .. } => "the reader was too slow: so many lines were left out here",
+        }
+    }
+
+    /// One of each, for tables.
+    pub fn examples() -> Vec<What> {
+        let (epoch, deadline) = (Epoch::ZERO, Boot::default());
+        let (reason, state) = (Reason::Deadline, StateName::Stopped);
+        vec![
+            What::StateChanged { from: state, to: state },
+            What::Acquired { epoch, deadline },
+            What::Released { epoch, confirmed: true },
+            What::Lost { epoch, reason, deadline },
+            What::Suspended { epoch, reason, deadline },
+            What::Resumed { epoch, deadline },
+            What::AcquireFailed { holder: None },
+            What::LeaderChanged { leader: None, epoch: None },
+            What::Danger { epoch, deadline },
+            What::ChildStarted { pid: 0 },
+            What::ChildExited { code: 0 },
+            What::Error(Error::new(crate::ErrorKind::Unavailable, "store", "an example")),
+            What::Missed { count: 0, state },
+            What::Stopped,
+        ]
+    }
+
     /// The leadership it is about, if it is about one.
     pub const fn epoch(&self) -> Option<Epoch> {
         match self {

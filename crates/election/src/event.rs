@@ -35,6 +35,11 @@ impl Event {
         format!("{{{}}}", fields.join(","))
     }
 
+    /// The names of the fields that such an event has in JSON, beside those that all have.
+    pub fn own_fields(what: &What) -> Vec<&'static str> {
+        details(what).into_iter().map(|(name, _)| name).collect()
+    }
+
     fn fields(&self) -> Vec<(&'static str, Value)> {
         let mut fields = vec![
             ("time", self.time.to_string().into()),

@@ -30,6 +30,7 @@ const GENERATORS: &[Generator] = &[
     Generator { name: "reasons", args: &table("reasons") },
     Generator { name: "error-kinds", args: &table("error-kinds") },
     Generator { name: "run-flags", args: &table("run-flags") },
+    Generator { name: "events", args: &table("events") },
 ];
 
 /// The command prints the tables of what it does.

@@ -13,7 +13,7 @@ pub(crate) fn explain(global: &Global, explain: &Explain) -> Result<Exit, Failur
     let mut options = backend::options(global)?;
     explain.timing.apply(&mut options);
     explain.standing.apply(&mut options);
-    options.timing.work_grace = explain.grace.unwrap_or_default();
+    options.timing.work_grace = super::run::grace(explain.grace, options.timing.ttl);
     let settings = Settings::new(options).map_err(bellwether::Error::from)?;
     let line = Timeline::new(&settings);
     let timing = settings.timing();

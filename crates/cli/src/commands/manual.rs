@@ -1,6 +1,6 @@
 //! `bellwether completions` and `bellwether man`: generated from the same table as `--help`.
 
-use std::io::stdout;
+use std::io::{Write, stdout};
 
 use clap::CommandFactory;
 
@@ -19,6 +19,11 @@ pub(crate) fn man() -> Result<Exit, Failure> {
     command.build();
     let failed = |error| Failure::new(Exit::Bug, format!("the manual cannot be printed: {error}"));
     clap_mangen::Man::new(command.clone()).render(&mut stdout()).map_err(failed)?;
+    let mut codes = String::from(".SH \"EXIT STATUS\"\n");
+    for (code, meaning) in Exit::table() {
+        codes += &format!(".TP\n\\fB{code}\\fR\n{}\n", meaning.replace('\\', "\\\\").replace('-', "\\-"));
+    }
+    stdout().write_all(codes.as_bytes()).map_err(failed)?;
     for one in command.get_subcommands().filter(|one| one.get_name() != "help") {
         let named = one.clone().display_name(format!("bellwether-{}", one.get_name()));
         clap_mangen::Man::new(named).render(&mut stdout()).map_err(failed)?;

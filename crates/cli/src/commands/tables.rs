@@ -1,7 +1,7 @@
 //! Tables for the documents, printed from what the code does, so that they cannot drift.
 
-use bellwether::ErrorKind;
-use bellwether::core::Reason;
+use bellwether::core::{Reason, What};
+use bellwether::{ErrorKind, Event};
 use clap::CommandFactory;
 
 use crate::args::{Args, Table, Tables};
@@ -15,14 +15,15 @@ pub(crate) fn tables(tables: &Tables) -> Exit {
         Table::Reasons => reasons(),
         Table::ErrorKinds => error_kinds(),
         Table::RunFlags => run_flags(),
+        Table::Events => events(),
     };
     let _ = lines.iter().all(|line| output::line(line));
     Exit::Clean
 }
 
 fn exit_codes() -> Vec<String> {
-    let row = |exit: &Exit| format!("| {} | {} |", exit.code(), exit.meaning());
-    heading(&["code", "meaning"]).into_iter().chain(Exit::ALL.iter().map(row)).collect()
+    let rows = Exit::table().into_iter().map(|(code, meaning)| format!("| {code} | {meaning} |"));
+    heading(&["code", "meaning"]).into_iter().chain(rows).collect()
 }
 
 fn reasons() -> Vec<String> {
@@ -56,6 +57,16 @@ fn run_flags() -> Vec<String> {
         .into_iter()
         .chain(run.get_arguments().filter(|argument| !argument.is_positional()).filter_map(row))
         .collect()
+}
+
+/// Every event with the fields that it has beside those of all.
+fn events() -> Vec<String> {
+    let row = |what: &What| {
+        let fields: Vec<String> = Event::own_fields(what).iter().map(|name| format!("`{name}`")).collect();
+        let fields = if fields.is_empty() { "–".to_owned() } else { fields.join(", ") };
+        format!("| `{}` | {fields} | {} |", what.as_str(), what.meaning())
+    };
+    heading(&["event", "fields", "meaning"]).into_iter().chain(What::examples().iter().map(row)).collect()
 }
 
 fn heading(columns: &[&str]) -> [String; 2] {

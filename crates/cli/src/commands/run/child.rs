@@ -18,6 +18,11 @@ use crate::secrets;
 /// The shortest grace that is worth a TERM.
 const GRACE_MIN: Duration = Duration::from_millis(100);
 
+/// The time between TERM and KILL when the deadline forces the end.
+pub(crate) fn grace(given: Option<Duration>, ttl: Duration) -> Duration {
+    given.unwrap_or((ttl / 10).max(GRACE_MIN))
+}
+
 /// What is to be run, and the guard that will run it.
 pub(super) struct Work {
     supervisor: Supervisor,
@@ -39,7 +44,7 @@ impl Work {
         let Some(name) = command.first() else { return Ok(None) };
         let program = find_command(name, std::env::var_os("PATH").as_deref())
             .map_err(|error| Failure::new(Exit::Command(error.code()), error.to_string()))?;
-        let grace = run.grace.unwrap_or((options.timing.ttl / 10).max(GRACE_MIN));
+        let grace = grace(run.grace, options.timing.ttl);
         options.timing.work_grace = grace;
         options.stop_timeout = run.stop_timeout;
         let mut spec = Spec::new(program, command).grace(grace).stop_timeout(run.stop_timeout);

@@ -20,6 +20,7 @@ use bellwether::{Election, Error, Leadership, Options, Over, StateName, Store};
 
 use tokio::task::JoinHandle;
 
+pub(crate) use self::child::grace;
 use super::signals::Signals;
 use crate::args::{Global, Run};
 use crate::backend;
