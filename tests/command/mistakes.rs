@@ -42,6 +42,7 @@ fn a_path_or_a_scheme_alone_is_shown_as_a_url() {
     refused(&typed(&["--backend", "./x", "run", "demo"]), "file:./x");
     refused(&typed(&["--backend", "postgres", "status", "demo"]), "postgres://");
     refused(&typed(&["--backend", "", "status", "demo"]), "empty");
+    refused(&typed(&["--backend", "db.local:5432/app", "status", "demo"]), "postgres://HOST:PORT");
     let secret = typed(&["--backend", "s3cret", "status"]);
     refused(&secret, "file:DIR");
     assert!(!String::from_utf8_lossy(&secret.stderr).contains("s3cret"), "{secret:?}");

@@ -25,7 +25,7 @@ pub(crate) fn connect(global: &Global) -> Result<Store, Failure> {
         // Which may be written without a scheme.
         return postgres(global, &url);
     }
-    let Some((scheme, _)) = url.split_once(':') else { return Err(no_url(&url)) };
+    let Some((scheme, rest)) = url.split_once(':') else { return Err(no_url(&url)) };
     if global.postgres.key1.is_some() && !["postgres", "postgresql"].contains(&scheme) {
         let sentence = "--key1 and --key2 are numbers of a lock of PostgreSQL";
         return Err(usage(format!(
@@ -39,6 +39,10 @@ pub(crate) fn connect(global: &Global) -> Result<Store, Failure> {
         "postgres" | "postgresql" => postgres(global, &url),
         #[cfg(feature = "nats")]
         "nats" | "tls" => Ok(bellwether::nats(&url)?),
+        _ if rest.split(['/', '?', ',']).next().is_some_and(|port| port.parse::<u16>().is_ok()) => {
+            let meant = "postgres://HOST:PORT/DATABASE or nats://HOST:PORT";
+            Err(usage(format!("that names a host and a port, and not what listens there: write {meant}")))
+        }
         _ => Err(usage(format!("no backend {scheme:?} in this build: there are {}", known().join(", ")))),
     }
 }

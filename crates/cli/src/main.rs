@@ -26,7 +26,7 @@ fn main() -> ExitCode {
     // signals work, so there the real one is a child. Both before there is a second thread.
     bellwether_supervise::guard_main_if_asked();
     if let Err(error) = bellwether_deadman::leave_pid1() {
-        eprintln!("bellwether: as process 1 a child process is needed, and there is none to be had: {error}");
+        eprintln!("bellwether: running as PID 1, and fork failed: {error}");
         return Exit::Bug.into();
     }
     let (mut args, configuration) = match parse::parse() {

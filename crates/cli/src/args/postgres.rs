@@ -1,8 +1,8 @@
-//! The flags of what is for PostgreSQL alone.
+//! The flags of the PostgreSQL-specific commands.
 
 use clap::{Args as ClapArgs, Subcommand};
 
-/// What is for PostgreSQL alone: its tables.
+/// PostgreSQL-specific commands.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Postgres {
     #[command(subcommand)]

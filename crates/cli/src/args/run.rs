@@ -16,11 +16,11 @@ pub(crate) struct Run {
     #[arg(value_name = "ELECTION")]
     pub(crate) election: Option<ElectionName>,
 
-    /// Leave when the leadership ends, instead of standing again.
+    /// Exit when the leadership ends, instead of competing again.
     #[arg(long, visible_alias = "no-auto-reacquire")]
     pub(crate) once: bool,
 
-    /// Give up when the first leadership has not come within this time.
+    /// Give up if the first leadership is not acquired within this time.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) wait: Option<Duration>,
 
@@ -28,7 +28,7 @@ pub(crate) struct Run {
     #[arg(short, long, conflicts_with = "wait")]
     pub(crate) nonblock: bool,
 
-    /// The exit code for "did not get to lead".
+    /// The exit code for "did not become leader".
     #[arg(short = 'E', value_name = "CODE", default_value_t = 75)]
     pub(crate) code: u8,
 
@@ -104,15 +104,15 @@ impl Run {
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Health")]
 pub(crate) struct HealthFlags {
-    /// Only a candidate for which this ends with 0 stands, and a leader for which it does not steps down. By /bin/sh -c.
+    /// Compete only while CMD exits 0; a leader whose CMD fails steps down. Run with /bin/sh -c.
     #[arg(long, value_name = "CMD")]
     pub(crate) health_cmd: Option<String>,
 
-    /// How often, and for how long at the most, the health command runs.
+    /// How often the health command runs, and how long it may take.
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "5s")]
     pub(crate) health_cmd_interval: Duration,
 
-    /// How many failures in a row make a candidate unfit.
+    /// How many failures in a row make a candidate unhealthy.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) health_cmd_failures: u32,
 }
@@ -143,20 +143,20 @@ pub(crate) struct Timing {
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Standing")]
 pub(crate) struct Standing {
-    /// After a loss in doubt, try for so long to get back before calling it lost.
+    /// When leadership becomes uncertain, try for this long to regain it before reporting it lost.
     #[arg(long, value_name = "DURATION", value_parser = duration_or_seconds)]
     pub(crate) reconnect_grace: Option<Duration>,
 
-    /// While leading, bear a lost connection for so long; then let go, even if the lease would last longer. At least two
-    /// renewals. It never prolongs a leadership: the deadline ends it all the same.
+    /// While leading, tolerate a lost connection for this long; then step down, even if the lease would last longer. At least two
+    /// renewals. It never prolongs a leadership: the deadline still applies.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) disconnect_grace: Option<Duration>,
 
-    /// Let go after so many renewals in a row that failed or got no answer in time, instead of at the deadline.
+    /// Step down after N renewals in a row have failed or got no answer in time, instead of at the deadline.
     #[arg(long, value_name = "N")]
     pub(crate) failed_renewals: Option<u32>,
 
-    /// While leading, read the record back this often, and let go if it is not ours. At least one renewal interval; renewals
+    /// While leading, read the record back this often, and step down if it is not ours. At least one renewal interval; renewals
     /// prove as much, so this is for those who want to know between two of them.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) validate_every: Option<Duration>,
@@ -166,7 +166,7 @@ pub(crate) struct Standing {
     #[arg(long)]
     pub(crate) no_release_on_stop: bool,
 
-    /// After stepping down, stay away for so long, also over a restart.
+    /// After stepping down, stay out of the election for this long, also across a restart.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) cooldown: Option<Duration>,
 

@@ -25,7 +25,7 @@ pub(crate) async fn history(global: &Global, history: &History) -> Result<Exit, 
         return Ok(Exit::Clean);
     }
     if all.is_empty() {
-        let _ = output::line("no leadership of this election is written down");
+        let _ = output::line(&format!("no past leadership of {on} is recorded"));
         return Ok(Exit::Clean);
     }
     let rows: Vec<Vec<String>> = all.iter().map(row).collect();
