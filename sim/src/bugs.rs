@@ -30,7 +30,15 @@ pub fn habitat(bug: Bug) -> Option<StoreKind> {
         | BlindRelease
         | BlindRenew
         | SameIdIsMe
-        | EpochResetOnDelete => Some(StoreKind::Register),
+        | EpochResetOnDelete
+        | EarlyRequestLost
+        | RequestUnheard
+        | AsksOnce
+        | ReservationIgnored
+        | ToldAbsenceIsFree
+        | EpochFloorForgotten
+        | WaitsTwice
+        | FreeSleptOn => Some(StoreKind::Register),
         GoneIgnored | PresenceIgnored | RestartIgnored | SessionAgeFromAsking | RenewalFromAnswer
         | RenewalByOneSession | LockBeforePresence | PresentAfterLeaving | PresenceGivenUpEarly
         | EpochBeforeLock | LateLockKept => Some(StoreKind::Session),
@@ -43,7 +51,9 @@ pub fn habitat(bug: Bug) -> Option<StoreKind> {
         | LateClaimIgnored
         | GraceKeepsLeading
         | ClockStopsInSuspend
-        | NoMargin => None,
+        | NoMargin
+        | CooldownIgnored
+        | HealthIgnored => None,
     }
 }
 

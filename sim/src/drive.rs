@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use bellwether_core::{
-    Boot, Candidate, Epoch, Event as Told, Input, Outcome, Output, Signal, StateName, What,
+    Boot, Candidate, Epoch, Event as Told, Input, Outcome, Output, Reason, Signal, StateName, What,
 };
 
-use crate::invariants::conflict;
 use crate::invariants::exclusion::{self, Reign};
+use crate::invariants::{conflict, requests};
 use crate::node::Work;
 use crate::parcel::Purpose;
 use crate::port::lock;
@@ -23,8 +23,11 @@ impl World {
             return;
         }
         self.nodes[node].machine.show(self.now);
-        // Answers and news are ready at once; which of them a driver takes first is a matter of luck.
-        let mut news_next = self.rng.one_in(2);
+        lock(&self.nodes[node].port).now = self.now;
+        // Answers and news are ready at once; which of them a driver takes first is a matter of luck. But no call succeeds over a
+        // connection that is back before that is heard.
+        let back = lock(&self.nodes[node].port).is_back();
+        let mut news_next = self.rng.one_in(2) || back;
         let mut idle = 0;
         while idle < 2 && self.violation.is_none() {
             let moved = if news_next { self.hear_news(node) } else { self.hear_answers(node) };
@@ -106,40 +109,84 @@ impl World {
             (Input::Signal(Signal::Gone), Some(_)) => true,
             _ => false,
         };
-        process.core.handle(boot, input);
+        let priority = process.core.settings().options().priority;
+        let (mut asked, mut cooldown, mut ill) = (None, None, false);
+        if let Input::Signal(Signal::Changed(_) | Signal::Restored) = &input {
+            self.nodes[node].troubled = false;
+        }
+        match &input {
+            Input::Signal(Signal::Requested(request)) if requests::binds(&request.what, priority) => {
+                asked = Some(request.epoch);
+            }
+            Input::Claimed(_, Outcome::Denied(seen)) => cooldown = seen.cooldown,
+            Input::Health(false) => ill = true,
+            Input::Health(true) => self.nodes[node].health.told(true),
+            _ => {}
+        }
+        if let Some(process) = &mut self.nodes[node].process {
+            process.core.handle(boot, input);
+        }
         while let Some(output) = self.nodes[node].process.as_mut().and_then(|p| p.core.poll_output()) {
             self.output(node, output);
         }
         if let (true, Some(led)) = (over, led) {
             self.judge_over(node, led);
         }
-        let me = &self.nodes[node];
+        // Only now: what time alone had made due was done before the core heard of this.
+        let me = &mut self.nodes[node];
+        asked.into_iter().for_each(|epoch| me.requests.heard(epoch));
+        cooldown.into_iter().for_each(|span| me.cooldown.begins(boot, span));
+        if ill {
+            me.health.told(false);
+        }
         let Some(process) = &me.process else { return };
         let believed = process.core.leadership().map(|(epoch, _)| epoch);
-        let verdict = exclusion::agree(believed, me.work.map(|work| work.epoch));
-        let grants = me.grants.check(boot);
-        self.judge(verdict);
-        self.judge(grants);
+        let threshold = process.core.settings().options().health_failures;
+        let verdicts = [
+            exclusion::agree(believed, me.work.map(|work| work.epoch)),
+            me.grants.check(boot),
+            me.requests.check(believed),
+            me.health.leads(threshold, believed),
+        ];
+        verdicts.into_iter().for_each(|verdict| self.judge(verdict));
     }
 
     fn output(&mut self, node: usize, output: Output) {
         match output {
             Output::Believe { epoch, until } => self.believe(node, epoch, until),
-            Output::EndWork { epoch, by, .. } => self.end_work(node, epoch, by),
+            Output::EndWork { epoch, by, why } => {
+                self.end_work(node, epoch, by, why.is_none_or(Reason::is_planned));
+            }
             Output::ExtendStop { epoch, by } => self.extend_stop(node, epoch, by),
             Output::Event(told) => self.told(node, &told),
             call => {
-                if let Output::Release(_, grant, _) = &call {
-                    self.nodes[node].grants.given_back(grant.epoch);
-                }
                 say!(self, "{node} calls {call:?}");
-                let me = &mut self.nodes[node];
-                let unanswered = me.process.as_ref().map_or(0, |process| process.core.calls_unanswered());
-                let verdict = me.quiet.calls(self.now, unanswered);
-                me.begin(&self.election, call);
-                self.judge(verdict);
+                self.judge_call(node, &call);
+                self.nodes[node].begin(&self.election, call);
             }
         }
+    }
+
+    /// A call that the core wants made.
+    fn judge_call(&mut self, node: usize, call: &Output) {
+        let me = &mut self.nodes[node];
+        let Some(process) = &me.process else { return };
+        let mut verdicts = vec![me.quiet.calls(self.now, process.core.calls_unanswered())];
+        let boot = me.machine.boot(self.now);
+        match call {
+            Output::Release(_, grant, parting) => {
+                me.grants.given_back(grant.epoch);
+                if let Some(span) = parting.cooldown {
+                    me.cooldown.begins(boot, span);
+                }
+            }
+            Output::Claim(..) => {
+                verdicts.push(me.cooldown.claims(boot));
+                verdicts.push(me.health.claims(process.core.settings().options().health_failures));
+            }
+            _ => {}
+        }
+        verdicts.into_iter().for_each(|verdict| self.judge(verdict));
     }
 
     fn believe(&mut self, node: usize, epoch: Epoch, until: Boot) {
@@ -166,14 +213,14 @@ impl World {
             say!(self, "{node} LEADS under {epoch:?}");
             let verdict = self.epochs.begins(reign, &self.losses);
             self.judge(verdict);
-            let verdict = self.owners.owns(reign.who, epoch);
+            let verdict = self.owners.owns(reign, &self.losses);
             self.judge(verdict);
             self.healing_led(node);
         }
     }
 
     /// The work is told to stop: it takes its time, sometimes more than it has.
-    fn end_work(&mut self, node: usize, epoch: Epoch, by: Boot) {
+    fn end_work(&mut self, node: usize, epoch: Epoch, by: Boot, planned: bool) {
         let me = &mut self.nodes[node];
         let verdict = me.alternation.ends(epoch);
         if let Some(work) = &mut me.work
@@ -184,7 +231,8 @@ impl World {
         let killed = me.machine.when(by).max(self.now);
         let stop_timeout =
             me.process.as_ref().map_or(0, |process| nanos(process.core.settings().options().stop_timeout));
-        let left = (killed - self.now).max(stop_timeout);
+        // An end that is forced is one: whatever protects the work ends then, and so does the work.
+        let left = (killed - self.now).max(if planned { stop_timeout } else { 0 });
         let takes = match self.rng.below(16) {
             0..=3 => 0,
             4 => left + self.rng.below(20 * MILLI),
@@ -230,6 +278,11 @@ impl World {
         say!(self, "{node} tells {:?}", told.what);
         let verdict = self.nodes[node].alternation.told(&told.what);
         self.judge(verdict);
+        match told.what {
+            What::Error(_) => self.nodes[node].troubled = true,
+            What::AcquireFailed { .. } | What::Acquired { .. } => self.nodes[node].troubled = false,
+            _ => {}
+        }
         if let What::Lost { reason, .. } | What::Suspended { reason, .. } = told.what {
             self.healing_lost(node, reason);
         }
@@ -248,6 +301,10 @@ impl World {
                 self.queue.push(at, Event::Timer(node));
             }
         }
+        let Some(process) = &self.nodes[node].process else { return };
+        let believed = process.core.leadership().map(|(epoch, _)| epoch);
+        let verdict = self.nodes[node].requests.check_heard(believed);
+        self.judge(verdict);
         let Some(process) = &self.nodes[node].process else { return };
         if self.nodes[node].slot.is_none() || process.core.state() != StateName::Stopped {
             return;

@@ -3,7 +3,7 @@
 
 use bellwether_core::{Input, Reason};
 
-use crate::invariants::{Finding, recovery};
+use crate::invariants::{Finding, recovery, requests};
 use crate::options::Watch;
 use crate::queue::Event;
 use crate::time::{MILLI, Nanos};
@@ -38,7 +38,8 @@ impl World {
         }
         let bound = self.options.bound(|line| line.recovery) + SLACK;
         self.heal = Some(Heal::Recovering { since: self.now, bound });
-        self.queue.push(self.now + bound + 1, Event::Progress);
+        self.look_again(self.now + bound + 1);
+        self.queue.push(self.now + self.round_trips() + SLACK, Event::Arrived);
         self.spike = None;
         self.outage = false;
         self.hasten();
@@ -56,6 +57,28 @@ impl World {
             self.healing_led(leader);
         } else if self.options.ends_with_death {
             self.queue.push(self.now + 1, Event::Outsider);
+        }
+    }
+
+    fn look_again(&mut self, at: Nanos) {
+        self.progress_at = at;
+        self.queue.push(at, Event::Progress);
+    }
+
+    /// From now on no call fails any more, and how long it takes depends on what each candidate knows.
+    pub(crate) fn all_arrived(&mut self) {
+        let Some(Heal::Recovering { since, bound }) = self.heal else { return };
+        if self.nodes.iter().any(|node| node.process.is_some() && node.work.is_some()) {
+            // Work that is still stopping keeps everybody out, and takes its time.
+            self.queue.push(self.now + SLACK, Event::Arrived);
+            return;
+        }
+        if let Some(expected) = self.expected().map(|expected| expected + SLACK)
+            && self.now + expected < since + bound
+        {
+            say!(self, "somebody has to lead within {expected}ns");
+            self.heal = Some(Heal::Recovering { since: self.now, bound: expected });
+            self.look_again(self.now + expected + 1);
         }
     }
 
@@ -110,7 +133,7 @@ impl World {
                 self.tally.recovery_share_max = self.tally.recovery_share_max.max(share);
                 say!(self, "healed: {node} leads {took}ns after the faults, of {bound}ns");
                 self.heal = Some(Heal::Settling);
-                self.queue.push(self.now + bound, Event::Progress);
+                self.look_again(self.now + self.options.bound(|line| line.recovery));
             }
             Some(Heal::Bereft { since, bound }) => {
                 let took = self.now - since;
@@ -131,6 +154,9 @@ impl World {
     }
 
     pub(crate) fn healing_progress(&mut self) {
+        if self.now < self.progress_at {
+            return;
+        }
         match self.heal {
             Some(Heal::Recovering { since, bound }) => {
                 self.judge(recovery::check("the end of all faults", self.now - since, bound));
@@ -141,23 +167,39 @@ impl World {
                     return;
                 }
                 self.heal = Some(Heal::Steady);
-                self.queue.push(self.now + self.options.longest_ttl(), Event::Progress);
+                self.look_again(self.now + self.options.longest_ttl());
             }
             Some(Heal::Steady) => {
                 let Some(leader) = self.leader() else {
                     self.await_handover();
                     return;
                 };
+                self.judge_priority(leader);
                 let bound = self.failover();
                 self.heal = Some(Heal::Bereft { since: self.now, bound });
                 self.crash(leader, false);
-                self.queue.push(self.now + bound + 1, Event::Progress);
+                self.look_again(self.now + bound + 1);
             }
             Some(Heal::Bereft { since, bound }) => {
                 self.judge(recovery::check("the leader's death", self.now - since, bound));
             }
             None => {}
         }
+    }
+
+    /// After all this time the highest priority has got its way, where a leader can be asked.
+    fn judge_priority(&mut self, leader: usize) {
+        if self.sessions.is_some() {
+            return;
+        }
+        let options = |node: usize| {
+            let process = self.nodes[node].process.as_ref();
+            process.map(|process| process.core.settings().options().clone())
+        };
+        let Some(led) = options(leader) else { return };
+        let others = self.alive().into_iter().filter(|node| *node != leader).filter_map(options);
+        let asker = others.filter(|options| options.preempt).map(|options| options.priority).max();
+        self.judge(requests::check_priority(led.priority, asker));
     }
 
     /// Nobody leads just now: the only reason can be a handover by priority, and that is over within a failover.
@@ -170,7 +212,7 @@ impl World {
         }
         let bound = self.failover();
         self.heal = Some(Heal::Recovering { since: self.now, bound });
-        self.queue.push(self.now + bound + 1, Event::Progress);
+        self.look_again(self.now + bound + 1);
     }
 
     fn failover(&self) -> Nanos {

@@ -15,6 +15,7 @@ pub mod bugs;
 pub mod campaign;
 pub mod clock;
 mod drive;
+mod expect;
 pub mod faults;
 mod heal;
 pub mod invariants;

@@ -1,14 +1,16 @@
 //! Between the processes and the store: what is delayed, lost, doubled, refused and announced.
 
 use bellwether_backend::{Change, Record};
-use bellwether_core::ErrorKind;
+use bellwether_core::{Epoch, ErrorKind};
 
 use crate::faults::Fault;
-use crate::invariants::{looking, order, stale};
+use crate::invariants::epochs::Epochs;
+use crate::invariants::exclusion::Reign;
+use crate::invariants::{looking, order, requests, stale};
 use crate::node::Cut;
 use crate::options::Watch;
 use crate::parcel::{Ask, Parcel, Purpose, Slot};
-use crate::port::{lock, trouble};
+use crate::port::{lock, reign_of, trouble};
 use crate::queue::{Delivery, Event};
 use crate::store::{Commit, State};
 use crate::time::Nanos;
@@ -62,6 +64,7 @@ impl World {
             ask: parcel.ask.clone(),
             slot: parcel.slot.clone(),
             purpose: parcel.purpose,
+            known: None,
         };
         let (connection, deletions) = (self.nodes[from].connection, self.store.deletions());
         let delivery = |parcel, answered| {
@@ -91,8 +94,9 @@ impl World {
                 self.judge(order::check(epoch, working));
             }
             Purpose::Claim(who) => {
-                if let Some(epoch) = record.epoch {
-                    self.losses.claims(who, epoch, &lock(&self.nodes[from].port).known);
+                if let (Some(epoch), Some(known)) = (record.epoch, &parcel.known) {
+                    self.losses.claims(Reign { who, epoch }, known);
+                    self.judge(Epochs::claims(epoch, known.highest));
                 }
             }
             Purpose::Renew(..) | Purpose::Request(_) | Purpose::Look | Purpose::Tend => {}
@@ -121,7 +125,7 @@ impl World {
             }
             return;
         }
-        let (answer, commit) = self.store.apply(self.now, &parcel.ask);
+        let (answer, commit) = self.store.apply(&parcel.ask);
         if let Some(commit) = commit {
             self.committed(parcel.purpose, &commit);
         }
@@ -155,14 +159,42 @@ impl World {
         let before = commit.before.as_ref().map(|found| &found.0);
         say!(self, "store: {purpose:?} took, version {version} beat {} {:?}", record.beat, record.epoch);
         self.judge(stale::check(purpose, before, record));
+        self.judge_kept(purpose, commit);
+        self.judge_taken_out(purpose, commit);
         if let (Purpose::Claim(who), Some(epoch)) = (purpose, record.epoch) {
-            let verdict = self.owners.owns(who, epoch);
+            let verdict = self.owners.owns(Reign { who, epoch }, &self.losses);
             self.judge(verdict);
             if before.is_some_and(|before: &Record| before.holder.is_none()) {
                 self.tally.handovers += 1;
             }
         }
         self.announce();
+    }
+
+    fn judge_kept(&mut self, purpose: Purpose, commit: &Commit) {
+        let (record, version) = &*commit.after;
+        let verdict = match (purpose, &commit.before) {
+            (Purpose::Release(..), _) => self.reservations.released(self.now, *version, record),
+            (Purpose::Claim(_), Some(found)) => {
+                let (before, at) = &**found;
+                self.reservations.claimed(self.now, *at, before, record)
+            }
+            _ => Ok(()),
+        };
+        self.judge(verdict);
+    }
+
+    /// A renewal that takes a request out of the record: its process must have told its core.
+    fn judge_taken_out(&mut self, purpose: Purpose, commit: &Commit) {
+        let (Purpose::Renew(who, epoch), Some(before)) = (purpose, &commit.before) else { return };
+        let (before, after) = (&before.0, &commit.after.0);
+        let Some(request) = before.request.as_ref().filter(|_| after.request.is_none()) else { return };
+        if request.epoch != epoch || !requests::binds(&request.what, before.priority.unwrap_or_default()) {
+            return;
+        }
+        for node in self.nodes.iter_mut().filter(|node| node.who.incarnation == who) {
+            node.requests.taken_out(epoch);
+        }
     }
 
     /// Tells everybody who follows the election what the record is now.
@@ -291,13 +323,13 @@ impl World {
     /// A record that was held is gone, though nobody claimed or released it.
     pub(crate) fn content_lost(&mut self, before: State) {
         let now = self.store.record().clone();
-        let held = |state: &State| {
-            state.as_ref().and_then(|found| found.0.epoch.filter(|_| found.0.holder.is_some()))
-        };
-        if let Some(epoch) = held(&before)
-            && held(&now) != Some(epoch)
+        let recorded = now.as_ref().and_then(|found| found.0.epoch).unwrap_or(Epoch::ZERO);
+        self.losses.forgotten(recorded.max(self.store.count()), self.owners.highest());
+        let held = |state: &State| state.as_ref().and_then(|found| reign_of(&found.0));
+        if let Some(reign) = held(&before)
+            && held(&now) != Some(reign)
         {
-            self.losses.destroyed(epoch);
+            self.losses.destroyed(reign);
         }
     }
 }

@@ -9,9 +9,12 @@ use bellwether_core::{Boot, Candidate, Core, ElectionName, Epoch, Grant, Input, 
 
 use crate::clock::Machine;
 use crate::invariants::alternation::Alternation;
+use crate::invariants::cooldown::Cooldown;
 use crate::invariants::exclusion::Reign;
 use crate::invariants::grants::Grants;
+use crate::invariants::health::Health;
 use crate::invariants::quiet::Quiet;
+use crate::invariants::requests::Requests;
 use crate::parcel::{Purpose, Slot};
 use crate::port::{SharedPort, lock};
 use crate::session::network::Stalled;
@@ -94,12 +97,20 @@ pub struct Node {
     pub start_planned: bool,
     /// Its health check fails.
     pub sick: bool,
+    /// Its last call failed, and it has heard nothing since that ends a pause.
+    pub troubled: bool,
     /// Judged by itself.
     pub alternation: Alternation,
     /// Judged by itself.
     pub grants: Grants,
     /// Judged by itself.
     pub quiet: Quiet,
+    /// Judged by itself.
+    pub requests: Requests,
+    /// Judged by itself.
+    pub cooldown: Cooldown,
+    /// Judged by itself.
+    pub health: Health,
 }
 
 impl Node {
@@ -133,9 +144,13 @@ impl Node {
             work_over: None,
             start_planned: false,
             sick: false,
+            troubled: false,
             alternation: Alternation::default(),
             grants: Grants::default(),
             quiet: Quiet::default(),
+            requests: Requests::default(),
+            cooldown: Cooldown::default(),
+            health: Health::default(),
         }
     }
 
@@ -143,8 +158,9 @@ impl Node {
     pub fn begin_anew(&mut self, core: Core) {
         self.who = core.who().clone();
         self.timer = (Nanos::MAX, None);
-        self.start_planned = false;
+        (self.start_planned, self.troubled) = (false, false);
         (self.alternation, self.grants) = (Alternation::default(), Grants::default());
+        (self.requests, self.cooldown, self.health) = Default::default();
         if let Some(process) = &mut self.process {
             process.core = core;
         }

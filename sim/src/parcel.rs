@@ -6,6 +6,7 @@ use std::task::{Poll, Waker};
 use bellwether_backend::{Found, FoundNote, Note, Record, Write};
 use bellwether_core::{Epoch, Error, Incarnation};
 
+use crate::invariants::exclusion::Knowledge;
 use crate::port::lock;
 
 /// What is asked of the store.
@@ -146,4 +147,6 @@ pub struct Parcel {
     pub slot: Slot,
     /// What it is for.
     pub purpose: Purpose,
+    /// What its sender knew when it left, if it is a claim.
+    pub known: Option<Knowledge>,
 }

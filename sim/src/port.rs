@@ -14,7 +14,9 @@ use bellwether_backend::{
 use bellwether_core::{ElectionName, Epoch, Error, ErrorKind, Incarnation};
 use futures_util::stream;
 
+use crate::invariants::exclusion::{Knowledge, Reign};
 use crate::parcel::{Answer, Ask, Parcel, Purpose, Slot};
+use crate::time::Nanos;
 
 /// Both directions of one process's connection.
 #[derive(Debug)]
@@ -27,38 +29,82 @@ pub struct Port {
     pub purpose: Purpose,
     /// Whether news is wanted.
     pub followed: bool,
-    /// The leaderships that this process knows of: the one whose held record it read last, and those whose record
-    /// it saw vanish or fall back. One that it saw succeeded, as far as it could tell, is not among them.
-    pub known: BTreeSet<Epoch>,
-    /// The version that was read last, and the epoch in it if it was held.
-    latest: Option<(u64, Option<Epoch>)>,
+    /// What this process knows: the leadership whose held record it read last, those whose record it saw vanish or fall back,
+    /// and the highest epoch of all that it read. A leadership that it saw succeeded, as far as it could tell, is not among them.
+    pub known: Knowledge,
+    /// The instant in true time at which the process runs. The process does not look at it; the judges do.
+    pub now: Nanos,
+    /// What was read last.
+    latest: Option<Latest>,
     /// Counts what was read and told.
     learnt: u64,
 }
 
+/// A record that was read.
+#[derive(Debug)]
+struct Latest {
+    version: u64,
+    /// The leadership in it, if it was held.
+    held: Option<Reign>,
+    epoch: Option<Epoch>,
+    beat: u64,
+    /// When its beat was first read, or read again after a gap.
+    since: Nanos,
+}
+
+impl Latest {
+    /// Whether this is the same sign of life.
+    fn is(&self, record: &Record) -> bool {
+        self.held == reign_of(record) && self.beat == record.beat && self.epoch == record.epoch
+    }
+}
+
 impl Port {
+    /// Since when the process has known this state of the record; `None` if it does not.
+    pub fn since_beat(&self, found: Option<&Record>) -> Option<Nanos> {
+        match (&self.latest, found) {
+            (None, None) => Some(0),
+            (Some(latest), Some(record)) => latest.is(record).then_some(latest.since),
+            _ => None,
+        }
+    }
+
+    /// Whether a connection is back and the process has not heard of it.
+    pub fn is_back(&self) -> bool {
+        self.inbox.iter().any(|change| matches!(change, Change::Restored))
+    }
+
     /// `certain` is a read that nothing overtook; news and other reads may be old.
     fn saw(&mut self, found: Option<(&Record, u64)>, certain: bool) {
         self.learnt += 1;
         let Some((record, version)) = found else {
-            // Absence that is not certain has no place in the order of things: who only heard of it does not know.
-            match self.latest.take() {
-                Some((_, Some(epoch))) if !certain => drop(self.known.remove(&epoch)),
-                _ => {}
-            }
+            self.latest = None;
             return;
         };
-        let held = record.epoch.filter(|_| record.holder.is_some());
-        match self.latest {
-            Some((before, _)) if !certain && version < before => return,
-            Some((before, Some(epoch))) if version > before && held != Some(epoch) => {
-                self.known.remove(&epoch);
+        let held = reign_of(record);
+        let mut since = self.now;
+        match &self.latest {
+            Some(latest) if !certain && version < latest.version => return,
+            Some(Latest { version: before, held: Some(reign), .. })
+                if version > *before && held != Some(*reign) =>
+            {
+                self.known.reigns.remove(reign);
+            }
+            Some(latest) if version >= latest.version && latest.is(record) => {
+                since = latest.since;
             }
             _ => {}
         }
-        self.latest = Some((version, held));
-        self.known.extend(held);
+        self.latest = Some(Latest { version, held, epoch: record.epoch, beat: record.beat, since });
+        self.known.reigns.extend(held);
+        self.known.highest = self.known.highest.max(record.epoch.unwrap_or(Epoch::ZERO));
     }
+}
+
+/// The leadership that a record stands for, if it is held by one of ours.
+pub fn reign_of(record: &Record) -> Option<Reign> {
+    let holder = record.holder.as_ref()?;
+    Some(Reign { who: holder.incarnation?, epoch: record.epoch? })
 }
 
 /// A shared [`Port`].
@@ -71,7 +117,8 @@ pub fn new_port() -> SharedPort {
         inbox: VecDeque::new(),
         purpose: Purpose::Look,
         followed: false,
-        known: BTreeSet::new(),
+        known: Knowledge::default(),
+        now: 0,
         latest: None,
         learnt: 0,
     }))
@@ -80,7 +127,7 @@ pub fn new_port() -> SharedPort {
 /// What a process may know of the store without a round trip.
 #[derive(Debug, Default)]
 pub struct Facts {
-    /// How many writes the store has taken, ever; never goes back.
+    /// How many writes the store has taken, as far as it remembers.
     pub sequence: AtomicU64,
     /// Incarnations whose death can be proven, where the store has such proof.
     pub dead: Mutex<BTreeSet<Incarnation>>,
@@ -104,7 +151,8 @@ impl SimRegister {
         let slot = Slot::new(ask.clone());
         let mut port = lock(&self.port);
         let purpose = port.purpose;
-        port.outbox.push(Parcel { ask, slot: slot.clone(), purpose });
+        let known = matches!(purpose, Purpose::Claim(_)).then(|| port.known.clone());
+        port.outbox.push(Parcel { ask, slot: slot.clone(), purpose, known });
         slot
     }
 
@@ -163,7 +211,7 @@ impl Register for SimRegister {
         let mut port = lock(&self.port);
         port.followed = interested;
         // Whoever stops following forgets what it saw, and is a newcomer when it comes back.
-        port.known.clear();
+        port.known = Knowledge::default();
         port.latest = None;
     }
 
@@ -172,8 +220,12 @@ impl Register for SimRegister {
         Box::pin(stream::poll_fn(move |_| {
             let mut port = lock(&port);
             let Some(change) = port.inbox.pop_front() else { return Poll::Pending };
-            if let Change::Now(_, found) = &change {
-                port.saw(found.as_ref().map(|(record, version)| (record, *version)), false);
+            match (&change, port.now) {
+                (Change::Now(_, found), _) => {
+                    port.saw(found.as_ref().map(|(record, version)| (record, *version)), false);
+                }
+                (Change::Restored, now) => port.latest.iter_mut().for_each(|latest| latest.since = now),
+                (Change::Doubt | Change::Look(_), _) => {}
             }
             Poll::Ready(Some(change))
         }))

@@ -58,6 +58,8 @@ pub enum Event {
     StoreBack,
     /// Faults stop.
     Heal,
+    /// What was on its way when the faults stopped has arrived.
+    Arrived,
     /// The healing phase looks how far it has come.
     Progress,
 }

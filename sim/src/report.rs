@@ -19,7 +19,7 @@ pub(crate) fn figures(seeds: u64, tally: &Tally) {
         tally.elections, tally.handovers, tally.excused
     );
     println!(
-        "somebody led {:.1}% of the time; slowest recovery {:.1}s; worst share of its bound: recovery {:.1}%, \
+        "somebody led {:.1}% of the time; slowest recovery {:.1}s; highest share of a bound used: recovery {:.1}%, \
          failover {:.1}%",
         100.0 * tally.led as f64 / tally.virtual_time.max(1) as f64,
         tally.recovery_max as f64 / SECOND as f64,

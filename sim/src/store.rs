@@ -1,14 +1,14 @@
-//! The store itself: one record, compare-and-set, a sequence that never goes back, and a past to fall back into.
+//! The store itself: one record, compare-and-set, a count of its writes, and a past to fall back into.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bellwether_backend::{Note, Record, Write};
+use bellwether_core::Epoch;
 
 use crate::parcel::{Answer, Ask};
 use crate::port::Facts;
-use crate::time::Nanos;
 
 /// How many earlier states a rollback can choose from.
 const PAST_MAX: usize = 48;
@@ -21,10 +21,17 @@ pub type State = Option<Arc<(Record, u64)>>;
 pub struct Store {
     record: State,
     notes: BTreeMap<Note, (Vec<u8>, u64)>,
-    past: VecDeque<(Nanos, State)>,
+    past: VecDeque<Past>,
     facts: Arc<Facts>,
     /// How often the record was deleted: a create that left before a deletion does not count after it.
     deletions: u32,
+}
+
+/// What there was before a write.
+#[derive(Debug)]
+struct Past {
+    state: State,
+    sequence: u64,
 }
 
 /// A write that the store took.
@@ -44,12 +51,17 @@ impl Store {
 
     /// The state so many writes ago, if that is remembered.
     pub fn past(&self, writes: usize) -> Option<&State> {
-        self.past.iter().rev().nth(writes).map(|(_, state)| state)
+        self.past.iter().rev().nth(writes).map(|past| &past.state)
     }
 
     /// What can be known without asking.
     pub fn facts(&self) -> Arc<Facts> {
         Arc::clone(&self.facts)
+    }
+
+    /// How many writes it has taken, as far as it remembers: every epoch that it issued since is above.
+    pub fn count(&self) -> Epoch {
+        Epoch::new(self.facts.sequence.load(Ordering::Relaxed)).unwrap_or(Epoch::MAX)
     }
 
     /// How often the record was deleted.
@@ -58,17 +70,18 @@ impl Store {
     }
 
     /// Does what is asked.
-    pub fn apply(&mut self, now: Nanos, ask: &Ask) -> (Answer, Option<Commit>) {
+    pub fn apply(&mut self, ask: &Ask) -> (Answer, Option<Commit>) {
         match ask {
             Ask::Load => (Answer::Loaded(Ok(self.record.as_deref().cloned())), None),
             Ask::Write { at, record } => {
                 if self.record.as_ref().map(|found| found.1) != *at {
                     return (Answer::Written(Write::Conflict), None);
                 }
+                let sequence = self.facts.sequence.load(Ordering::Relaxed);
                 let version = self.next();
                 let after = Arc::new(((**record).clone(), version));
                 let before = self.record.replace(Arc::clone(&after));
-                self.past.push_back((now, before.clone()));
+                self.past.push_back(Past { state: before.clone(), sequence });
                 if self.past.len() > PAST_MAX {
                     self.past.pop_front();
                 }
@@ -92,17 +105,19 @@ impl Store {
         self.record.take()
     }
 
-    /// Goes back by so many writes, as far as they are remembered. What was there.
-    pub fn roll_back(&mut self, writes: usize) -> State {
+    /// Goes back by so many writes, as far as they are remembered. With its count, versions and epochs come a second time,
+    /// as in a store that was restored from a backup. What was there.
+    pub fn roll_back(&mut self, writes: usize, with_count: bool) -> State {
         let mut older = None;
         for _ in 0..writes {
-            let Some((_, state)) = self.past.pop_back() else { break };
-            older = Some(state);
+            let Some(past) = self.past.pop_back() else { break };
+            older = Some(past);
         }
-        match older {
-            Some(state) => std::mem::replace(&mut self.record, state),
-            None => self.record.clone(),
+        let Some(older) = older else { return self.record.clone() };
+        if with_count {
+            self.facts.sequence.store(older.sequence, Ordering::Relaxed);
         }
+        std::mem::replace(&mut self.record, older.state)
     }
 
     fn next(&mut self) -> u64 {

@@ -14,6 +14,7 @@ use crate::heal::Heal;
 use crate::invariants::epochs::Epochs;
 use crate::invariants::exclusion::{Losses, Reign};
 use crate::invariants::owners::Owners;
+use crate::invariants::reservations::Reservations;
 use crate::invariants::{Finding, Verdict, Violation};
 use crate::node::Node;
 use crate::options::Options;
@@ -50,11 +51,14 @@ pub(crate) struct World {
     /// The store answers nobody.
     pub(crate) outage: bool,
     pub(crate) heal: Option<Heal>,
+    /// When the healing phase next looks how far it has come.
+    pub(crate) progress_at: Nanos,
     /// How often the healing phase found a handover under way.
     pub(crate) handovers: u32,
     pub(crate) losses: Losses,
     pub(crate) epochs: Epochs,
     pub(crate) owners: Owners,
+    pub(crate) reservations: Reservations,
     pub(crate) tally: Tally,
     pub(crate) trace: Trace,
     pub(crate) violation: Option<Violation>,
@@ -105,10 +109,12 @@ impl World {
             spike: None,
             outage: false,
             heal: None,
+            progress_at: 0,
             handovers: 0,
             losses: Losses::default(),
             epochs: Epochs::default(),
             owners: Owners::default(),
+            reservations: Reservations::new(options.ppm.1),
             tally: Tally::default(),
             trace: Trace::new(verbose),
             violation: None,
@@ -184,6 +190,7 @@ impl World {
                 self.read_backlog();
             }
             Event::Heal => self.begin_healing(),
+            Event::Arrived => self.all_arrived(),
             Event::Progress => self.healing_progress(),
         }
     }

@@ -53,6 +53,8 @@ struct Sight<V> {
     learnt: u64,
     /// Until when a release that the watch told of may be acted on without a read.
     fresh_until: Option<Boot>,
+    /// The highest epoch that was ever seen. A store that falls back may issue it again; this candidate must not take it.
+    highest: Epoch,
 }
 
 /// A leadership that the store has forgotten and its leader may not have.
@@ -79,7 +81,8 @@ impl Ghost {
     /// Each is minded by itself: one that is the bidder's own keeps only others away, and must not stand for one
     /// that keeps the bidder away.
     fn rises(ghosts: &mut Vec<Ghost>, record: Record, since: Boot, certain: bool, planted: Planted) {
-        if !record.is_held() || planted.has(Bug::VanishedIsFree) {
+        let free = planted.has(Bug::VanishedIsFree) || !certain && planted.has(Bug::ToldAbsenceIsFree);
+        if !record.is_held() || free {
             return;
         }
         ghosts.retain(|ghost| ghost.record.ttl.is_none_or(|ttl| since < ghost.since + ttl));
@@ -136,12 +139,21 @@ impl<V: Clone + Ord> Observations<V> {
 
     /// Takes in what was found; `now` was read after the answer came. False if it was old news.
     pub fn saw(&mut self, now: Boot, on: &ElectionName, found: Option<(Record, V)>, source: Source) -> bool {
+        let epoch = found.as_ref().and_then(|(record, _)| record.epoch).unwrap_or(Epoch::ZERO);
         let Some(sight) = self.sights.get_mut(on) else {
-            let ghosts = Vec::new();
-            let sight = Sight { found, ghosts, since: now, alive: false, learnt: 1, fresh_until: None };
+            let sight = Sight {
+                found,
+                ghosts: Vec::new(),
+                since: now,
+                alive: false,
+                learnt: 1,
+                fresh_until: None,
+                highest: epoch,
+            };
             self.sights.insert(on.clone(), sight);
             return true;
         };
+        sight.highest = sight.highest.max(epoch);
         let Some((record, version)) = found else {
             sight.fresh_until = None;
             let vanished = sight.found.take();
@@ -239,12 +251,9 @@ impl<V: Clone + Ord> Observations<V> {
         self.sights.get(on).and_then(|sight| sight.found.as_ref())
     }
 
-    /// The highest epoch that what was seen speaks of.
+    /// The highest epoch that was ever seen.
     pub fn epoch(&self, on: &ElectionName) -> Epoch {
-        let Some(sight) = self.sights.get(on) else { return Epoch::ZERO };
-        let of = |record: &Record| record.epoch.unwrap_or(Epoch::ZERO);
-        let found = sight.found.as_ref().map_or(Epoch::ZERO, |(record, _)| of(record));
-        sight.ghosts.iter().map(|ghost| of(&ghost.record)).fold(found, Epoch::max)
+        self.sights.get(on).map_or(Epoch::ZERO, |sight| sight.highest)
     }
 
     /// What this bidder may do now. `dead` says whether the holder is proven to be dead.
@@ -254,7 +263,11 @@ impl<V: Clone + Ord> Observations<V> {
         let verdict = match &sight.found {
             None => free(None),
             Some((record, at)) if !record.is_held() => match &record.reserved {
-                Some(kept) if kept.candidate != bid.who.id && now < sight.since + kept.span => {
+                Some(kept)
+                    if kept.candidate != bid.who.id
+                        && now < sight.since + kept.span
+                        && !self.planted.has(Bug::ReservationIgnored) =>
+                {
                     Verdict::Wait(sight.since + kept.span)
                 }
                 _ => free(Some(at.clone())),
@@ -322,7 +335,12 @@ impl<V: Clone + Ord> Observations<V> {
     }
 
     fn ttl(&self, record: &Record, own: Duration) -> Duration {
-        if self.planted.has(Bug::OwnTtlForRecord) { own } else { record.ttl.unwrap_or(own) }
+        let ttl = record.ttl.unwrap_or(own);
+        match () {
+            () if self.planted.has(Bug::OwnTtlForRecord) => own,
+            () if self.planted.has(Bug::WaitsTwice) => ttl * 2,
+            () => ttl,
+        }
     }
 }
 

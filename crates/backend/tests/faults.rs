@@ -202,6 +202,24 @@ async fn that_the_connection_is_back_does_not_wait_for_a_read_that_hangs() {
     assert!(matches!(second.signal, Signal::Changed(_)), "{second:?}");
 }
 
+/// Found by the simulator: a store that was restored from a backup counts up again, and a renewal at the version that its leader had
+/// read before the restore replaced the record of another leader, which had got the same version.
+#[tokio::test]
+async fn after_a_reconnect_a_leader_reads_its_record_before_it_renews() {
+    let store = MemoryStore::default();
+    let (register, faults) = faulty(&store);
+    let lease = Lease::new(Announcing { register, changes: vec![Change::Restored] }, Arc::new(SystemClock));
+    let Outcome::Held(grant) = lease.claim(&on(), &bid("a", 1)).await else { panic!("not held") };
+    let reads = faults.calls(Op::Read);
+    let held = [(on(), grant)];
+    assert!(matches!(lease.renew(SystemClock.boot(), &held).await[..], [Outcome::Held(_)]));
+    assert_eq!(faults.calls(Op::Read), reads, "a renewal needs no read");
+    let mut signals = lease.signals();
+    assert!(matches!(signals.next().await.unwrap().signal, Signal::Restored));
+    assert!(matches!(lease.renew(SystemClock.boot(), &held).await[..], [Outcome::Held(_)]));
+    assert_eq!(faults.calls(Op::Read), reads + 1);
+}
+
 /// A register that announces just this.
 struct Announcing<R: Register> {
     register: R,

@@ -47,6 +47,26 @@ pub enum Bug {
     EpochResetOnDelete,
     /// The margin is not subtracted.
     NoMargin,
+    /// A request that comes before the leadership begins is forgotten.
+    EarlyRequestLost,
+    /// A renewal takes a request out of the record, and the leader is not told.
+    RequestUnheard,
+    /// A candidate of higher priority asks a leadership only once, whatever becomes of that.
+    AsksOnce,
+    /// A released record that is kept for somebody is free for everybody.
+    ReservationIgnored,
+    /// Whoever stepped down stands again at once.
+    CooldownIgnored,
+    /// The health check is run and not minded.
+    HealthIgnored,
+    /// A record that vanished is free at once, if its absence was told and not yet read.
+    ToldAbsenceIsFree,
+    /// A candidate forgets the epochs that it has seen, and relies on the store's own count.
+    EpochFloorForgotten,
+    /// A follower waits for two ttls without a sign of life.
+    WaitsTwice,
+    /// A follower that sees the record free sleeps for its retry interval first.
+    FreeSleptOn,
     /// Sessions: the end of the session does not end the leadership.
     GoneIgnored,
     /// Sessions: whoever gets the lock leads, though somebody else is present.
@@ -73,7 +93,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 31] = [
+    pub const ALL: [Bug; 41] = [
         Bug::DeadlineFromAnswer,
         Bug::FailureCountInsteadOfDeadline,
         Bug::ResumeAfterStop,
@@ -94,6 +114,16 @@ impl Bug {
         Bug::SameIdIsMe,
         Bug::EpochResetOnDelete,
         Bug::NoMargin,
+        Bug::EarlyRequestLost,
+        Bug::RequestUnheard,
+        Bug::AsksOnce,
+        Bug::ReservationIgnored,
+        Bug::CooldownIgnored,
+        Bug::HealthIgnored,
+        Bug::ToldAbsenceIsFree,
+        Bug::EpochFloorForgotten,
+        Bug::WaitsTwice,
+        Bug::FreeSleptOn,
         Bug::GoneIgnored,
         Bug::PresenceIgnored,
         Bug::RestartIgnored,

@@ -106,7 +106,8 @@ impl World {
         self.nodes[node].machine.run_on(now);
         self.nodes[node].timer = (u64::MAX, None);
         // Timer, answers and the end of the work are all there at once; which is noticed first is a matter of luck.
-        if self.rng.one_in(2) {
+        let back = crate::port::lock(&self.nodes[node].port).is_back();
+        if self.rng.one_in(2) && !back {
             self.tell(node, Input::Timeout);
         }
         if let Some(epoch) = self.nodes[node].work_over.take() {

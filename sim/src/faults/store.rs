@@ -37,8 +37,13 @@ impl World {
         self.tally.count(Fault::Rollback);
         let deepest = if self.rng.one_in(2) { 4 } else { 24 };
         let writes = 1 + self.rng.below(deepest) as usize;
-        let before = self.store.roll_back(writes);
-        say!(self, "the store falls back by {writes} writes to {:?}", self.store.record());
+        let with_count = self.rng.one_in(2);
+        let before = self.store.roll_back(writes, with_count);
+        say!(
+            self,
+            "the store falls back by {writes} writes to {:?}, its count {with_count}",
+            self.store.record()
+        );
         self.content_lost(before);
         // The dead have connections too: what they had sent is lost like everybody's.
         for node in self.nodes.iter_mut().filter(|node| node.process.is_none()) {

@@ -2,7 +2,8 @@
 //!
 //! The number is the fencing token: a resource that has seen a higher one refuses the lower. Excused is the same pair
 //! as in [`exclusion`](super::exclusion): a claim that was already granted when its record was destroyed may begin
-//! after one that could not know of it.
+//! after one that could not know of it. And where the store forgot which epochs it issued, as one restored from a backup does,
+//! a candidate may repeat those that it never read; but whatever a candidate has read, its claims stay above.
 
 use bellwether_core::Epoch;
 
@@ -23,7 +24,10 @@ pub struct Epochs {
 impl Epochs {
     /// One begins.
     pub fn begins(&mut self, reign: Reign, losses: &Losses) -> Verdict {
-        let above = |before: &&Reign| before.epoch >= reign.epoch && !losses.excuse(reign, **before);
+        let above = |before: &&Reign| {
+            let excused = losses.excuse(reign, **before) || losses.may_repeat(reign, before.epoch);
+            before.epoch >= reign.epoch && !excused
+        };
         if let Some(before) = self.begun.iter().rev().take(KEPT).find(above) {
             let said = format!(
                 "{:?} of {:?} begins after {:?} of {:?}",
@@ -32,6 +36,14 @@ impl Epochs {
             return Err(Finding::new(NAME, said));
         }
         self.begun.push(reign);
+        Ok(())
+    }
+
+    /// Judges a claim that leaves a candidate which has read epochs up to `highest`.
+    pub fn claims(epoch: Epoch, highest: Epoch) -> Verdict {
+        if epoch <= highest {
+            return Err(Finding::new(NAME, format!("claims {epoch:?} and has read {highest:?}")));
+        }
         Ok(())
     }
 
@@ -59,5 +71,7 @@ mod tests {
         assert!(epochs.begins(reign(2, 9), &losses).is_err());
         assert!(epochs.begins(reign(2, 5), &losses).is_err());
         assert_eq!(epochs.highest(), Epoch::new(9));
+        assert!(Epochs::claims(reign(1, 4).epoch, reign(1, 4).epoch).is_err());
+        assert_eq!(Epochs::claims(reign(1, 5).epoch, reign(1, 4).epoch), Ok(()));
     }
 }

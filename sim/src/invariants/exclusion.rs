@@ -10,7 +10,8 @@
 //! leader's ttl and is held to it. One that never saw it has nothing to wait for: no election on a register could do
 //! better, and GUARANTEES.md says so. Nor has one that saw the record and then, with no gap that it could notice,
 //! a successor's: to it this is a takeover like any other. So an overlap is excused only if the record of the
-//! older leadership was destroyed, and the younger one's claim was sent after that by a candidate which did not know.
+//! older leadership was destroyed, and the other one's claim was sent after that by a candidate which did not know. Whoever was only
+//! told that the record is gone has seen it, and does know.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +22,7 @@ use super::{Finding, Verdict};
 const NAME: &str = "exclusion";
 
 /// A leadership in force.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Reign {
     /// Whose.
     pub who: Incarnation,
@@ -29,32 +30,66 @@ pub struct Reign {
     pub epoch: Epoch,
 }
 
-/// The records that were destroyed, and the claims that could not know of them.
+/// What a candidate knows when it sends a claim.
+#[derive(Clone, Debug, Default)]
+pub struct Knowledge {
+    /// The leaderships whose held record it read last, or saw vanish or fall back.
+    pub reigns: BTreeSet<Reign>,
+    /// The highest epoch that it ever read.
+    pub highest: Epoch,
+}
+
+/// The records that were destroyed, the epochs that the store forgot, and the claims that could not know of them.
 #[derive(Debug, Default)]
 pub struct Losses {
-    destroyed: BTreeSet<Epoch>,
-    unaware: BTreeMap<(Incarnation, Epoch), BTreeSet<Epoch>>,
+    destroyed: BTreeSet<Reign>,
+    /// The store issued these epochs, above the first and up to the second, and then forgot that it did.
+    forgotten: Vec<(Epoch, Epoch)>,
+    unaware: BTreeMap<Reign, Unaware>,
+}
+
+/// What a claim could not know of.
+#[derive(Debug)]
+struct Unaware {
+    reigns: BTreeSet<Reign>,
+    above: Epoch,
 }
 
 impl Losses {
-    /// The held record of that epoch is gone, and no longer because of anybody's claim or release.
-    pub fn destroyed(&mut self, epoch: Epoch) {
-        self.destroyed.insert(epoch);
+    /// The held record of that leadership is gone, and no longer because of anybody's claim or release.
+    pub fn destroyed(&mut self, reign: Reign) {
+        self.destroyed.insert(reign);
     }
 
-    /// A claim for `epoch` leaves a candidate that knows of the records `known`.
-    pub fn claims(&mut self, who: Incarnation, epoch: Epoch, known: &BTreeSet<Epoch>) {
-        if self.destroyed.is_empty() {
+    /// The store lost content, and perhaps its count with it: it may issue again what it issued above `low` and up to `high`.
+    pub fn forgotten(&mut self, low: Epoch, high: Epoch) {
+        if low < high {
+            self.forgotten.push((low, high));
+        }
+    }
+
+    /// A claim leaves a candidate that knows this much.
+    pub fn claims(&mut self, claim: Reign, knows: &Knowledge) {
+        if self.destroyed.is_empty() && self.forgotten.is_empty() {
             return;
         }
-        let unaware: BTreeSet<Epoch> = self.destroyed.difference(known).copied().collect();
-        self.unaware.insert((who, epoch), unaware);
+        let reigns = self.destroyed.difference(&knows.reigns).copied().collect();
+        self.unaware.insert(claim, Unaware { reigns, above: knows.highest });
     }
 
-    /// Whether the two may overlap, because the younger could not know of the older.
+    /// Whether the two may overlap, because the claim of one could not know of the other.
     pub fn excuse(&self, one: Reign, other: Reign) -> bool {
-        let (older, younger) = if one.epoch < other.epoch { (one, other) } else { (other, one) };
-        self.unaware.get(&(younger.who, younger.epoch)).is_some_and(|unaware| unaware.contains(&older.epoch))
+        let unaware = |of: Reign, what: Reign| {
+            self.unaware.get(&of).is_some_and(|unaware| unaware.reigns.contains(&what))
+        };
+        unaware(one, other) || unaware(other, one)
+    }
+
+    /// Whether a claim may carry an epoch that is not above `before`: the store has forgotten that one, and the candidate never
+    /// read so high a number.
+    pub fn may_repeat(&self, claim: Reign, before: Epoch) -> bool {
+        let forgotten = self.forgotten.iter().any(|(low, high)| *low < before && before <= *high);
+        forgotten && self.unaware.get(&claim).is_some_and(|unaware| before > unaware.above)
     }
 }
 
@@ -98,11 +133,25 @@ mod tests {
     fn only_a_claim_that_could_not_know_of_the_destroyed_record_is_excused() {
         let (old, young) = (reign(1, 5), reign(2, 9));
         let mut losses = Losses::default();
-        losses.destroyed(old.epoch);
-        losses.claims(young.who, young.epoch, &BTreeSet::new());
+        losses.destroyed(old);
+        losses.claims(young, &Knowledge::default());
         assert_eq!(check(young, old, &losses), Ok(true));
         assert!(check(reign(3, 9), old, &losses).is_err(), "another's claim");
-        losses.claims(young.who, young.epoch, &BTreeSet::from([old.epoch]));
+        losses.claims(young, &Knowledge { reigns: [old].into(), ..Knowledge::default() });
         assert!(check(young, old, &losses).is_err(), "it had seen the record");
+    }
+
+    #[test]
+    fn only_what_the_store_forgot_and_the_claimer_never_read_may_be_issued_again() {
+        let claim = reign(2, 5);
+        let mut losses = Losses::default();
+        losses.forgotten(reign(0, 4).epoch, reign(0, 9).epoch);
+        losses.claims(claim, &Knowledge { highest: reign(0, 4).epoch, ..Knowledge::default() });
+        assert!(losses.may_repeat(claim, reign(0, 5).epoch) && losses.may_repeat(claim, reign(0, 9).epoch));
+        assert!(
+            !losses.may_repeat(claim, reign(0, 4).epoch) && !losses.may_repeat(claim, reign(0, 10).epoch)
+        );
+        losses.claims(claim, &Knowledge { highest: reign(0, 6).epoch, ..Knowledge::default() });
+        assert!(!losses.may_repeat(claim, reign(0, 5).epoch));
     }
 }

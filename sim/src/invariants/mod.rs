@@ -2,14 +2,18 @@
 
 pub mod alternation;
 pub mod conflict;
+pub mod cooldown;
 pub mod epochs;
 pub mod exclusion;
 pub mod grants;
+pub mod health;
 pub mod looking;
 pub mod order;
 pub mod owners;
 pub mod quiet;
 pub mod recovery;
+pub mod requests;
+pub mod reservations;
 pub mod stale;
 
 use std::fmt;

@@ -1,9 +1,11 @@
-//! One owner per epoch, ever: of the claims that the store took, and of the leaderships that began.
+//! One owner per epoch, ever: of the claims that the store took, and of the leaderships that began. A second one is excused
+//! only where the store forgot that it had issued the number, to a candidate that never read it.
 
 use std::collections::BTreeMap;
 
 use bellwether_core::{Epoch, Incarnation};
 
+use super::exclusion::{Losses, Reign};
 use super::{Finding, Verdict};
 
 const NAME: &str = "one owner per epoch";
@@ -16,13 +18,19 @@ pub struct Owners {
 
 impl Owners {
     /// The store took a claim, or somebody begins to lead.
-    pub fn owns(&mut self, who: Incarnation, epoch: Epoch) -> Verdict {
+    pub fn owns(&mut self, reign: Reign, losses: &Losses) -> Verdict {
+        let Reign { who, epoch } = reign;
         match self.of.insert(epoch, who) {
-            Some(before) if before != who => {
+            Some(before) if before != who && !losses.may_repeat(reign, epoch) => {
                 Err(Finding::new(NAME, format!("{epoch:?} was {before:?}'s and is now {who:?}'s")))
             }
             _ => Ok(()),
         }
+    }
+
+    /// The highest number that somebody got.
+    pub fn highest(&self) -> Epoch {
+        self.of.last_key_value().map_or(Epoch::ZERO, |(epoch, _)| *epoch)
     }
 }
 
@@ -32,11 +40,12 @@ mod tests {
 
     #[test]
     fn a_second_owner_is_found_and_the_same_one_again_is_not() {
-        let (one, two) = (Incarnation::from_bits(1), Incarnation::from_bits(2));
-        let epoch = Epoch::new(3).unwrap();
+        let reign = |who| Reign { who: Incarnation::from_bits(who), epoch: Epoch::new(3).unwrap() };
+        let losses = Losses::default();
         let mut owners = Owners::default();
-        assert_eq!(owners.owns(one, epoch), Ok(()));
-        assert_eq!(owners.owns(one, epoch), Ok(()));
-        assert!(owners.owns(two, epoch).is_err());
+        assert_eq!(owners.owns(reign(1), &losses), Ok(()));
+        assert_eq!(owners.owns(reign(1), &losses), Ok(()));
+        assert!(owners.owns(reign(2), &losses).is_err());
+        assert_eq!(owners.highest(), reign(1).epoch);
     }
 }

@@ -1,7 +1,8 @@
 //! A leader again within the bound, once faults have stopped, and again after that one is killed.
 //!
 //! The bounds are those that `explain` prints ([`Timeline`](bellwether_core::Timeline)), of the slowest candidate, on
-//! the slowest clock.
+//! the slowest clock; and, as soon as what was on its way has arrived, the shorter one that follows from what each candidate
+//! knows (`expect`).
 
 use super::{Finding, Verdict};
 use crate::time::{Nanos, SECOND};

@@ -8,6 +8,7 @@ use bellwether_core::Epoch;
 use super::server::{Effect, Server};
 use super::wire::{Failure, Heard, Kind, Reply, Said, Sent, SessionId, Statement};
 use crate::faults::Fault;
+use crate::invariants::exclusion::Reign;
 use crate::invariants::{looking, order, stale};
 use crate::node::Cut;
 use crate::parcel::Purpose;
@@ -83,16 +84,29 @@ impl World {
             let at = self.nodes[node].machine.when(boot).max(self.now).saturating_add(1_000);
             self.queue.push(at, Event::Alarm(node));
         }
+        let opens = sent.iter().any(|sent| matches!(sent.statement, Statement::Open(_)));
+        let slow = if opens { self.slow_to_connect() } else { 0 };
         for sent in sent {
-            self.send_up(node, sent);
+            self.send_up(node, sent, slow);
         }
     }
 
-    fn send_up(&mut self, node: usize, sent: Sent) {
+    /// Now and then all that a process opens at one time takes long to reach the server, and the server may restart meanwhile.
+    fn slow_to_connect(&mut self) -> Nanos {
+        if !self.chance(1_000) {
+            return 0;
+        }
+        self.tally.count(Fault::AnswerLate);
+        // Mostly longer than a ttl: a session of that age would be proof that the server did not restart.
+        let ttl = self.options.longest_ttl();
+        ttl * 3 / 4 + self.rng.below(ttl * 3 / 4)
+    }
+
+    fn send_up(&mut self, node: usize, sent: Sent, slow: Nanos) {
         say!(self, "{node} asks {:x} {:?} for {:?}", sent.session, sent.statement, sent.purpose);
         self.judge_asked(node, &sent);
         let lost = self.chance(self.options.net.call_lost / 4);
-        let at = self.now + self.latency();
+        let at = self.now + self.latency() + slow;
         let Some(sessions) = &mut self.sessions else { return };
         let kind = if let Statement::Open(kind) = sent.statement { kind } else { Kind::Lock };
         let line = sessions.lines.entry(sent.session).or_insert(Line {
@@ -202,7 +216,7 @@ impl World {
             self.trace.mix(epoch.get());
             say!(self, "server: {epoch:?} to {:x}", sent.session);
             if let Purpose::Claim(who) = sent.purpose {
-                let verdict = self.owners.owns(who, epoch);
+                let verdict = self.owners.owns(Reign { who, epoch }, &self.losses);
                 self.judge(verdict);
             }
             self.tally.handovers += u64::from(std::mem::take(&mut self.let_go));

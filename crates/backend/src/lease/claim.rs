@@ -132,7 +132,10 @@ impl<R: Register> Shared<R> {
         if replaced.is_none() && self.planted.has(Bug::EpochResetOnDelete) {
             return Ok(Epoch::ZERO.next().expect("one comes after zero"));
         }
-        let highest = self.memory().observations.epoch(on).max(bid.floor);
+        let highest = match self.planted.has(Bug::EpochFloorForgotten) {
+            true => replaced.and_then(|(record, _)| record.epoch).unwrap_or(Epoch::ZERO),
+            false => self.memory().observations.epoch(on).max(bid.floor),
+        };
         let spent = || {
             let sentence = "the epochs of this election are used up: the store holds the largest number there is; \
                             remove the record by hand, or use another name";

@@ -19,8 +19,8 @@ use std::time::Duration;
 
 use beats::Beats;
 use bellwether_core::{
-    Bid, Boot, Candidate, Clock, ElectionName, Error, Grant, Incarnation, Outcome, Parting, Planted, Proof,
-    Request, Seen,
+    Bid, Boot, Candidate, Clock, ElectionName, Error, ErrorKind, Grant, Incarnation, Outcome, Parting,
+    Planted, Proof, Request, Seen,
 };
 use tokio::sync::mpsc;
 
@@ -147,7 +147,21 @@ impl<R: Register> Shared<R> {
     }
 
     /// Reads the record and takes it in.
+    ///
+    /// News may overtake the read, and what was read is then the older of the two, or the news is from before the store fell back: nobody can
+    /// tell, and what is remembered must not be written over. So it is read again until nothing comes between.
     async fn look(&self, on: &ElectionName) -> Result<(), Error> {
+        for _ in 0..TRIES {
+            if self.read(on).await? {
+                return Ok(());
+            }
+        }
+        let sentence = "others keep changing the record; try again";
+        Err(Error::new(ErrorKind::Unavailable, self.register.name(), sentence))
+    }
+
+    /// Reads once; false if something newer is remembered than what was read.
+    async fn read(&self, on: &ElectionName) -> Result<bool, Error> {
         let before = self.clock.boot();
         let learnt = self.memory().observations.learnt(on);
         let found = self.register.load(on).await?;
@@ -161,8 +175,9 @@ impl<R: Register> Shared<R> {
             true if taken_away => Source::TakenAway,
             true => Source::Load,
         };
+        let version = found.as_ref().map(|(_, version)| version.clone());
         memory.observations.saw(now, on, found, source);
-        Ok(())
+        Ok(memory.observations.last(on).map(|(_, version)| version) == version.as_ref())
     }
 
     fn life(&self, on: &ElectionName) -> Life {

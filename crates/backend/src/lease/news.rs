@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll};
 
-use bellwether_core::{ElectionName, Grant, Incarnation, Request, Signal};
+use bellwether_core::{Bug, ElectionName, Grant, Incarnation, Request, Signal};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{Stream, StreamExt, stream};
 use tokio::sync::mpsc;
@@ -94,7 +94,12 @@ impl<R: Register> News<R> {
             }
             Change::Restored => {
                 let now = shared.clock.boot();
-                shared.memory().observations.restart(now);
+                let mut memory = shared.memory();
+                memory.observations.restart(now);
+                // A store that fell back counts up again, and what is at a version that was read before may be another's: whoever
+                // holds something reads it again before it writes.
+                memory.held.clear();
+                drop(memory);
                 Some(Notice { election: None, signal: Signal::Restored })
             }
             Change::Look(on) => {
@@ -164,7 +169,8 @@ impl<R: Register> Shared<R> {
     /// Tells the driver of a request, unless it has been told; returns what it has been told.
     pub(super) fn tell_request(&self, on: &ElectionName, grant: &Grant, record: &Record) -> Option<Request> {
         let request = record.request.clone().filter(|request| meant_for(request, grant.epoch))?;
-        if self.told(on, grant.incarnation).as_ref() != Some(&request) {
+        let unheard = self.planted.has(Bug::RequestUnheard);
+        if self.told(on, grant.incarnation).as_ref() != Some(&request) && !unheard {
             let notice = Notice { election: Some(on.clone()), signal: Signal::Requested(request.clone()) };
             // A full queue means that nobody drives these elections; then nobody can obey either.
             let _ = self.notices.lock().unwrap_or_else(PoisonError::into_inner).try_send(notice);

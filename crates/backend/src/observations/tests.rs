@@ -267,6 +267,18 @@ fn a_store_that_went_back_before_a_claim_does_not_free_it() {
     assert_eq!(b.verdict(113), write(1));
 }
 
+/// Found by the simulator: only what was held then was remembered, and a restored store issued the epoch of a released record again.
+#[test]
+fn the_highest_epoch_is_remembered_though_the_store_went_back_behind_it() {
+    for later in [released(7, 2), record("a", 1, 7, 2)] {
+        let mut b = Follower::seeing(100, later, 2);
+        b.load(103, Some((released(1, 1), 1)));
+        b.load(104, None);
+        b.load(200, Some((released(3, 1), 1)));
+        assert_eq!(b.0.epoch(&on()), Epoch::new(7).unwrap());
+    }
+}
+
 #[test]
 fn a_store_that_went_back_to_ones_own_record_does_not_free_it() {
     let mut b = Follower::seeing(100, record("b", 2, 1, 9), 1);

@@ -2,6 +2,7 @@
 
 mod calls;
 mod grace;
+mod health;
 mod io;
 mod lead;
 mod leftover;
@@ -271,23 +272,6 @@ impl Core {
         }
     }
 
-    fn health(&mut self, ok: bool) {
-        let Some(threshold) = self.settings.options().health_failures else { return };
-        if ok {
-            self.health_failures = 0;
-            self.healthy = Some(true);
-            return;
-        }
-        self.health_failures = self.health_failures.saturating_add(1);
-        if self.health_failures < threshold {
-            return;
-        }
-        self.healthy = Some(false);
-        if matches!(self.state, State::Leader(_)) {
-            self.let_go(state::Why::Lost(crate::Reason::Health), state::Then::Stand, None);
-        }
-    }
-
     fn work_ended(&mut self, epoch: Epoch) {
         if self.ending == Some(epoch) {
             self.ending = None;
@@ -323,27 +307,6 @@ impl Core {
             let epoch = epoch.filter(|_| leader.is_some());
             self.tell(What::LeaderChanged { leader, epoch });
         }
-    }
-
-    /// Whether anything but time keeps this candidate from standing.
-    fn may_stand(&self) -> bool {
-        self.is_fit() && self.ending.is_none() && !self.is_full()
-    }
-
-    /// Not standing before then.
-    fn stays_away_until(&self) -> Boot {
-        self.cooldown_until.max(self.room_until)
-    }
-
-    /// Whether the health check, if there is one, allows this candidate to lead.
-    fn is_fit(&self) -> bool {
-        self.settings.options().health_failures.is_none() || self.healthy == Some(true)
-    }
-
-    fn next_try(&self, wake: Boot) -> Boot {
-        // With every place for a call taken the time comes all the same: not to try, but to say so.
-        let stands = self.is_fit() && self.ending.is_none();
-        if stands { wake.max(self.stays_away_until()) } else { Boot::FOREVER }
     }
 
     fn halt(&mut self) {

@@ -120,7 +120,7 @@ impl Core {
         let cooldown = self.settings.options().cooldown.filter(|_| why.is_step_down());
         let makes_room = why.is_step_down() || matches!(why, Why::Lost(Reason::Health | Reason::Preempted));
         match cooldown {
-            _ if then == Then::Stop => {}
+            _ if then == Then::Stop || self.has(Bug::CooldownIgnored) => {}
             Some(cooldown) => self.cooldown_until = self.cooldown_until.max(self.now + cooldown),
             None if makes_room => {
                 let reserved =

@@ -66,6 +66,10 @@ impl Core {
     }
 
     pub(super) fn claimed(&mut self, call: Call, outcome: Outcome<Grant>) {
+        if let Outcome::Denied(Seen { cooldown: Some(span), .. }) = &outcome {
+            // Also in a late answer: the store says this only once.
+            self.cooldown_until = self.cooldown_until.max(self.now + *span);
+        }
         let current =
             self.attempt_mut().is_some_and(|a| a.claim == call && !matches!(a.step, Step::Settling { .. }));
         if !current {
@@ -102,7 +106,7 @@ impl Core {
             State::Reconnecting(_) => true,
             State::Stopped | State::Leader(_) | State::Releasing(_) => false,
         };
-        if standing && self.may_stand() && self.now >= self.stays_away_until() && self.is_new(&grant) {
+        if standing && !self.stays_away() && self.is_new(&grant) {
             self.granted(grant);
         } else {
             self.give_back(grant);
@@ -160,7 +164,7 @@ impl Core {
     /// The answer to the look of an attempt.
     pub(super) fn attempt_looked(&mut self, result: Result<Seen, Error>) {
         match result {
-            Ok(seen) if seen.is_held_by(&self.who) => self.claim_again(),
+            Ok(seen) if seen.is_held_by(&self.who) => self.claim_again(&seen),
             Ok(seen) => {
                 // The claim may still land; its answer will be read then. Until that is settled this counts
                 // as an error: it is the store that is slow, not somebody who is in the way.
@@ -175,7 +179,12 @@ impl Core {
 
     /// The record names us, and we do not lead: an earlier claim, or an earlier leadership, of this very
     /// start. Nobody else may act on it, so it is ours to replace, under a new epoch.
-    fn claim_again(&mut self) {
+    fn claim_again(&mut self, seen: &Seen) {
+        if self.stays_away() {
+            self.disown(seen);
+            self.wait(self.now);
+            return;
+        }
         if !self.may_reclaim() {
             self.withdraw();
             let sentence = "claims are written and still fail; this candidate stays out for a while";
@@ -189,15 +198,12 @@ impl Core {
     }
 
     fn denied(&mut self, seen: Seen) {
-        if seen.is_held_by(&self.who) && self.may_stand() {
-            self.claim_again();
+        if seen.is_held_by(&self.who) {
+            self.claim_again(&seen);
             return;
         }
         if !self.has(Bug::DenialIsFailure) {
             self.trouble.over();
-        }
-        if let Some(span) = seen.cooldown {
-            self.cooldown_until = self.cooldown_until.max(self.now + span);
         }
         self.tell(What::AcquireFailed { holder: seen.holder.as_ref().map(|holder| holder.id.clone()) });
         if let State::Reconnecting(_) = self.state
@@ -256,8 +262,8 @@ impl Core {
         let wake = match (seen.free_at, seen.proof) {
             (Some(_), _) if seen.reserved_for.as_ref() == Some(&self.who.id) => self.now,
             (Some(free_at), _) => free_at,
-            (None, Proof::Released | Proof::Absent | Proof::Dead) => self.now,
-            (None, Proof::Record | Proof::Alive) => self.now + self.settings.timing().retry(),
+            (None, Proof::Released | Proof::Absent | Proof::Dead) if !self.has(Bug::FreeSleptOn) => self.now,
+            (None, _) => self.now + self.settings.timing().retry(),
         };
         wake.min(self.look_out(seen))
     }
@@ -270,7 +276,7 @@ impl Core {
                 // A change notice ends back-off and breaker alike: the store is alive.
                 self.trouble.over();
                 if seen.is_held_by(&self.who) {
-                    if !self.may_stand() || self.now < self.stays_away_until() {
+                    if self.stays_away() {
                         self.disown(&seen);
                     } else if !self.may_reclaim() {
                         self.withdraw();

@@ -24,6 +24,16 @@ fn a_look_that_shows_us_leads_to_another_claim_for_a_new_epoch() {
     assert_eq!(script.leads(), Some((6, 13_500)));
 }
 
+/// Found by the simulator: the store tells a candidate only once that it is to stay away, and the answer may come late.
+#[test]
+fn a_cooldown_in_a_late_answer_counts() {
+    let mut script = Script::acquiring(|_| {});
+    script.at(3_000).looked(released(4));
+    assert_eq!(script.state(), "follower");
+    script.answer(1, Outcome::Denied(Seen { cooldown: Some(ms(9_000)), ..released(4) }));
+    assert_eq!(script.wakes(), Some(12_000));
+}
+
 #[test]
 fn a_look_that_shows_another_leads_to_waiting() {
     let mut script = Script::acquiring(|_| {});

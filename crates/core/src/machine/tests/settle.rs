@@ -1,6 +1,6 @@
 //! A lead taken on evidence of a crash: the last of the old work may still be dying, so wait 20 ms.
 
-use super::script::{Kind, Script, boot, e, grant, held_by, id, ms};
+use super::script::{Kind, Script, boot, e, grant, held_by, held_by_me, id, ms};
 use crate::{Ask, Grant, Input, Request, Signal};
 
 fn settling() -> Script {
@@ -127,6 +127,17 @@ fn a_candidate_that_falls_ill_before_the_lead_begins_gives_the_grant_back() {
     let mut script = Script::acquiring(|options| options.health_failures = Some(1));
     script.feed(Input::Health(false)).granted(5);
     assert_eq!(script.told(), "release#2 e5, state acquiring→follower");
+}
+
+/// Found by the simulator: who fell ill while it looked claimed once more.
+#[test]
+fn a_record_in_the_name_of_an_unfit_candidate_is_released_and_not_claimed_again() {
+    let mut script = Script::acquiring(|options| options.health_failures = Some(1));
+    script.feed(Input::Health(false)).unknown().looked(held_by_me(4));
+    assert_eq!(script.told(), "error unavailable, look#2, release#3 e4, state acquiring→follower");
+    let mut script = Script::acquiring(|options| options.health_failures = Some(1));
+    script.feed(Input::Health(false)).denied(held_by_me(4));
+    assert_eq!(script.told(), "release#2 e4, state acquiring→follower");
 }
 
 /// Mostly there is nothing left to give back. But the news may be of an earlier session than the grant's, whose lock
