@@ -11,8 +11,8 @@ use bellwether_deadman::boot_now;
 use bellwether_postgres::{Config, DEFAULT_SCHEMA, Keys, Schema, init};
 use bellwether_support::servers::postgres::Server;
 use bellwether_support::{Child, election, role};
-use support::actor;
 use support::diary::Diary;
+use support::{LOG_QUESTIONS, actor, questions};
 use tokio_postgres::{Client, NoTls};
 
 const TTL: Duration = Duration::from_secs(3);
@@ -158,14 +158,14 @@ async fn a_forged_release_does_not_hide_a_crash() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flood_of_notices_is_a_trickle_of_questions() {
-    const NOTICES: i64 = 2_000;
-    let server = Server::start(TTL).await;
+    const NOTICES: usize = 2_000;
+    let server = Server::start_with(TTL, None, &[LOG_QUESTIONS]).await;
     let stranger = stranger(&server).await;
     let mut a = Diary::start(&server.url(), "a", TTL, |builder| builder).await;
     a.until("acquired").await;
     let mut b = Diary::start(&server.url(), "b", TTL, |builder| builder).await;
     b.until("acquire_failed").await;
-    let before = transactions(&server).await;
+    let before = questions(&server);
     for _ in 0..NOTICES {
         forge(&stranger, "release", "").await;
     }
@@ -174,23 +174,7 @@ async fn a_flood_of_notices_is_a_trickle_of_questions() {
     forge(&stranger, "ask", &format!("{epoch} step-down b")).await;
     assert_eq!(a.until("lost").await.last().unwrap(), "lost admin");
     b.until("acquired").await;
-    let asked = transactions(&server).await - before - NOTICES;
-    println!("{asked} transactions because of {NOTICES} notices");
-    assert!(asked < NOTICES / 4, "{asked} transactions because of {NOTICES} notices");
-}
-
-/// How many transactions were made in the database, as soon as the statistics stop to change.
-async fn transactions(server: &Server) -> i64 {
-    let (mut before, admin) = (-1, server.admin().await);
-    for _ in 0..30 {
-        let row = admin.query_one("SELECT xact_commit FROM pg_stat_database WHERE datname = 'postgres'", &[]);
-        let now: i64 = row.await.unwrap().get(0);
-        // Heartbeats and looks go on.
-        if now - before < 20 {
-            return now;
-        }
-        before = now;
-        tokio::time::sleep(Duration::from_millis(1_100)).await;
-    }
-    panic!("somebody goes on asking: {before} transactions by now");
+    let asked = questions(&server) - before;
+    println!("{asked} questions because of {NOTICES} notices");
+    assert!(asked < NOTICES / 4, "{asked} questions because of {NOTICES} notices");
 }

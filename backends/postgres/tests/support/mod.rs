@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use bellwether_core::Boot;
 use bellwether_postgres::{Postgres, from_url};
+use bellwether_support::servers::postgres::Server;
 use bellwether_support::{Actor, clock, until};
 
 /// A candidate in the election `reports`, with connections of its own.
@@ -19,6 +20,15 @@ pub fn actor(url: &str, id: &str, ttl: Duration) -> Actor<Postgres> {
 /// How many sessions are parked on a leader's end.
 pub const PARKED: &str = "SELECT count(*) FROM pg_stat_activity \
      WHERE application_name LIKE 'bellwether% watch' AND wait_event_type = 'Lock'";
+
+/// With this setting [`questions`] can be counted.
+pub const LOG_QUESTIONS: &str = "log_statement=all";
+
+/// How many statements candidates have made. Tests make theirs without preparing them.
+pub fn questions(server: &Server) -> usize {
+    let log = std::fs::read_to_string(server.dir().join("log")).unwrap();
+    log.matches("LOG:  execute ").count()
+}
 
 /// In a child: leads, renews, and writes down from when each renewal counts. `role`: the URL and, on a line of its own, where.
 pub async fn renew_for_ever(role: &str, ttl: Duration) {
