@@ -221,3 +221,26 @@ fn fingerprint(directory: &Path) -> Vec<(String, Vec<u8>)> {
     all.sort();
     all
 }
+
+#[test]
+fn a_backend_file_is_stronger_than_the_environment_and_not_than_a_flag() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let file = directory.path().join("url");
+    std::fs::write(&file, format!("file:{}\n", directory.path().join("store").display()))
+        .expect("our own file");
+    let named = file.to_str().expect("UTF-8");
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(bellwether());
+        command.env("BELLWETHER_BACKEND", "junk:").args(arguments);
+        run_to_end(command)
+    };
+    for arguments in
+        [["--backend-file", named, "acquire", "job"], ["acquire", "job", "--backend-file", named]]
+    {
+        let output = run(&arguments);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+    }
+    let both = run(&["--backend-file", named, "--backend", "memory:", "acquire", "job"]);
+    assert_eq!(both.status.code(), Some(64), "{both:?}");
+    assert!(String::from_utf8_lossy(&both.stderr).contains("give one"), "{both:?}");
+}

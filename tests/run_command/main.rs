@@ -11,6 +11,7 @@ mod codes;
 mod container;
 mod jobs;
 mod namespaces;
+mod reaping;
 mod shortage;
 mod signals;
 mod stopping;

@@ -4,8 +4,9 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use bellwether_tests::Candidate;
+use rustix::process::Signal;
 
-use crate::{SAY, command, plain, run, words};
+use crate::{WAIT, command, plain, run, words};
 
 #[test]
 fn the_environment_names_election_id_and_epoch() {
@@ -42,41 +43,107 @@ fn the_standard_streams_are_the_parent_s() {
 }
 
 #[test]
-fn the_command_leads_a_process_group_of_its_own() {
-    let stage = plain();
-    let mut candidate = run(&stage, &[], "say $$ $(cut -d' ' -f5 /proc/$$/stat)");
-    let words = words(&mut candidate);
-    let (pid, group) = words.split_once(' ').expect("two numbers");
-    assert_eq!(pid, group);
-    assert_eq!(candidate.ended().code, Some(0));
+fn without_a_terminal_the_command_stays_in_our_process_group() {
+    for more in [&[][..], &["--no-pid-namespace"]] {
+        let stage = plain();
+        let mut candidate = run(&stage, more, &WAIT[1..]);
+        assert_eq!(words(&mut candidate), "ready");
+        let command = candidate.heard("child_started").number("pid").expect("a pid");
+        assert_eq!(group(command), group(candidate.pid().into()), "{more:?}");
+        candidate.signal(Signal::TERM);
+        assert_eq!(candidate.ended().code, Some(0));
+        assert!(stage.emptied().is_empty());
+    }
+}
+
+fn group(pid: u64) -> String {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("a living process");
+    let (_, rest) = stat.rsplit_once(')').expect("a name");
+    rest.split_whitespace().nth(2).expect("a group").to_owned()
+}
+
+/// The same command, run by this shell line in the place of `"$@"`.
+fn by_shell(line: &str, inner: &Command) -> Command {
+    let mut shell = Command::new("/bin/bash");
+    shell.args(["-c", line, "bash"]).arg(inner.get_program()).args(inner.get_args());
+    for (name, value) in inner.get_envs() {
+        shell.env(name, value.unwrap_or_default());
+    }
+    shell
 }
 
 #[test]
-fn no_descriptors_but_the_standard_three() {
+fn descriptors_that_we_were_started_with_stay_open_and_no_others_are() {
+    for more in [&[][..], &["--no-pid-namespace"]] {
+        let stage = plain();
+        // Those of whoever runs this test are inherited, too.
+        const LIST: &str = "for f in /proc/$$/fd/*; do [ -e $f ] && open=\"$open ${f##*/}\"; done";
+        let script = format!("{LIST}; read line <&7; say $line; say $open; say $BEFORE");
+        let bellwether = command(&stage, "a", more, &script);
+        let line = format!(
+            "exec 7< <(echo words); export BEFORE=$(/bin/sh -c '{LIST}; echo $open'); exec \"$@\" </dev/null"
+        );
+        let mut candidate = Candidate::start(by_shell(&line, &bellwether));
+        assert_eq!(words(&mut candidate), "words", "{more:?}");
+        let open = words(&mut candidate);
+        assert!(open.split(' ').any(|one| one == "7"), "{more:?}: {open}");
+        assert_eq!(open, words(&mut candidate), "{more:?}");
+        assert_eq!(candidate.ended().code, Some(0));
+    }
+}
+
+#[test]
+fn sockets_that_were_passed_to_us_are_the_command_s() {
+    for (named, expected) in [("$$", "for me"), ("1234567", "1234567")] {
+        let stage = plain();
+        let script = "[ $LISTEN_PID = $$ ] && LISTEN_PID='for me'; say $LISTEN_FDS $LISTEN_PID";
+        let bellwether = command(&stage, "a", &[], script);
+        let line = format!("LISTEN_FDS=1 LISTEN_PID={named} exec \"$@\" 3</dev/null");
+        let mut candidate = Candidate::start(by_shell(&line, &bellwether));
+        assert_eq!(words(&mut candidate), format!("1 {expected}"));
+    }
+}
+
+#[test]
+fn signals_ignored_at_the_start_stay_ignored_also_in_the_command() {
+    const IGNORED: &str = "say $(grep SigIgn /proc/self/status)";
     let stage = plain();
-    let script = format!(
-        "{SAY} open=; for f in /proc/$$/fd/*; do [ -e $f ] && open=\"$open ${{f##*/}}\"; done; say $open"
-    );
-    let bellwether = command(&stage, "a", &[], &script);
-    // One that bellwether itself inherited is not passed on either.
-    let mut shell = Command::new("/bin/sh");
-    shell.args(["-c", "exec 7</dev/null; exec \"$@\"", "sh"]).arg(bellwether.get_program());
-    shell.args(bellwether.get_args());
-    let mut candidate = Candidate::start(shell);
-    assert_eq!(words(&mut candidate), "0 1 2");
+    for (ignore, expected) in [("--ignore-signal=HUP,PIPE,TERM", 0x5001), ("--default-signal=PIPE", 0)] {
+        let script = format!("{IGNORED}; trap 'say INT; exit 0' INT; trap 'say USR1' USR1{WAIT}");
+        let bellwether = command(&stage, "a", &["--ttl", "60s"], &script);
+        let line = format!("exec env --default-signal {ignore} \"$@\"");
+        let mut candidate = Candidate::start(by_shell(&line, &bellwether));
+        let said = words(&mut candidate);
+        let ignored = said.strip_prefix("SigIgn:").expect(&said).trim();
+        let ignored = u64::from_str_radix(ignored, 16).expect("hexadecimal");
+        // The C library keeps two for itself.
+        assert_eq!(ignored & !(1 << 31) & !(1 << 32), expected, "{ignore}");
+        assert_eq!(words(&mut candidate), "ready");
+        if expected != 0 {
+            // Neither ends it, nor reaches the command.
+            candidate.signal(Signal::HUP);
+            candidate.signal(Signal::TERM);
+        }
+        candidate.signal(Signal::USR1);
+        assert_eq!(words(&mut candidate), "USR1", "{ignore}");
+        assert!(candidate.leads());
+        candidate.signal(Signal::INT);
+        assert_eq!(words(&mut candidate), "INT", "{ignore}");
+        assert_eq!(candidate.ended().code, Some(0));
+    }
 }
 
 #[test]
 fn the_pid_that_is_told_is_the_command_s_and_the_log_says_what_holds() {
     let stage = plain();
-    let mut candidate = run(&stage, &["--ttl", "5s"], &crate::WAIT[1..]);
+    let mut candidate = run(&stage, &["--ttl", "5s"], &WAIT[1..]);
     candidate.expect("said");
     let started = candidate.heard("child_started");
     let pid = started.number("pid").expect("a pid");
     let alive = stage.alive();
     let it = alive.iter().find(|process| u64::try_from(process.pid) == Ok(pid)).expect("a living process");
     assert_eq!((it.name.as_str(), it.epoch), ("sh", started.epoch()));
-    candidate.signal(rustix::process::Signal::TERM);
+    candidate.signal(Signal::TERM);
     let ended = candidate.ended();
     assert!(ended.stderr.contains("containment=PID namespace"), "{}", ended.stderr);
 }

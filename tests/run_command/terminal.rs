@@ -20,6 +20,11 @@ struct Terminal {
 
 impl Terminal {
     fn run(stage: &Stage, options: &[&str], script: &str) -> Terminal {
+        Terminal::run_by("exec \"$@\"", stage, options, script)
+    }
+
+    /// Run by this shell line in the place of `"$@"`.
+    fn run_by(line: &str, stage: &Stage, options: &[&str], script: &str) -> Terminal {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let keyboard = openpt(flags).expect("a terminal");
         unlockpt(&keyboard).expect("a terminal");
@@ -27,7 +32,8 @@ impl Terminal {
         let theirs = File::from(theirs);
         let bellwether = stage.bellwether("a");
         let mut command = Command::new("setsid");
-        command.arg("--ctty").arg(bellwether.get_program()).args(bellwether.get_args());
+        command.args(["--ctty", "/bin/sh", "-c", line, "sh"]);
+        command.arg(bellwether.get_program()).args(bellwether.get_args());
         command.args(["run", "job"]).args(options).args(["--", "/bin/sh", "-c", script]);
         for (name, value) in bellwether.get_envs() {
             command.env(name, value.unwrap_or_default());
@@ -106,4 +112,34 @@ fn somebody_at_a_terminal_sees_how_it_stands() {
     terminal.expect("started process");
     terminal.expect("the command ended with code 0");
     assert_eq!(terminal.code(), Some(0));
+}
+
+/// The output goes to somebody else, who may want the terminal, so it is not lent.
+#[test]
+fn a_command_in_a_pipeline_reads_what_is_typed_too() {
+    let stage = plain();
+    let script = "echo @ready; read line; echo @read $line; exit 6";
+    let terminal = Terminal::run_by("\"$@\" | cat", &stage, &["--ttl", "60s"], script);
+    terminal.expect("@ready");
+    let mut terminal = terminal;
+    terminal.type_in(b"some words\n");
+    assert_eq!(terminal.expect("@read"), "some words");
+    assert_eq!(terminal.code(), Some(0), "the code of the last in the pipeline");
+}
+
+#[test]
+fn ctrl_c_reaches_a_command_in_a_pipeline_once() {
+    let stage = plain();
+    // The last sleep is for a second one to come.
+    let script = "n=0; trap 'n=$((n+1))' INT; echo @ready; \
+                  while [ $n = 0 ]; do sleep 1000 & wait $!; done; sleep 1; echo @count $n; exit 8";
+    // The shell waits for all of the pipeline, and tells of the first one's code.
+    let line = "trap : INT; { trap : INT; \"$@\"; echo @code $?; } | { trap '' INT; cat; }";
+    let mut terminal = Terminal::run_by(line, &stage, &["--ttl", "60s", "--grace", "20s"], script);
+    terminal.expect("@ready");
+    terminal.type_in(&[3]);
+    assert_eq!(terminal.expect("@count"), "1");
+    assert_eq!(terminal.expect("@code"), "0", "asked to leave, it leaves cleanly");
+    terminal.code();
+    assert!(stage.emptied().is_empty());
 }

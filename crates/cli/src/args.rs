@@ -54,7 +54,7 @@ pub(crate) struct Global {
     pub(crate) backend: Option<String>,
 
     /// Read the backend's URL from this file, so that a password in it shows in no process list.
-    #[arg(long, value_name = "FILE", global = true, conflicts_with = "backend")]
+    #[arg(long, value_name = "FILE", global = true)]
     pub(crate) backend_file: Option<PathBuf>,
 
     /// Settings from this TOML file: weaker than flags and environment. Keys are the long flags; those of one

@@ -1,10 +1,11 @@
 //! From the command line, the environment and the configuration file to [`Args`], or to a sentence that says what to write
 //! instead.
 
+use std::cmp::Ordering;
 use std::ffi::{OsStr, OsString};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory, FromArgMatches};
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
 use crate::args::{Args, Command};
 use crate::config::Configuration;
@@ -24,7 +25,8 @@ pub(crate) fn parse() -> Result<(Args, Configuration), Exit> {
     if let Ok(found) = &found {
         configuration.leave_out_overridden(&command, found);
     }
-    let args = found.and_then(|found| Args::from_arg_matches(&found)).map_err(|error| {
+    let weaker = found.as_ref().map_or(Ok(None), weaker_backend).map_err(told)?;
+    let mut args = found.and_then(|found| Args::from_arg_matches(&found)).map_err(|error| {
         if let Some(failure) = configuration.blamed_for(&error, &arguments) {
             return told(failure);
         }
@@ -33,6 +35,11 @@ pub(crate) fn parse() -> Result<(Args, Configuration), Exit> {
         let _ = with_tip(error, &arguments).print();
         exit
     })?;
+    match weaker {
+        Some(Weaker::Url) => args.global.backend = None,
+        Some(Weaker::File) => args.global.backend_file = None,
+        None => {}
+    }
     no_empty_command(&args, &arguments).map_err(told)?;
     Ok((args, configuration))
 }
@@ -47,6 +54,30 @@ fn with_exit_codes(mut command: clap::Command) -> clap::Command {
     }
     let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     command.after_long_help(format!("{codes}\n\n{after}"))
+}
+
+/// Of the two ways to name a backend, the one that does not count.
+enum Weaker {
+    Url,
+    File,
+}
+
+/// A flag is stronger than the environment, and that is stronger than the configuration.
+fn weaker_backend(found: &ArgMatches) -> Result<Option<Weaker>, Failure> {
+    let mut innermost = found;
+    while let Some((_, inner)) = innermost.subcommand() {
+        innermost = inner;
+    }
+    let source = |id| innermost.value_source(id).max(found.value_source(id));
+    let (Some(url), Some(file)) = (source("backend"), source("backend_file")) else { return Ok(None) };
+    match url.cmp(&file) {
+        Ordering::Less => Ok(Some(Weaker::Url)),
+        Ordering::Greater => Ok(Some(Weaker::File)),
+        Ordering::Equal => {
+            let sentence = "--backend and --backend-file both name where the election is held: give one";
+            Err(Failure::new(Exit::Usage, sentence))
+        }
+    }
 }
 
 /// `run demo sleep 10` is how everybody writes it the first time.

@@ -97,6 +97,8 @@ mod linux {
             signals::set_mask(&before);
             return Ok(());
         };
+        // Ignored, children would be gone without a word about how they ended.
+        signals::set_disposition(libc::SIGCHLD, libc::SIG_DFL);
         // The code of a process has eight bits, whatever the type.
         std::process::exit(i32::from(attend(program, &arriving)));
     }

@@ -10,16 +10,23 @@ use std::io;
 pub use rustix::process::{Pid, Signal};
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
+mod at_start;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) mod linux;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod origin;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) mod signals;
 #[cfg(any(target_os = "linux", target_os = "android"))]
+pub use at_start::Ignored;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 pub use linux::{
-    adopt_orphans, close_on_exec_from, die_with_parent, exec, fork, group, own_proc, set_name,
-    signal_everybody, thread_count,
+    adopt_orphans, die_with_parent, exec, fork, group, own_proc, set_name, signal_everybody, thread_count,
 };
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub use signals::{Signals, block_all_signals, reset_signals};
+pub use origin::{came_from_kernel, note_origin};
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub use signals::{Signals, block_all_signals, default_signals, reset_signals};
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 mod other;

@@ -18,7 +18,7 @@ use crate::launch::{Launch, Program};
 use crate::timer::Timer;
 use crate::tree;
 use bellwether_core::Boot;
-use bellwether_deadman::process::{self, Namespace, Pid, Signal, Signals};
+use bellwether_deadman::process::{self, Ignored, Namespace, Pid, Signal, Signals};
 use bellwether_deadman::{KernelDeadline, boot_now};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{WaitId, WaitIdOptions, waitid};
@@ -38,8 +38,8 @@ const PASS_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 /// Guard to init.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Word {
-    /// Make COMMAND.
-    Go,
+    /// Make COMMAND, in a process group of its own or in that of init.
+    Go { own_group: bool },
     /// The leadership lasts until this instant now.
     Deadline(Boot),
     /// Pass this signal on to COMMAND.
@@ -69,6 +69,8 @@ pub(crate) struct Init<'a> {
     pub(crate) report: OwnedFd,
     pub(crate) deadline: Boot,
     pub(crate) rehearsal: bool,
+    pub(crate) ignored: Ignored,
+    pub(crate) listens: bool,
 }
 
 impl Init<'_> {
@@ -106,17 +108,27 @@ impl Init<'_> {
         if channel::send(self.control.as_fd(), &Answer::Ready.encode(), &[]).is_err() {
             return 0;
         }
-        let mut serving =
-            Serving { control: self.control, signals, limit, containment: self.containment, command: None };
-        if !serving.wait_for_go() {
-            return 0;
+        let mut serving = Serving {
+            control: self.control,
+            signals,
+            limit,
+            containment: self.containment,
+            own_group: false,
+            command: None,
+        };
+        match serving.wait_for_go() {
+            Some(own_group) => serving.own_group = own_group,
+            None => return 0,
         }
         let parent = (self.containment == Containment::Sweep).then(rustix::process::getpid);
         let launch = Launch {
             program: self.program,
             env: self.env,
             stdin: self.stdin,
+            own_group: serving.own_group,
             terminal: self.terminal,
+            ignored: self.ignored,
+            listens: self.listens,
             report: self.report,
             parent,
             rehearsal: self.rehearsal,
@@ -157,20 +169,23 @@ struct Serving {
     signals: Signals,
     limit: Option<Limit>,
     containment: Containment,
+    /// Whether COMMAND leads a process group of its own.
+    own_group: bool,
     /// COMMAND, while it has not been reaped.
     command: Option<Pid>,
 }
 
 impl Serving {
-    fn wait_for_go(&mut self) -> bool {
+    /// Whether COMMAND is to lead a process group; `None` if it is not to be made.
+    fn wait_for_go(&mut self) -> Option<bool> {
         loop {
             let mut fds = [PollFd::new(&self.control, PollFlags::IN)];
             let _ = poll(&mut fds, None);
             match self.hear() {
-                ControlFlow::Continue(Some(Word::Go)) => return true,
+                ControlFlow::Continue(Some(Word::Go { own_group })) => return Some(own_group),
                 ControlFlow::Continue(Some(word)) => self.obey(word),
                 ControlFlow::Continue(None) => {}
-                ControlFlow::Break(()) => return false,
+                ControlFlow::Break(()) => return None,
             }
         }
     }
@@ -240,9 +255,10 @@ impl Serving {
     }
 
     /// Ctrl-Z on a command in the foreground stops it alone, and no shell gets the terminal back: its parent, which is us,
-    /// goes on. A leader is not to be suspended from the keyboard, so its group goes on too.
+    /// goes on. A leader is not to be suspended from the keyboard, so its group goes on too. In the supervisor's group all of it stops, and
+    /// its shell continues it.
     fn wake_command(&self) {
-        let Some(command) = self.command else { return };
+        let Some(command) = self.command.filter(|_| self.own_group) else { return };
         let stopped = waitid(WaitId::Pid(command), WaitIdOptions::STOPPED | WaitIdOptions::NOHANG);
         if let Ok(Some(stopped)) = stopped
             && stopped.stopping_signal() == Some(Signal::TSTP.as_raw())
@@ -262,7 +278,7 @@ impl Serving {
 
     fn obey(&mut self, word: Word) {
         match word {
-            Word::Go => {}
+            Word::Go { .. } => {}
             Word::Deadline(at) => {
                 if let Some(limit) = &mut self.limit {
                     limit.set(at);
@@ -301,7 +317,7 @@ impl Serving {
 impl Word {
     pub(crate) fn encode(self) -> Vec<u8> {
         let (tag, number) = match self {
-            Word::Go => (b'g', 0),
+            Word::Go { own_group } => (b'g', u64::from(own_group)),
             Word::Deadline(at) => (b'd', at.as_nanos()),
             Word::ToCommand(signal) => (b'c', u64::from(signal.cast_unsigned())),
             Word::ToTree(signal) => (b't', u64::from(signal.cast_unsigned())),
@@ -312,7 +328,7 @@ impl Word {
     fn decode(bytes: &[u8]) -> Option<Word> {
         let (tag, number) = untagged(bytes)?;
         Some(match tag {
-            b'g' => Word::Go,
+            b'g' => Word::Go { own_group: number != 0 },
             b'd' => Word::Deadline(Boot::from_nanos(number)),
             b'c' => Word::ToCommand(number as i32),
             b't' => Word::ToTree(number as i32),

@@ -1,7 +1,7 @@
 //! The last steps of a forked process before it becomes COMMAND.
 
 use crate::channel;
-use bellwether_deadman::process::{self, Pid};
+use bellwether_deadman::process::{self, Ignored, Pid};
 use std::ffi::OsString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
@@ -24,8 +24,14 @@ pub(crate) struct Launch<'a> {
     pub(crate) program: &'a Program,
     pub(crate) env: &'a [(String, String)],
     pub(crate) stdin: OwnedFd,
+    /// Whether it leads a process group of its own, or stays in the one that it was made in.
+    pub(crate) own_group: bool,
     /// The terminal, if COMMAND is to be in its foreground.
     pub(crate) terminal: Option<BorrowedFd<'a>>,
+    /// The signals that COMMAND is to ignore.
+    pub(crate) ignored: Ignored,
+    /// Whether sockets that were passed to this program (`LISTEN_FDS`) are COMMAND's now.
+    pub(crate) listens: bool,
     pub(crate) report: OwnedFd,
     /// Its parent, if it is to die with it.
     pub(crate) parent: Option<Pid>,
@@ -36,10 +42,13 @@ pub(crate) struct Launch<'a> {
 impl Launch<'_> {
     /// Becomes COMMAND. Returns the code to end with if it cannot.
     ///
-    /// Every signal is blocked when this begins, and none once COMMAND runs.
+    /// Every signal is blocked when this begins, and none once COMMAND runs. Descriptors that this program was started with stay open; all
+    /// that it opens itself is closed on exec.
     pub(crate) fn exec(self) -> i32 {
-        // A group of its own, so that what is typed reaches COMMAND and not us. It fails for a session leader only.
-        let _ = rustix::process::setpgid(None, None);
+        if self.own_group {
+            // It fails for a session leader only.
+            let _ = rustix::process::setpgid(None, None);
+        }
         if let Some(terminal) = self.terminal {
             // SIGTTOU is blocked, so a group in the background may do this.
             let _ = rustix::termios::tcsetpgrp(terminal, rustix::process::getpid());
@@ -52,13 +61,16 @@ impl Launch<'_> {
         }
         // If nobody listens any more, the guard is gone and this process about to be.
         let _ = channel::send(self.report.as_fd(), MADE, &[]);
-        process::reset_signals();
-        let prepared = process::close_on_exec_from(3)
-            .and_then(|()| rustix::stdio::dup2_stdin(&self.stdin).map_err(std::io::Error::from));
-        let error = match prepared {
+        process::reset_signals(self.ignored);
+        let mut env = self.env.to_vec();
+        if self.listens {
+            // It names the process that the sockets are for, by its own numbering.
+            env.push(("LISTEN_PID".to_owned(), std::process::id().to_string()));
+        }
+        let error = match rustix::stdio::dup2_stdin(&self.stdin) {
             Ok(()) if self.rehearsal => return 0,
-            Ok(()) => process::exec(&self.program.path, &self.program.argv, self.env),
-            Err(error) => error,
+            Ok(()) => process::exec(&self.program.path, &self.program.argv, &env),
+            Err(errno) => errno.into(),
         };
         let errno = error.raw_os_error().unwrap_or(rustix::io::Errno::IO.raw_os_error());
         let _ = channel::send(self.report.as_fd(), &errno.to_ne_bytes(), &[]);

@@ -42,6 +42,9 @@
 //! Beyond its reach: descendants that gained more rights than this process has (a setuid program), which it reports
 //! ([`Why::Unkillable`]); work that others do for the command (a container engine), and processes in uninterruptible sleep.
 //!
+//! COMMAND begins as this program did: descriptors that were open stay open, signals that were ignored stay ignored, and it stays in this
+//! program's process group unless it is given the terminal.
+//!
 //! It assumes that descriptors 0 to 2 are open, which Rust sees to. It leaves to the caller: which signals to pass on,
 //! what to do when COMMAND has ended, and saying aloud which containment holds.
 //!
@@ -63,6 +66,8 @@ mod launch;
 #[cfg(target_os = "linux")]
 mod message;
 #[cfg(target_os = "linux")]
+mod orphans;
+#[cfg(target_os = "linux")]
 mod reach;
 #[cfg(target_os = "linux")]
 mod supervisor;
@@ -78,11 +83,13 @@ pub use bellwether_deadman::process::Signal;
 pub use ended::{Containment, Ended, Exit, StartError, Survivor, Why};
 pub use find::{NotRunnable, find_command};
 #[cfg(target_os = "linux")]
+pub use orphans::Orphans;
+#[cfg(target_os = "linux")]
 pub use reach::containment_here;
 pub use spec::{PROOFS_MAX, Spec};
-#[cfg(not(target_os = "linux"))]
-pub use supervisor::containment_here;
 pub use supervisor::{Child, Supervisor};
+#[cfg(not(target_os = "linux"))]
+pub use supervisor::{Orphans, containment_here};
 
 /// The argument that makes a start of this program a guard.
 #[cfg(target_os = "linux")]

@@ -7,7 +7,7 @@ use crate::ended::Survivor;
 use serde::{Deserialize, Serialize};
 
 /// Raised with every change to what is said.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 /// Longest packet: the names of an election and a candidate are short, and a program's arguments are not sent.
 pub(crate) const MESSAGE_MAX_BYTES: usize = 16 * 1024;
 
@@ -23,12 +23,16 @@ pub(crate) enum Order {
         grace: u64,
         namespace: bool,
         rehearsal: bool,
+        /// The signals that it is to ignore, as bits.
+        ignored: u64,
+        /// Whether sockets that were passed to the supervisor (`LISTEN_FDS`) are for it.
+        listens: bool,
     },
     /// The leadership was renewed.
     Extend { epoch: u64, deadline: u64 },
     /// Passes a signal on to the command.
     Signal { epoch: u64, signal: i32 },
-    /// Sends this signal to the whole tree, and kills it at that instant.
+    /// Sends this signal to the whole tree, unless it is 0, and kills it at that instant.
     Stop { epoch: u64, signal: i32, kill_by: u64 },
     /// Kills the whole tree at once.
     Kill { epoch: u64 },
@@ -43,8 +47,8 @@ pub(crate) enum Report {
     Unable { sentence: String },
     /// The process that everything hangs on is there, and its pidfd comes with this; nothing of the command runs yet.
     Contained { epoch: u64, init: i32, namespace: bool },
-    /// The command runs.
-    Started { epoch: u64, pid: i32 },
+    /// The command runs, in the supervisor's process group or in one of its own.
+    Started { epoch: u64, pid: i32, shares_group: bool },
     /// The command could not be run, and nothing of it is left.
     Failed { epoch: u64, errno: Option<i32>, sentence: String },
     /// The command has ended with this wait status, and its whole tree has been reaped. `overdue`: the guard had told
@@ -92,6 +96,8 @@ mod tests {
             grace: u64::MAX,
             namespace: true,
             rehearsal: false,
+            ignored: u64::MAX,
+            listens: true,
         };
         assert_eq!(decode(&encode(&order)), Some(order));
         assert_eq!(decode::<Order>(b"{}"), None);

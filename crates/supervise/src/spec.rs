@@ -16,6 +16,7 @@ pub struct Spec {
     pub(crate) stop_timeout: Option<Duration>,
     pub(crate) without_env: Vec<OsString>,
     pub(crate) namespace: bool,
+    pub(crate) listens: bool,
 }
 
 impl Spec {
@@ -29,6 +30,7 @@ impl Spec {
             stop_timeout: None,
             without_env: Vec::new(),
             namespace: true,
+            listens: false,
         }
     }
 
@@ -56,6 +58,13 @@ impl Spec {
     /// the system does (a pid file), or whose mounts are for everybody.
     pub fn without_namespace(mut self) -> Spec {
         self.namespace = false;
+        self
+    }
+
+    /// The sockets that were passed to this process (`LISTEN_FDS`) are the command's: `LISTEN_PID` is its own number then. They stay open in it
+    /// in any case.
+    pub fn listening(mut self) -> Spec {
+        self.listens = true;
         self
     }
 

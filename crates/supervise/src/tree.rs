@@ -74,6 +74,17 @@ pub(crate) fn reap(mut each: impl FnMut(Pid, i32)) -> bool {
     }
 }
 
+/// The children of this process that have ended and that nobody has waited for, guards left out.
+pub(crate) fn zombies() -> Vec<Pid> {
+    let Some(numbering) = Numbering::new() else { return Vec::new() };
+    let ended = |shown: &i32| {
+        let zombie = stat(*shown).is_some_and(|(state, _)| state == "Z");
+        let name = fs::read_to_string(directory(*shown).join("comm")).unwrap_or_default();
+        zombie && !name.starts_with("bellw")
+    };
+    children(numbering.own).into_iter().filter(ended).filter_map(|shown| numbering.ours(shown)).collect()
+}
+
 /// Whether the process with this directory in `/proc` was started with all of these variables; `or` if it has more rights than this process
 /// and so hides them.
 pub(crate) fn has_env(process: &Path, variables: &[(String, String)], or: bool) -> bool {

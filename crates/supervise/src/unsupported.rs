@@ -54,6 +54,20 @@ pub fn containment_here() -> io::Result<Containment> {
     Err(io::Error::new(io::ErrorKind::Unsupported, PROTECTIONS.missing().join("; ")))
 }
 
+/// On Linux only.
+#[derive(Debug, Default)]
+pub struct Orphans(());
+
+impl Orphans {
+    /// Does nothing.
+    pub fn reap(&mut self) {}
+
+    /// There are none.
+    pub fn is_empty(&self) -> bool {
+        true
+    }
+}
+
 /// A running command; on Linux only.
 #[derive(Debug)]
 pub struct Child(Infallible);
@@ -71,6 +85,16 @@ impl Child {
 
     /// Passes a signal on to the command.
     pub fn signal(&self, _: Signal) {
+        match self.0 {}
+    }
+
+    /// Whether it is in this process's own group.
+    pub fn shares_group(&self) -> bool {
+        match self.0 {}
+    }
+
+    /// Stops a tree that has been sent a signal.
+    pub fn stop_signalled(&self) {
         match self.0 {}
     }
 

@@ -8,7 +8,7 @@ use stage::{NOBODY, Stage, is_root};
 use std::process::Command;
 
 #[test]
-fn a_command_has_no_descriptors_but_the_standard_three() {
+fn a_command_has_the_descriptors_that_the_supervisor_was_started_with_and_no_others() {
     let stage = Stage::new();
     let proof = format!("proof={}", stage.proof());
     let mut users = vec![vec!["host", &proof]];
@@ -17,11 +17,14 @@ fn a_command_has_no_descriptors_but_the_standard_three() {
         users.push(vec!["host", &nobody]);
     }
     for options in users {
-        // One that the supervisor itself inherited is not passed on either.
-        let mut shell = Command::new("/bin/sh");
-        shell.args(["-c", "exec 7</dev/null; exec \"$@\"", "sh", stage::PROBE]).args(options);
+        // Those of whoever runs this test are inherited, too.
+        let line = "exec 7</dev/null; $0 descriptors | sed 's/^/before /'; exec \"$0\" \"$@\"";
+        let mut shell = Command::new("/bin/bash");
+        shell.args(["-c", line, stage::PROBE]).args(options);
         let mut host = stage.spawn(shell.args(["--", "/proc/self/exe", "descriptors"]));
-        assert_eq!(host.expect("descriptors"), r#"["0", "1", "2"]"#);
+        let open = host.expect("descriptors");
+        assert!(open.contains(r#""7""#), "{open}");
+        assert_eq!(format!("descriptors {open}"), host.expect("before"));
         host.expect("released");
     }
     stage.expect_empty();
@@ -42,21 +45,24 @@ fn the_environment_names_the_leadership_and_not_the_backend() {
 }
 
 #[test]
-fn the_command_is_in_its_own_process_group_with_nothing_blocked_or_ignored() {
+fn the_command_ignores_what_the_supervisor_was_started_to_ignore_and_blocks_nothing() {
     let stage = Stage::new();
-    let script = "echo group $$ $(cut -d' ' -f5 /proc/$$/stat); \
-                  grep -E '^Sig(Blk|Ign)' /proc/$$/status | tr -d '\\n\\t' | sed 's/^/signals /'; echo";
-    let mut host = stage.host_of(&[], &["/bin/sh", "-c", script]);
-    let group = host.expect("group");
-    let (pid, group) = group.split_once(' ').unwrap();
-    assert_eq!(pid, group);
-    let signals = host.expect("signals");
-    let (blocked, ignored) = signals.strip_prefix("SigBlk:").unwrap().split_once("SigIgn:").unwrap();
-    // The C library keeps two for itself, and lets nobody change them.
-    let its_own = (1 << 31) | (1 << 32);
-    assert_eq!(u64::from_str_radix(blocked, 16), Ok(0));
-    assert_eq!(u64::from_str_radix(ignored, 16).map(|ignored| ignored & !its_own), Ok(0));
-    host.expect("released");
+    let script = "grep -E '^Sig(Blk|Ign)' /proc/self/status | tr -d '\\n\\t' | sed 's/^/signals /'; echo";
+    for (ignore, expected) in
+        [("--default-signal", 0), ("--ignore-signal=PIPE,USR2,CHLD", (1 << 12) | (1 << 11))]
+    {
+        let mut env = Command::new("env");
+        env.args(["--default-signal", ignore, stage::PROBE, "host", "--", "/bin/sh", "-c", script]);
+        let mut host = stage.spawn(&mut env);
+        let signals = host.expect("signals");
+        let (blocked, ignored) = signals.strip_prefix("SigBlk:").unwrap().split_once("SigIgn:").unwrap();
+        // The C library keeps two for itself, and lets nobody change them; a shell does not ignore the ends of its children.
+        let its_own = (1 << 31) | (1 << 32) | (1 << 16);
+        assert_eq!(u64::from_str_radix(blocked, 16), Ok(0));
+        assert_eq!(u64::from_str_radix(ignored, 16).map(|ignored| ignored & !its_own), Ok(expected));
+        assert!(host.expect("ended").starts_with("Code(0) ByItself"), "{ignore}");
+        host.expect("released");
+    }
 }
 
 #[test]

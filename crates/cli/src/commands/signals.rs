@@ -1,5 +1,7 @@
 //! Signals: being asked to leave, and what a command is to hear of.
 
+#[cfg(target_os = "linux")]
+use bellwether_deadman::process::{came_from_kernel, note_origin};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::exit::{Exit, Failure};
@@ -16,29 +18,74 @@ pub(crate) enum Asked {
     Window,
 }
 
-/// The signals that we hear instead of being ended by them.
+impl Asked {
+    const ALL: [Asked; 7] = [
+        Asked::Hangup,
+        Asked::Interrupt,
+        Asked::Quit,
+        Asked::Terminate,
+        Asked::User1,
+        Asked::User2,
+        Asked::Window,
+    ];
+
+    fn kind(self) -> SignalKind {
+        match self {
+            Asked::Hangup => SignalKind::hangup(),
+            Asked::Interrupt => SignalKind::interrupt(),
+            Asked::Quit => SignalKind::quit(),
+            Asked::Terminate => SignalKind::terminate(),
+            Asked::User1 => SignalKind::user_defined1(),
+            Asked::User2 => SignalKind::user_defined2(),
+            Asked::Window => SignalKind::window_change(),
+        }
+    }
+
+    /// Whether the terminal sent it, to the whole process group in its foreground.
+    pub(crate) fn is_typed(self) -> bool {
+        came_from_kernel(self.kind().as_raw_value())
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn is_ignored(number: i32) -> bool {
+    bellwether_deadman::process::Ignored::at_start().contains(number)
+}
+
+/// Elsewhere no command is run, and nobody has to be told what was typed.
+#[cfg(not(target_os = "linux"))]
+fn came_from_kernel(_: i32) -> bool {
+    false
+}
+
+#[cfg(not(target_os = "linux"))]
+fn note_origin(_: i32) {}
+
+#[cfg(not(target_os = "linux"))]
+fn is_ignored(_: i32) -> bool {
+    false
+}
+
+/// The signals that we hear instead of being ended by them; not those that we were started to ignore, as by `nohup`.
 pub(crate) struct Signals {
-    heard: [(Asked, Signal); 7],
+    heard: Vec<(Asked, Signal)>,
 }
 
 impl Signals {
     /// From now on these signals are heard.
     pub(crate) fn new() -> Result<Signals, Failure> {
-        let listen = |asked, kind| match signal(kind) {
-            Ok(signal) => Ok((asked, signal)),
-            Err(error) => Err(Failure::new(Exit::Bug, format!("signals cannot be heard: {error}"))),
-        };
-        Ok(Signals {
-            heard: [
-                listen(Asked::Hangup, SignalKind::hangup())?,
-                listen(Asked::Interrupt, SignalKind::interrupt())?,
-                listen(Asked::Quit, SignalKind::quit())?,
-                listen(Asked::Terminate, SignalKind::terminate())?,
-                listen(Asked::User1, SignalKind::user_defined1())?,
-                listen(Asked::User2, SignalKind::user_defined2())?,
-                listen(Asked::Window, SignalKind::window_change())?,
-            ],
-        })
+        let mut heard = Vec::new();
+        for asked in Asked::ALL {
+            let number = asked.kind().as_raw_value();
+            if is_ignored(number) {
+                continue;
+            }
+            let listening = signal(asked.kind())
+                .map_err(|error| Failure::new(Exit::Bug, format!("signals cannot be heard: {error}")))?;
+            note_origin(number);
+            heard.push((asked, listening));
+        }
+        Ok(Signals { heard })
     }
 
     /// Waits for the next one, whichever it is.

@@ -1,4 +1,4 @@
-//! Linux: fork, namespaces, parent-death signal, subreaper, close_range.
+//! Linux: fork, namespaces, parent-death signal, subreaper, exec.
 
 use super::{Namespace, Pid, Signal};
 use rustix::mount::{MountFlags, MountPropagationFlags};
@@ -91,7 +91,8 @@ fn only_one_thread() -> io::Result<()> {
 /// Becomes another program: this file, with these arguments, and with this environment besides the one there is.
 ///
 /// Never by way of a shell, which is what the C library's other ways do with a file that is no program. Every signal
-/// that this process ignores or blocks stays so: see [`reset_signals`](super::reset_signals).
+/// that this process ignores or blocks stays so: see [`reset_signals`](super::reset_signals). Descriptors stay open that are not to be
+/// closed on exec.
 ///
 /// Returns only if it could not.
 pub fn exec(program: &Path, argv: &[OsString], env: &[(String, String)]) -> io::Error {
@@ -189,27 +190,4 @@ pub fn signal_everybody(signal: Signal) {
     assert!(process::id() == 1, "only the first process of a PID namespace may signal everybody in it");
     // SAFETY: takes no pointers. Having nobody to signal is the only failure, and it is fine.
     unsafe { libc::kill(-1, signal.as_raw()) };
-}
-
-/// Closes every descriptor from `first` on when this process executes a program.
-///
-/// # Errors
-/// When there is neither `close_range` (Linux 5.11) nor `/proc`.
-pub fn close_on_exec_from(first: u32) -> io::Result<()> {
-    // SAFETY: takes no pointers, and closes nothing: owners keep what they own until the exec.
-    let status =
-        unsafe { libc::syscall(libc::SYS_close_range, first, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
-    if status == 0 {
-        return Ok(());
-    }
-    for entry in fs::read_dir("/proc/self/fd")? {
-        let Some(fd) = entry?.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
-            continue;
-        };
-        if fd.cast_unsigned() >= first {
-            // SAFETY: takes no pointers; sets a flag on a descriptor, and one that is gone by now only answers so.
-            unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
-        }
-    }
-    Ok(())
 }

@@ -1,5 +1,6 @@
 //! Signals as something to read, and back to how a fresh program expects them.
 
+use super::Ignored;
 use std::io;
 use std::mem;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -54,17 +55,32 @@ pub fn block_all_signals() {
     set_mask(&all);
 }
 
-/// Every signal does what it does by default, and none is blocked: what a program expects when it begins.
-pub fn reset_signals() {
-    // SAFETY: the structure is integers and a nullable handler, for which all zeroes is a value.
-    let mut default: libc::sigaction = unsafe { mem::zeroed() };
-    default.sa_sigaction = libc::SIG_DFL;
-    for number in 1..=libc::SIGRTMAX() {
-        // SAFETY: reads one sigaction, which is valid, and installs no code. Numbers that have no disposition to set
-        // (KILL, STOP, the C library's own) are refused, which is fine.
-        unsafe { libc::sigaction(number, &raw const default, ptr::null_mut()) };
-    }
+/// Every signal does what it does by default; what is blocked stays so.
+pub fn default_signals() {
+    dispose(Ignored::default());
+}
+
+/// Every signal does what it does by default, but for those to ignore, and none is blocked: what a program expects when it begins.
+pub fn reset_signals(ignored: Ignored) {
+    dispose(ignored);
     set_mask(&set_of([]));
+}
+
+fn dispose(ignored: Ignored) {
+    for number in 1..=libc::SIGRTMAX() {
+        set_disposition(number, if ignored.contains(number) { libc::SIG_IGN } else { libc::SIG_DFL });
+    }
+}
+
+/// One that is no code: by default, or ignored.
+pub(crate) fn set_disposition(number: i32, disposition: libc::sighandler_t) {
+    assert!([libc::SIG_DFL, libc::SIG_IGN].contains(&disposition), "only dispositions without code");
+    // SAFETY: the structure is integers and a nullable handler, for which all zeroes is a value.
+    let mut action: libc::sigaction = unsafe { mem::zeroed() };
+    action.sa_sigaction = disposition;
+    // SAFETY: reads one sigaction, which is valid, and installs no code. Numbers that have no disposition to set
+    // (KILL, STOP, the C library's own) are refused, which is fine.
+    unsafe { libc::sigaction(number, &raw const action, ptr::null_mut()) };
 }
 
 /// Blocks these, returning what was blocked before.

@@ -9,7 +9,7 @@ use crate::init::{Answer, Init};
 use bellwether_deadman::process::{self, Namespace, Pid, Signal};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::DupFlags;
-use rustix::process::{PidfdFlags, WaitOptions, pidfd_open, pidfd_send_signal};
+use rustix::process::{PidfdFlags, WaitOptions, pidfd_open, pidfd_send_signal, setpgid};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -22,6 +22,8 @@ pub(super) struct Contained {
     /// It has ended, or is about to: nothing more comes from it.
     pub(super) silent: bool,
     pub(super) containment: Containment,
+    /// It is in the supervisor's process group, and COMMAND will be.
+    pub(super) shares_group: bool,
     /// Its mounts. The kernel takes milliseconds to take a mount namespace apart, and does it in the last process that
     /// leaves; while this is held, nobody's end waits for it.
     _mounts: Option<File>,
@@ -66,11 +68,18 @@ pub(super) fn contain(
             report: its_report,
             deadline: start.deadline,
             rehearsal: start.rehearsal,
+            ignored: start.ignored,
+            listens: start.listens,
         };
         init.live()
     })?;
     let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
-    let mut contained = Contained { pid, pidfd, control, silent: false, containment, _mounts: None };
+    // With a terminal of its own, COMMAND is in its foreground. Else it is where the rest of the job is, so that it may read from a
+    // terminal when its job may, and is stopped and continued with it. Init, which is there for COMMAND to stay in, hears no signals.
+    let group = station.supervisors_group.filter(|_| terminal.is_none());
+    let shares_group = group.is_some_and(|group| setpgid(Some(pid), Some(group)).is_ok());
+    let mut contained =
+        Contained { pid, pidfd, control, silent: false, containment, shares_group, _mounts: None };
     match contained.first_answer() {
         Some(Answer::Ready) => {
             contained._mounts = File::open(format!("/proc/{}/ns/mnt", pid.as_raw_pid())).ok();

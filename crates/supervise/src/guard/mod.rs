@@ -24,7 +24,7 @@ use crate::launch::Program;
 use crate::message::{self, Order, Report, VERSION};
 use crate::timer::Timer;
 use bellwether_core::Boot;
-use bellwether_deadman::process::{self, Pid, Signal, Signals};
+use bellwether_deadman::process::{self, Ignored, Pid, Signal, Signals};
 use bellwether_deadman::{KernelDeadline, boot_now};
 use run::{Run, Start};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -80,6 +80,8 @@ struct Guard {
 impl Guard {
     fn new(program: Program) -> io::Result<Guard> {
         process::block_all_signals();
+        // One that is ignored would let children go without a word.
+        process::default_signals();
         process::set_name(c"bellw-guard");
         let supervisors_group = process::group();
         // Out of the supervisor's group: what is typed, and what is sent to that group, is not for the guard. The
@@ -148,7 +150,7 @@ impl Guard {
     fn obey(&mut self, packet: Packet) {
         let Some(order) = message::decode::<Order>(&packet.bytes) else { return };
         match (order, &mut self.run) {
-            (Order::Start { epoch, env, deadline, grace, namespace, rehearsal }, None) => {
+            (Order::Start { epoch, env, deadline, grace, namespace, rehearsal, ignored, listens }, None) => {
                 let mut descriptors = packet.descriptors.into_iter();
                 let Some(stdin) = descriptors.next() else { return };
                 let start = Start {
@@ -158,6 +160,8 @@ impl Guard {
                     grace: Duration::from_nanos(grace),
                     namespace,
                     rehearsal,
+                    ignored: Ignored::from_bits(ignored),
+                    listens,
                     stdin,
                     proofs: descriptors.collect(),
                 };

@@ -11,7 +11,7 @@ use crate::message::{Order, Report};
 use crate::tree::{self, Pass};
 use bellwether_core::{Boot, KILL_LEAD};
 use bellwether_deadman::boot_now;
-use bellwether_deadman::process::{Pid, Signal};
+use bellwether_deadman::process::{Ignored, Pid, Signal};
 use rustix::process::{WaitOptions, pidfd_send_signal};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -33,6 +33,8 @@ pub(super) struct Start {
     /// Whether a PID namespace is wanted.
     pub(super) namespace: bool,
     pub(super) rehearsal: bool,
+    pub(super) ignored: Ignored,
+    pub(super) listens: bool,
     pub(super) stdin: OwnedFd,
     pub(super) proofs: Vec<OwnedFd>,
 }
@@ -92,7 +94,7 @@ impl Run {
                     namespace: run.init.containment == Containment::Namespace,
                 };
                 station.report(&report, &[&run.init.pidfd]);
-                run.tell(Word::Go);
+                run.tell(Word::Go { own_group: !run.init.shares_group });
                 Some(run)
             }
             Err((epoch, error)) => {
@@ -317,7 +319,8 @@ impl Run {
                     self.report = None;
                     if let (Some(pid), None) = (self.pid, &self.failure) {
                         let pid = pid.as_raw_pid();
-                        station.report(&Report::Started { epoch: self.epoch, pid }, &[]);
+                        let shares_group = self.init.shares_group;
+                        station.report(&Report::Started { epoch: self.epoch, pid, shares_group }, &[]);
                     }
                 }
             }

@@ -14,7 +14,7 @@ pub(super) struct Terminal {
 impl Terminal {
     /// Lent only if the supervisor's group has it and nobody else in that group is likely to need it: in a pipeline,
     /// where the output goes to another program (`| less`), that one may want the keyboard. COMMAND then stays in the
-    /// background, and what is typed reaches it through the supervisor.
+    /// supervisor's group.
     pub(super) fn lend(stdin: &OwnedFd, owner: Option<Pid>) -> Option<Terminal> {
         let owner = owner?;
         let in_front = tcgetpgrp(stdin).is_ok_and(|group| group == owner);

@@ -1,6 +1,6 @@
 //! The handle on a running command.
 
-use super::task::Wish;
+use super::task::{Running, Wish};
 use crate::{Containment, Ended, Exit, Why};
 use bellwether_deadman::process::Signal;
 use tokio::sync::{mpsc, oneshot};
@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 pub struct Child {
     pid: u32,
     containment: Containment,
+    shares_group: bool,
     wishes: mpsc::UnboundedSender<Wish>,
     ended: oneshot::Receiver<Ended>,
     known: Option<Ended>,
@@ -17,12 +18,12 @@ pub struct Child {
 
 impl Child {
     pub(super) fn new(
-        pid: u32,
-        containment: Containment,
+        running: Running,
         wishes: mpsc::UnboundedSender<Wish>,
         ended: oneshot::Receiver<Ended>,
     ) -> Child {
-        Child { pid, containment, wishes, ended, known: None }
+        let Running { pid, containment, shares_group } = running;
+        Child { pid, containment, shares_group, wishes, ended, known: None }
     }
 
     /// The command's process id, as this process sees it; within its own PID namespace it has another.
@@ -35,6 +36,12 @@ impl Child {
         self.containment
     }
 
+    /// Whether it is in this process's own group, and so hears by itself what is typed at the terminal. Else it leads one, in the
+    /// foreground of the terminal.
+    pub fn shares_group(&self) -> bool {
+        self.shares_group
+    }
+
     /// Passes a signal on to the command, and to nobody else in its tree.
     pub fn signal(&self, signal: Signal) {
         // Fails only when it has ended, and then there is nobody to signal.
@@ -44,7 +51,12 @@ impl Child {
     /// Sends this signal (TERM, or INT) to the whole tree, and KILL after the grace, or before the deadline if that
     /// comes first.
     pub fn stop(&self, signal: Signal) {
-        let _ = self.wishes.send(Wish::Stop(signal));
+        let _ = self.wishes.send(Wish::Stop(Some(signal)));
+    }
+
+    /// Likewise for a tree that has been sent the signal by somebody else: from the keyboard.
+    pub fn stop_signalled(&self) {
+        let _ = self.wishes.send(Wish::Stop(None));
     }
 
     /// Kills the whole tree at once.

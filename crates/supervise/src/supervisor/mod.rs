@@ -35,7 +35,7 @@ impl Supervisor {
     /// Starts the guard, so that it is there when it is needed.
     ///
     /// Where no PID namespace is permitted, orphans among this process's descendants become its own children from the
-    /// first command on; those of other commands too, which it does not reap.
+    /// first command on; those of other commands too, which [`Orphans`](crate::Orphans) reaps.
     ///
     /// # Errors
     /// When the guard cannot be started.
@@ -107,7 +107,7 @@ impl Supervisor {
             let _ = ended.send(outcome);
         });
         match is_started.await {
-            Ok(Ok((pid, containment))) => Ok(Child::new(pid, containment, wishes, is_ended)),
+            Ok(Ok(running)) => Ok(Child::new(running, wishes, is_ended)),
             Ok(Err(error)) => {
                 // The release must not be in the way of whoever acts on the error.
                 let _ = is_ended.await;

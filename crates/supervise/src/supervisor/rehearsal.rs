@@ -24,6 +24,8 @@ pub(super) async fn rehearse(link: &Link, spec: &Spec) -> io::Result<Containment
         grace: 0,
         namespace: spec.namespace,
         rehearsal: true,
+        ignored: 0,
+        listens: false,
     };
     if let Err(error) = link.send(&order, &[io::stdin().as_fd()]) {
         return Err(link.last_word(error).await);

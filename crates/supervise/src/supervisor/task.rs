@@ -5,7 +5,7 @@ use super::link::Link;
 use crate::message::{Order, Report};
 use crate::{Containment, Ended, Exit, NotRunnable, Spec, StartError, Why};
 use bellwether_core::{Boot, KILL_LEAD};
-use bellwether_deadman::process::{self, Pid, Signal};
+use bellwether_deadman::process::{self, Ignored, Pid, Signal};
 use bellwether_deadman::{BootTimer, Pid1Deadline, Watched, boot_now};
 use bellwether_election::{Leadership, Over, Standing, Standings};
 use rustix::process::pidfd_send_signal;
@@ -30,11 +30,19 @@ const BLIND_WAIT: Duration = Duration::from_millis(250);
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Wish {
     Signal(Signal),
-    Stop(Signal),
+    /// With the signal to send, unless it has been sent.
+    Stop(Option<Signal>),
     Kill,
 }
 
-pub(super) type Started = oneshot::Sender<Result<(u32, Containment), StartError>>;
+pub(super) type Started = oneshot::Sender<Result<Running, StartError>>;
+
+/// A command that has been started.
+pub(super) struct Running {
+    pub(super) pid: u32,
+    pub(super) containment: Containment,
+    pub(super) shares_group: bool,
+}
 
 pub(super) struct Task {
     link: OwnedMutexGuard<Option<Link>>,
@@ -162,6 +170,8 @@ impl Task {
             grace: self.spec.grace.as_nanos().try_into().unwrap_or(u64::MAX),
             namespace: self.spec.namespace,
             rehearsal: false,
+            ignored: Ignored::at_start().bits(),
+            listens: self.spec.listens,
         };
         let stdin = io::stdin();
         let descriptors: Vec<_> =
@@ -191,12 +201,13 @@ impl Task {
                 });
                 None
             }
-            Report::Started { epoch, pid } if epoch == self.epoch => {
+            Report::Started { epoch, pid, shares_group } if epoch == self.epoch => {
                 let containment = self.init.as_ref().map_or(Containment::Sweep, |init| init.containment);
                 self.start_by = None;
                 tracing::debug!(epoch, pid, %containment, "command started");
                 // If nobody waits any more, the handle is gone, and its channel with it: that kills the command.
-                let _ = started.take().map(|started| started.send(Ok((pid.cast_unsigned(), containment))));
+                let running = Running { pid: pid.cast_unsigned(), containment, shares_group };
+                let _ = started.take().map(|started| started.send(Ok(running)));
                 None
             }
             Report::Failed { epoch, errno, sentence } if epoch == self.epoch => {
@@ -229,7 +240,7 @@ impl Task {
             Standing::Until(deadline) => self.extend(deadline),
             Standing::Over { how, by } => {
                 let span = if how.is_planned() { self.spec.planned() } else { self.spec.grace };
-                self.stop(Why::Over(how), Signal::TERM, span, by - KILL_LEAD);
+                self.stop(Why::Over(how), Some(Signal::TERM), span, by - KILL_LEAD);
                 self.extend(by);
             }
         }
@@ -259,14 +270,14 @@ impl Task {
 
     /// The signal is sent once: a leadership that is let go because its command was asked to stop brings no second one.
     /// The guard kills after `span`, or before the deadline if that comes first, which renewals move.
-    fn stop(&mut self, why: Why, signal: Signal, span: Duration, latest: Boot) {
+    fn stop(&mut self, why: Why, signal: Option<Signal>, span: Duration, latest: Boot) {
         let now = boot_now();
         let kill_by = now + span;
         if kill_by.min(latest) <= now {
             return self.kill(why);
         }
         if self.stopping.is_none() {
-            let signal = signal.as_raw();
+            let signal = signal.map_or(0, Signal::as_raw);
             self.say_or_kill(&Order::Stop { epoch: self.epoch, signal, kill_by: kill_by.as_nanos() });
         }
         self.stopping.get_or_insert(why);

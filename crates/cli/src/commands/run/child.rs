@@ -48,6 +48,9 @@ impl Work {
         options.timing.work_grace = grace;
         options.stop_timeout = run.stop_timeout;
         let mut spec = Spec::new(program, command).grace(grace).stop_timeout(run.stop_timeout);
+        if sockets_were_passed() {
+            spec = spec.listening();
+        }
         if run.no_pid_namespace {
             spec = spec.without_namespace();
         }
@@ -193,6 +196,12 @@ impl Work {
     }
 }
 
+/// `LISTEN_PID` names the process that sockets were passed to: this one, or process 1 of a container, which it was.
+fn sockets_were_passed() -> bool {
+    let named = std::env::var("LISTEN_PID").ok().and_then(|pid| pid.parse::<u32>().ok());
+    named.is_some_and(|named| named == 1 || named == std::process::id())
+}
+
 fn unkillable(survivor: Survivor) -> Failure {
     let sentence = format!(
         "{survivor} was started by the command and cannot be killed: it has more rights than bellwether. Nothing is released; \
@@ -213,8 +222,15 @@ async fn wait(child: &mut Child, signals: &mut Signals) -> (Ended, bool) {
             ended = child.wait() => return (ended, leaving),
             asked = signals.next() => asked,
         };
+        // What is typed reaches the whole group that is in the foreground, and so the command, if that is its group too.
+        let heard = child.shares_group() && asked.is_typed();
         match asked {
             Asked::Interrupt | Asked::Terminate if leaving => child.kill(),
+            Asked::Interrupt if heard => {
+                leaving = true;
+                child.stop_signalled();
+            }
+            Asked::Hangup | Asked::Quit | Asked::Window if heard => {}
             Asked::Interrupt => {
                 leaving = true;
                 child.stop(Signal::INT);

@@ -8,6 +8,7 @@ mod events;
 mod health;
 mod hook;
 pub(crate) mod not_led;
+mod reaping;
 pub(crate) mod restart;
 mod screen;
 mod shell;
@@ -51,6 +52,7 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
     #[cfg(not(feature = "nats"))]
     let store = backend::connect(global)?;
     let mut signals = Signals::new()?;
+    tokio::spawn(reaping::reap_orphans());
     let mut builder = Election::builder(on.as_str()).backend(store.clone()).id(id(global)).options(options);
     if let Some(command) = &run.health.health_cmd {
         builder = health::check(builder, command, &run.health);
