@@ -116,6 +116,13 @@ impl ElectionBuilder {
         self
     }
 
+    /// How long the record is still renewed while work stops in a planned end: stopping, stepping down, a request, a failed health
+    /// check. For work that holds the leadership by a guard; none by default, and then it has what is left until the deadline.
+    pub fn stop_timeout(mut self, span: Duration) -> Self {
+        self.options.stop_timeout = span;
+        self
+    }
+
     /// How often to read the record back while leading, and to let go at once if it is not ours. Renewals prove as
     /// much; this is for those who want to know sooner.
     pub fn validation_interval(mut self, every: Duration) -> Self {
