@@ -1,7 +1,7 @@
 //! The commands, in one table: `help` prints it and [`dispatch`] looks things up in it.
 
 use crate::suggest::did_you_mean;
-use crate::{Problem, Verdict, bench, env, prove, sim, test, tidy};
+use crate::{Problem, Verdict, bench, env, mutants, prove, sim, test, tidy};
 
 struct Command {
     name: &'static str,
@@ -37,6 +37,17 @@ const COMMANDS: &[Command] = &[
         what: "the simulator, optimised; arguments go to it as they are",
         more: "`cargo xtask sim --help` is the simulator's own help.",
         run: sim::run,
+    },
+    Command {
+        name: "mutants",
+        synopsis: "mutants [--file PATH] [--shard K/N]",
+        what: "breaks core, lease, observations and sessions in small ways, and asks whether a test notices",
+        more: "Takes hours for all of it. Fails on a mutant that is neither caught nor listed, with a reason, in\n\
+               xtask/mutants-accepted.txt. Installs cargo-mutants if it is missing; arguments go to it as they are.\n\n\
+               --file PATH   only this file; may be given several times\n\
+               --shard K/N   only the K-th of N parts, from 0\n\
+               --jobs N      so many at once",
+        run: mutants::run,
     },
     Command {
         name: "prove",

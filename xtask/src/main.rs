@@ -8,6 +8,7 @@ mod bench;
 mod commands;
 mod env;
 mod metadata;
+mod mutants;
 mod nats;
 mod postgres;
 mod process;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bellwether::backend::{Backend, Notices};
-use bellwether::core::{Epoch, Holder, Proof, Seen};
+use bellwether::core::{Ask, Epoch, Holder, Proof, Request, Seen};
 use bellwether::{Boot, CandidateId, ElectionName, Error, Store, boot_now};
 use serde_json::json;
 use tokio::time::timeout;
@@ -84,12 +84,25 @@ impl<'a> Asked<'a> {
         signals: &mut Notices,
         free_since: &mut Option<Boot>,
     ) -> Option<(Seen, Boot)> {
+        let mut again = self.at + self.ttl;
         loop {
             let until = match *free_since {
                 None => self.at + (self.ttl * 2).max(LETTING_GO_MIN),
                 Some(free) => free + self.ttl.max(TAKING_OVER_MIN),
             };
-            let mut seen = timeout(until.since(boot_now()), next_change(signals, self.on)).await.ok()??;
+            let asks_again = free_since.is_none() && again < until;
+            let wake = if asks_again { again } else { until };
+            let mut seen = match timeout(wake.since(boot_now()), next_change(signals, self.on)).await {
+                Ok(seen) => seen?,
+                Err(_) if asks_again => {
+                    // The request may be lost, and the store tells a leader of it only once. Whoever is letting go already ignores it.
+                    let what = Ask::StepDown { to: self.to.clone() };
+                    let _ = watched.request(self.on, &Request { epoch: self.epoch, what }).await;
+                    again = boot_now() + self.ttl;
+                    continue;
+                }
+                Err(_) => return None,
+            };
             if self.is_followed_by(&seen) && !self.is_before(&seen) {
                 // It may be old news, of somebody who led before.
                 seen = watched.observe(self.on).await.ok()?;
