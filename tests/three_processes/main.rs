@@ -121,3 +121,27 @@ fn idle_followers_sleep() {
     }
     trio.judge();
 }
+
+/// The request of the higher priority comes within milliseconds, while its successor still waits for the last of the killed leader's work.
+#[test]
+fn after_a_kill_the_higher_priority_leads_though_it_asked_before_the_lower_led() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for round in 0..4 {
+        let job = format!("job{round}");
+        let start = |id, more: &[&str]| {
+            let args: Vec<&str> = ["--ttl", TTL].into_iter().chain(more.iter().copied()).collect();
+            let mut candidate = Candidate::on_file(directory.path(), &job, id, &args);
+            candidate.joined();
+            candidate
+        };
+        let mut killed = start("a", &["--priority", "9"]);
+        let _lower = start("b", &[]);
+        let mut higher = start("c", &["--priority", "5", "--preempt"]);
+        let at = killed.kill();
+        let line =
+            higher.wait("acquired", bellwether_tests::PATIENCE).expect("the higher priority gets its way");
+        let took = line.boot().since(at);
+        println!("killed to led by the higher priority: {took:?}");
+        assert!(took < Duration::from_secs(5), "{took:?}: it had to ask again, or to wait for the lease");
+    }
+}
