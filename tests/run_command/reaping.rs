@@ -23,7 +23,7 @@ fn orphans_of_health_checks_are_reaped() {
     let pids = stage.path().join("pids");
     let enough = || fs::read_to_string(&pids).unwrap_or_default().lines().count() >= 8;
     let check = format!(
-        "test -e {0}.enough || setsid sh -c 'echo $$ >> {0}; exec true' & sleep 0.05; true",
+        "test -e {0}.enough || (setsid sh -c 'echo $$ >> {0}; exec sleep 0.3' &); true",
         pids.display()
     );
     // Without a PID namespace, orphans come to bellwether.
