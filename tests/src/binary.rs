@@ -7,9 +7,13 @@ use std::sync::OnceLock;
 /// The `bellwether` command: the one named by `BELLWETHER_BIN`, else built now in the profile of this test.
 pub fn bellwether() -> &'static PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| match std::env::var_os("BELLWETHER_BIN") {
-        Some(named) => PathBuf::from(named),
-        None => build(),
+    BUILT.get_or_init(|| {
+        // It would go on ignoring what the test ignores, as under `nohup`, and tests send it every signal.
+        bellwether_deadman::process::stop_ignoring_signals();
+        match std::env::var_os("BELLWETHER_BIN") {
+            Some(named) => PathBuf::from(named),
+            None => build(),
+        }
     })
 }
 

@@ -26,7 +26,7 @@ pub use linux::{
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub use origin::{came_from_kernel, note_origin};
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub use signals::{Signals, block_all_signals, default_signals, reset_signals};
+pub use signals::{Signals, block_all_signals, default_signals, reset_signals, stop_ignoring_signals};
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 mod other;

@@ -66,6 +66,19 @@ pub fn reset_signals(ignored: Ignored) {
     set_mask(&set_of([]));
 }
 
+/// Signals that this program was started to ignore, as under `nohup`, do what they do by default again: in this process, and in
+/// what it starts from now on. Not SIGPIPE, which Rust's runtime ignores by itself.
+///
+/// For a program whose children are to be signalled, as those of tests are.
+pub fn stop_ignoring_signals() {
+    let ignored = Ignored::at_start();
+    for number in
+        (1..=libc::SIGRTMAX()).filter(|number| ignored.contains(*number) && *number != libc::SIGPIPE)
+    {
+        set_disposition(number, libc::SIG_DFL);
+    }
+}
+
 fn dispose(ignored: Ignored) {
     for number in 1..=libc::SIGRTMAX() {
         set_disposition(number, if ignored.contains(number) { libc::SIG_IGN } else { libc::SIG_DFL });

@@ -31,6 +31,8 @@ pub(crate) struct Stage {
 impl Stage {
     pub(crate) fn new() -> Stage {
         static NEXT: AtomicU32 = AtomicU32::new(0);
+        // Hosts would go on ignoring what the test ignores, as under `nohup`, and tests send them every signal.
+        bellwether_deadman::process::stop_ignoring_signals();
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let dir = std::env::temp_dir().join(format!("supervise-{}-{number}", std::process::id()));
         fs::create_dir_all(&dir).unwrap();
