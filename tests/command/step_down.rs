@@ -1,5 +1,11 @@
 //! `bellwether step-down`: only the one who was meant counts as success, and nobody waits for a timer.
 
+use std::time::Duration;
+
+use bellwether_backend::Lease;
+use bellwether_core::Signal;
+use bellwether_file::FileRegister;
+use bellwether_support::{Actor, clock};
 use bellwether_tests::{Candidate, json};
 
 use crate::{leader, on, temporary};
@@ -75,4 +81,36 @@ fn two_candidates_hand_over_to_each_other_by_news_alone() {
         let answer = json(&asked);
         assert_eq!((answer["from"].as_str(), answer["to"].as_str()), (Some(from), Some(to)), "{answer}");
     }
+}
+
+/// A store tells a leader of a request once. Whoever missed it, and goes on, is asked again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_that_missed_the_request_is_asked_again() {
+    let directory = temporary();
+    let store = Lease::new(FileRegister::new(directory.path(), clock()).expect("a directory"), clock());
+    let deaf = Actor::new(store, "a", Duration::from_secs(2));
+    let grant = deaf.lead().await;
+    let mut news = deaf.news();
+    let path = directory.path().to_owned();
+    let asking = tokio::task::spawn_blocking(move || on(&path, &["step-down", "reports"]));
+    let is_request = |signal: &Signal| matches!(signal, Signal::Requested(_));
+    let asked_twice = async {
+        news.until(is_request).await;
+        news.until(is_request).await;
+    };
+    let goes_on = async {
+        loop {
+            deaf.keep(&grant).await;
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    };
+    tokio::select! {
+        () = asked_twice => {}
+        () = goes_on => unreachable!("it goes on until it is asked a second time"),
+    }
+    deaf.let_go(&grant).await;
+    let asked = asking.await.expect("the command ended");
+    let said = String::from_utf8_lossy(&asked.stderr);
+    assert_eq!(asked.status.code(), Some(75), "{asked:?}");
+    assert!(said.contains("a has let go"), "{said}");
 }
