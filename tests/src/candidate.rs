@@ -1,6 +1,7 @@
 //! A `bellwether` process that can be watched and mistreated.
 
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -69,7 +70,8 @@ impl Candidate {
     /// Any command that prints event lines on stdout.
     pub fn start(mut command: Command) -> Candidate {
         let piped = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = piped.spawn().expect("the command starts");
+        // A group of its own, since tests stop it: what the kernel does to groups with stopped processes must not reach the tests.
+        let mut child = piped.process_group(0).spawn().expect("the command starts");
         let stdout = BufReader::new(child.stdout.take().expect("a pipe"));
         let mut stderr = child.stderr.take().expect("a pipe");
         let (sender, lines) = channel();

@@ -42,8 +42,8 @@
 //! Beyond its reach: descendants that gained more rights than this process has (a setuid program), which it reports
 //! ([`Why::Unkillable`]); work that others do for the command (a container engine), and processes in uninterruptible sleep.
 //!
-//! COMMAND begins as this program did: descriptors that were open stay open, signals that were ignored stay ignored, and it stays in this
-//! program's process group unless it is given the terminal.
+//! COMMAND begins as this program did: descriptors that were open stay open, signals that were ignored stay ignored, and where
+//! there is a terminal that it is not given, it stays in this program's process group.
 //!
 //! It assumes that descriptors 0 to 2 are open, which Rust sees to. It leaves to the caller: which signals to pass on,
 //! what to do when COMMAND has ended, and saying aloud which containment holds.

@@ -9,8 +9,10 @@ mod stage;
 use bellwether_deadman::boot_now;
 use rustix::process::Signal;
 use stage::{
-    Cast, Host, LONG, NOBODY, Stage, is_root, kill, may_make_namespaces, wait_for_end_of, wait_for_lock,
+    Cast, Host, LONG, NOBODY, PROBE, Stage, is_root, kill, may_make_namespaces, parent, wait_for_end_of,
+    wait_for_lock,
 };
+use std::process::Command;
 use std::time::Duration;
 
 /// As whoever runs the tests, and as nobody.
@@ -103,6 +105,27 @@ fn the_supervisor_is_stopped_past_its_deadline() {
         assert!(ended.starts_with("Signal(9)"), "{ended}");
         host.expect("released");
         stage.expect_empty();
+    });
+}
+
+/// Found when the tests themselves were ended by it: where COMMAND was the only tie of the supervisor's process group, the kernel hung up
+/// on the whole group when COMMAND was killed.
+#[test]
+fn a_supervisor_that_is_stopped_past_its_deadline_takes_no_script_around_it_along() {
+    each_user(|user| {
+        let stage = Stage::new();
+        let script = ["--wait", "bash", "-c", "\"$@\"; exit 7", "bash", PROBE, "host"];
+        let options = with(user, &["ttl=1000", "grace=100"]);
+        let lock = stage.witness_lock();
+        let command = ["--", "/proc/self/exe", "witness", &lock, "deaf"];
+        let mut host = stage.spawn(Command::new("setsid").args(script).args(options).args(command));
+        let supervisor = parent(host.running().guard);
+        kill(supervisor, Signal::STOP);
+        stage.wait_for_witness_gone();
+        kill(supervisor, Signal::CONT);
+        host.expect("ended");
+        host.expect("released");
+        assert_eq!(host.wait().code(), Some(7), "the script goes on");
     });
 }
 

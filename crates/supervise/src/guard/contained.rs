@@ -2,7 +2,7 @@
 
 use super::Station;
 use super::run::Start;
-use super::terminal::Terminal;
+use super::terminal::{Terminal, controls_session};
 use crate::channel;
 use crate::ended::Containment;
 use crate::init::{Answer, Init};
@@ -74,9 +74,10 @@ pub(super) fn contain(
         init.live()
     })?;
     let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
-    // With a terminal of its own, COMMAND is in its foreground. Else it is where the rest of the job is, so that it may read from a
-    // terminal when its job may, and is stopped and continued with it. Init, which is there for COMMAND to stay in, hears no signals.
-    let group = station.supervisors_group.filter(|_| terminal.is_none());
+    // With a terminal of its own, COMMAND is in its foreground. Else, where there is one at all, it is where the rest of the job is, so that it
+    // may read from the terminal when its job may, and is stopped and continued with it. Init, which is there for COMMAND to stay in, hears
+    // no signals.
+    let group = station.supervisors_group.filter(|_| terminal.is_none() && controls_session());
     let shares_group = group.is_some_and(|group| setpgid(Some(pid), Some(group)).is_ok());
     let mut contained =
         Contained { pid, pidfd, control, silent: false, containment, shares_group, _mounts: None };

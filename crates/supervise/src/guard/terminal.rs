@@ -1,6 +1,7 @@
 //! The terminal, lent to COMMAND.
 
 use bellwether_deadman::process::Pid;
+use rustix::fs::{Mode, OFlags};
 use rustix::termios::{isatty, tcgetpgrp, tcsetpgrp};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -35,4 +36,13 @@ impl Drop for Terminal {
         // so is its shell's interest, or the shell takes the terminal back by itself.
         let _ = tcsetpgrp(&self.terminal, self.owner);
     }
+}
+
+/// Whether there is a terminal that a process in the background could be stopped by.
+///
+/// Where there is none, as under cron, systemd or CI, COMMAND is better off in a group of its own. In the supervisor's it would tie that
+/// group to the guard's; and when a tie of a group ends that has no other, while somebody in it is stopped, the kernel
+/// hangs up on the whole group: on the script that started `bellwether`, too.
+pub(super) fn controls_session() -> bool {
+    rustix::fs::open("/dev/tty", OFlags::RDONLY | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()).is_ok()
 }

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -65,8 +66,9 @@ impl Stage {
 
     pub(crate) fn spawn(&self, command: &mut Command) -> Host {
         let (name, value) = self.mark.split_once('=').unwrap();
-        let mut process =
-            command.env(name, value).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        // A group of its own, since tests stop it: what the kernel does to groups with stopped processes must not reach the tests.
+        command.env(name, value).process_group(0);
+        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (sender, lines) = channel();
         let stdout = BufReader::new(process.stdout.take().unwrap());
         std::thread::spawn(move || {
