@@ -92,6 +92,8 @@ pub struct Core {
     spent: Epoch,
     /// To be given back as soon as that work has ended.
     owed: Option<Grant>,
+    /// Stopped without a release, on purpose: its record is left to run out.
+    kept: Option<Epoch>,
     /// A record in our name that we do not lead on.
     leftover: Leftover,
     /// The leadership that this candidate has asked to make room for it.
@@ -126,6 +128,7 @@ impl Core {
             ending: None,
             spent: Epoch::ZERO,
             owed: None,
+            kept: None,
             leftover: Leftover::default(),
             asked: None,
             failure: None,
@@ -233,6 +236,7 @@ impl Core {
     fn start(&mut self) {
         if matches!(self.state, State::Stopped) {
             self.failure = None;
+            self.kept = None;
             self.trouble.over();
             self.enter(State::Follower { wake: self.now });
         }

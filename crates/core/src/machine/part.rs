@@ -36,6 +36,7 @@ impl Core {
         }
         let keeps = letting.then == Then::Stop && !self.settings.options().release_on_stop;
         if keeps && letting.why == Why::Chosen {
+            self.kept = Some(epoch);
             self.gone(false);
             return;
         }

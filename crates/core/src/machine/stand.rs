@@ -303,7 +303,7 @@ impl Core {
     /// A record that names this very start while it neither leads nor stands: let go of it.
     fn disown(&mut self, seen: &Seen) {
         let (true, Some(epoch)) = (seen.is_held_by(&self.who), seen.epoch) else { return };
-        if self.ending.is_some() || self.unanswered.len() >= super::CALLS_MAX {
+        if self.ending.is_some() || self.kept == Some(epoch) || self.unanswered.len() >= super::CALLS_MAX {
             return;
         }
         let ttl = seen.ttl.unwrap_or(self.settings.timing().ttl());

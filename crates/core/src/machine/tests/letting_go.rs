@@ -1,6 +1,6 @@
 //! Rule 8: the work stops, then the release is written, and past the deadline nothing is.
 
-use super::script::{Kind, Script, boot, held_by, id, ms, released};
+use super::script::{Kind, Script, boot, held_by, held_by_me, id, ms, released};
 use crate::{Input, Options, Seen, Signal};
 
 fn process(options: &mut Options) {
@@ -74,6 +74,9 @@ fn where_stopping_releases_nothing_the_work_still_ends_first() {
     script.work_ended(5);
     assert_eq!((script.calls(Kind::Release), script.state()), (0, "stopped"));
     assert!(script.core.is_quiet());
+    // Found on a real server: late news of its own claim had it released after all.
+    script.changed(held_by_me(5));
+    assert_eq!(script.calls(Kind::Release), 0, "it is left to run out");
 
     let mut script = Script::leading(|options| options.release_on_stop = false);
     script.at(1_000).feed(Input::StepDown { to: None }).work_ended(5);
