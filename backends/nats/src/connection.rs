@@ -52,7 +52,7 @@ pub(crate) struct Connection {
     attempt: Mutex<Option<Attempt>>,
     link: Arc<watch::Sender<Link>>,
     /// Subjects that the server has just closed to us.
-    refusals: broadcast::Sender<String>,
+    refusals: broadcast::Sender<Refusal>,
 }
 
 impl Connection {
@@ -169,7 +169,7 @@ impl Connection {
 async fn connect(
     config: Arc<Config>,
     link: Arc<watch::Sender<Link>>,
-    refusals: broadcast::Sender<String>,
+    refusals: broadcast::Sender<Refusal>,
 ) -> Result<Client, Error> {
     let heard_by = Arc::clone(&link);
     let options = connecting::options(&config)?
@@ -195,7 +195,7 @@ async fn connect(
     Ok(client)
 }
 
-fn heard(link: &watch::Sender<Link>, refusals: &broadcast::Sender<String>, event: Event) {
+fn heard(link: &watch::Sender<Link>, refusals: &broadcast::Sender<Refusal>, event: Event) {
     match event {
         Event::Connected => came_up(link),
         Event::Disconnected | Event::Closed => link.send_modify(|link| link.up = false),
@@ -206,9 +206,9 @@ fn heard(link: &watch::Sender<Link>, refusals: &broadcast::Sender<String>, event
             link.unwelcome = if unwelcome { link.unwelcome.saturating_add(1) } else { 0 };
         }),
         Event::ServerError(ServerError::Other(text)) => {
-            if let Some(subject) = closed_subject(&text) {
+            if let Some(refusal) = Refusal::read(&text) {
                 // Nobody listening is fine: then no call is about it.
-                let _ = refusals.send(subject.to_owned());
+                let _ = refusals.send(refusal);
             }
         }
         _ => {}
@@ -225,21 +225,35 @@ fn came_up(link: &watch::Sender<Link>) {
     });
 }
 
-/// The subject of `Permissions Violation for Publish to "subject"` and its like for subscriptions.
-fn closed_subject(text: &str) -> Option<&str> {
-    let about = text.trim_matches('\'').strip_prefix("Permissions Violation for ")?;
-    about.split('"').nth(1)
+/// What the server does not let this user do, and with which subject.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Refusal {
+    Publish(String),
+    Subscribe(String),
+}
+
+impl Refusal {
+    /// Reads `Permissions Violation for Publish to "subject"` and its like for subscriptions.
+    fn read(text: &str) -> Option<Refusal> {
+        let about = text.trim_matches('\'').strip_prefix("Permissions Violation for ")?;
+        let subject = about.split('"').nth(1)?.to_owned();
+        Some(if about.starts_with("Publish") {
+            Refusal::Publish(subject)
+        } else {
+            Refusal::Subscribe(subject)
+        })
+    }
 }
 
 /// Ends when the server refuses this subject, or the one that answers come to.
-async fn refused(refusals: &mut broadcast::Receiver<String>, subject: &str) -> Error {
+async fn refused(refusals: &mut broadcast::Receiver<Refusal>, subject: &str) -> Error {
     loop {
         match refusals.recv().await {
-            Ok(closed) if closed == subject => {
+            Ok(Refusal::Publish(closed)) if closed == subject => {
                 let sentence = format!("this user may not publish to {closed}: give it that permission");
                 return Error::new(ErrorKind::PermissionDenied, BACKEND, sentence);
             }
-            Ok(closed) if closed.ends_with(".*") => {
+            Ok(Refusal::Subscribe(closed)) if closed.ends_with(".*") => {
                 let sentence = format!(
                     "this user may not subscribe to {closed}, where answers come to: give it that permission, or name a prefix \
                      that it has with inbox=PREFIX"
@@ -257,13 +271,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn closed_subjects_are_read_from_what_servers_say() {
-        for (text, subject) in [
-            ("Permissions Violation for Publish to \"$KV.b.k\"", Some("$KV.b.k")),
-            ("'Permissions Violation for Subscription to \"_INBOX.a.*\"'", Some("_INBOX.a.*")),
+    fn refusals_are_read_from_what_servers_say() {
+        for (text, refusal) in [
+            (
+                "Permissions Violation for Publish to \"$KV.b.k\"",
+                Some(Refusal::Publish("$KV.b.k".to_owned())),
+            ),
+            (
+                "'Permissions Violation for Subscription to \"_INBOX.a.*\"'",
+                Some(Refusal::Subscribe("_INBOX.a.*".to_owned())),
+            ),
             ("Maximum Payload Violation", None),
         ] {
-            assert_eq!(closed_subject(text), subject, "{text}");
+            assert_eq!(Refusal::read(text), refusal, "{text}");
         }
     }
 }
