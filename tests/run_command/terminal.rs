@@ -130,9 +130,9 @@ fn a_command_in_a_pipeline_reads_what_is_typed_too() {
 #[test]
 fn ctrl_c_reaches_a_command_in_a_pipeline_once() {
     let stage = plain();
-    // The last sleep is for a second one to come.
+    // Short sleeps, since a signal may come just before the shell waits; the last one is for a second signal to come.
     let script = "n=0; trap 'n=$((n+1))' INT; echo @ready; \
-                  while [ $n = 0 ]; do sleep 1000 & wait $!; done; sleep 1; echo @count $n; exit 8";
+                  while [ $n = 0 ]; do sleep 0.1 & wait $!; done; sleep 1; echo @count $n; exit 8";
     // The shell waits for all of the pipeline, and tells of the first one's code.
     let line = "trap : INT; { trap : INT; \"$@\"; echo @code $?; } | { trap '' INT; cat; }";
     let mut terminal = Terminal::run_by(line, &stage, &["--ttl", "60s", "--grace", "20s"], script);

@@ -21,6 +21,8 @@ pub use figures::Figures;
 pub use way::Way;
 
 const TTL: &str = "1s";
+/// A command that ignores TERM is killed after this; the bound on the next leader has room for it.
+const STOP_TIMEOUT: &str = "100ms";
 const CANDIDATES: usize = 3;
 
 /// Three candidates on a stage.
@@ -132,7 +134,7 @@ impl Series {
         while self.running.len() < CANDIDATES {
             let id = format!("c{}", self.started);
             self.started += 1;
-            let mut candidate = self.stage.candidate(&id, &["--ttl", TTL]);
+            let mut candidate = self.stage.candidate(&id, &["--ttl", TTL, "--stop-timeout", STOP_TIMEOUT]);
             candidate.joined();
             self.running.push(candidate);
         }
