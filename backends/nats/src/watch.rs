@@ -31,7 +31,7 @@ const SILENCE: Duration = Duration::from_secs(5);
 /// Short, since a cluster that has just lost a server may place the consumer there: nobody answers then, and the next is placed anew.
 const CALL_LIMIT: Duration = Duration::from_secs(2);
 const RETRY_MAX: Duration = Duration::from_secs(2);
-/// Where there is no watch to be had, so many elections are looked at with every try to open one. With more, each is looked at when what was seen
+/// Without a watch, up to this many elections are read with every try to open one. With more, each is looked at when what was seen
 /// of it could have run out, and no earlier.
 const LOOKS_MAX: usize = 64;
 

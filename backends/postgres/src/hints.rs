@@ -1,7 +1,7 @@
 //! What notices say, and what they are good for before the server was asked.
 //!
 //! Any role that may connect can send any notice, and the catalogue shows every key. So a notice is a hint: it has the server asked,
-//! for all elections at once and a few times a second at the most, and only the answer is told.
+//! for all elections at once and at most ten times a second, and only the answer is told.
 //!
 //! ```text
 //!  a release by the session that was seen to hold the lock ──▶ told at once     (the server says who sends a notice)

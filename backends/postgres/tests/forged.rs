@@ -123,7 +123,7 @@ async fn forged_reservations_keep_nobody_out() {
         (grant, _) = b.lead_within(10 * TTL) => b.let_go(&grant).await,
         () = forging => unreachable!("it never ends"),
     }
-    // A leader's own is honoured still, and only for so long.
+    // A leader's own reservation still counts, for as long as any may.
     let grant = a.lead_within(10 * TTL).await.0;
     b.denied().await;
     let from = boot_now();

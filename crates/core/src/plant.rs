@@ -55,7 +55,7 @@ pub enum Bug {
     AsksOnce,
     /// A released record that is kept for somebody is free for everybody.
     ReservationIgnored,
-    /// Whoever stepped down stands again at once.
+    /// Whoever stepped down competes again at once.
     CooldownIgnored,
     /// The health check is run and not minded.
     HealthIgnored,

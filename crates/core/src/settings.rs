@@ -28,7 +28,7 @@ pub struct Options {
     /// Release when stopping. Without it the record runs out by itself, as after a crash: nobody takes over while a process
     /// is restarted quickly, and where the store can prove its end, or holds no more than a session, it makes no difference.
     pub release_on_stop: bool,
-    /// While the work stops in a planned end (by choice, on request, for want of health), go on renewing for so long. Zero: the
+    /// While the work stops in a planned end (by choice, on request, for want of health), keep renewing for this long. Zero: the
     /// work has what is left until the deadline.
     pub stop_timeout: Duration,
     /// After stepping down, stay away for so long; `None`: one retry interval, not remembered in the store.
@@ -203,7 +203,7 @@ impl Settings {
         self.timing.ttl() * 3 / 2
     }
 
-    /// How long, at the most, this candidate stays away after it stepped down.
+    /// The longest time that this candidate stays away after it stepped down.
     pub(crate) fn hold_off(&self) -> Duration {
         self.options.cooldown.unwrap_or_else(|| self.room(true))
     }

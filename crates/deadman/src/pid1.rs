@@ -158,7 +158,7 @@ mod linux {
         }
     }
 
-    /// For a signal, for a deadline, or for so long.
+    /// Waits for a signal, for a deadline, or for this long.
     fn wait(arriving: &signals::Signals, limit: Option<Duration>) {
         let millis = limit.map_or(-1, |limit| limit.as_millis() as libc::c_int + 1);
         let watched =

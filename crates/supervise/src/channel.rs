@@ -1,4 +1,4 @@
-//! Packets between two processes, with descriptors in their luggage.
+//! Packets between two processes, with file descriptors attached (SCM_RIGHTS).
 //!
 //! A pair of SOCK_SEQPACKET sockets: a packet arrives whole, and the end of the other process is the end of the channel.
 //! Nothing here waits; whoever has to, polls.
@@ -39,12 +39,12 @@ pub(crate) fn is_channel(fd: impl AsFd) -> bool {
 /// Sends one packet, or fails at once: the other end is gone, or has not read for very long.
 pub(crate) fn send(to: impl AsFd, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
-    let mut luggage = SendAncillaryBuffer::new(&mut space);
-    if !descriptors.is_empty() && !luggage.push(SendAncillaryMessage::ScmRights(descriptors)) {
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors)) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "too many descriptors for one packet"));
     }
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-    rustix::net::sendmsg(to, &[IoSlice::new(bytes)], &mut luggage, flags)?;
+    rustix::net::sendmsg(to, &[IoSlice::new(bytes)], &mut ancillary, flags)?;
     Ok(())
 }
 
@@ -56,9 +56,10 @@ pub(crate) fn receive(from: BorrowedFd<'_>) -> io::Result<Option<Packet>> {
     let mut bytes = vec![0; MESSAGE_MAX_BYTES];
     let mut space =
         [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX), ScmCredentials(1))];
-    let mut luggage = RecvAncillaryBuffer::new(&mut space);
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
-    let mut receive = || rustix::net::recvmsg(from, &mut [IoSliceMut::new(&mut bytes)], &mut luggage, flags);
+    let mut receive =
+        || rustix::net::recvmsg(from, &mut [IoSliceMut::new(&mut bytes)], &mut ancillary, flags);
     let received = match receive() {
         // The other end is gone, and did not read all that we said. The kernel says so once; what it said last comes after that.
         Err(Errno::CONNRESET | Errno::PIPE) => receive(),
@@ -70,7 +71,7 @@ pub(crate) fn receive(from: BorrowedFd<'_>) -> io::Result<Option<Packet>> {
         Err(errno) => return Err(errno.into()),
     };
     let mut packet = Packet { bytes, descriptors: Vec::new(), sender: None };
-    for message in luggage.drain() {
+    for message in ancillary.drain() {
         match message {
             RecvAncillaryMessage::ScmRights(fds) => packet.descriptors.extend(fds),
             RecvAncillaryMessage::ScmCredentials(credentials) => packet.sender = Some(credentials.pid),

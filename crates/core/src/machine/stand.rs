@@ -13,7 +13,7 @@ impl Core {
     pub(super) fn begin_attempt(&mut self) {
         if self.is_full() {
             // No call is ever dropped, so there is none to make. Silence would look like a candidate that waits for its turn.
-            let sentence = "no call to the store has been answered for so long that no more are made; they go on when one is";
+            let sentence = "the store leaves all calls unanswered, so no more are made until one is answered; check the store";
             self.attempt_failed(Error::new(ErrorKind::Unavailable, "store", sentence));
             return;
         }
