@@ -113,7 +113,7 @@ impl Hints {
     }
 
     /// The one for whom it was kept has it.
-    fn used(&self, keys: Keys, by: &CandidateId) {
+    pub(crate) fn used(&self, keys: Keys, by: &CandidateId) {
         lock(&self.reserved).retain(|kept, reservation| *kept != keys || reservation.whom != *by);
     }
 

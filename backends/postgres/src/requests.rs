@@ -50,8 +50,12 @@ impl Inner {
         match Note::read(payload) {
             Some(Note::Released(keys)) => self.heard_release(keys, sender),
             Some(Note::Reserved(keys, span, id)) => self.heard_reservation(keys, sender, span, id),
-            // Who claimed and under which epoch is what the server says.
-            Some(Note::Claimed { keys, .. }) => self.heard_claim(keys, sender),
+            // Who claimed and under which epoch is what the server says. That somebody used its reservation is believed: one
+            // that is kept for too long has others stay away, and one that is given up too early is only politeness lost.
+            Some(Note::Claimed { keys, id, .. }) => {
+                self.hints.used(keys, &id);
+                self.heard_claim(keys, sender);
+            }
             Some(Note::Asked(keys, request)) => self.heard_request(keys, request),
             None => {}
         }
