@@ -142,8 +142,9 @@ async fn candidates_answer_questions_about_their_health() {
     let url = cluster(&server);
     let nobody = on(&url, &["nats", "health", "job"]);
     assert_eq!(nobody.status.code(), Some(1), "{}", stderr(&nobody));
-    let (mut first, mut second) = (candidate(&url, "a", &[]), candidate(&url, "b", &[]));
-    first.heard("acquired");
+    let mut first = candidate(&url, "a", &[]);
+    first.expect("acquired");
+    let mut second = candidate(&url, "b", &[]);
     second.joined();
     // It answers from when it has a connection, which nobody announces.
     let asked = |node: Option<&'static str>| {
