@@ -1,33 +1,20 @@
 //! Two processes with one incarnation: a virtual machine that was restored from one snapshot twice. At most one goes on.
 
+mod bidding;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_backend::faults::{Fault, Faults, FaultyRegister, Op};
 use bellwether_backend::{Backend, Lease, Memory, MemoryStore, Register};
-use bellwether_core::{
-    Bid, Candidate, CandidateId, Clock, ElectionName, Epoch, ErrorKind, Grant, Incarnation, Outcome, Parting,
-    Rng,
-};
+use bellwether_core::{Bid, Clock, ErrorKind, Grant, Outcome, Parting, Rng};
 use bellwether_deadman::SystemClock;
+use bidding::on;
 
 const TTL: Duration = Duration::from_millis(300);
 
-fn on() -> ElectionName {
-    ElectionName::new("e").unwrap()
-}
-
 fn bid() -> Bid {
-    Bid {
-        who: Candidate { id: CandidateId::new("a").unwrap(), incarnation: Incarnation::from_bits(1) },
-        ttl: TTL,
-        floor: Epoch::ZERO,
-        priority: 0,
-        metadata: Default::default(),
-        cooldown: None,
-        danger_reclaim: false,
-        sent: SystemClock.boot(),
-    }
+    bidding::bid("a", 1, TTL)
 }
 
 async fn lead(lease: &impl Backend) -> Grant {

@@ -1,5 +1,7 @@
 //! The wrappers do what they say, and the lease above them stays right.
 
+mod bidding;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,28 +9,13 @@ use bellwether_backend::faults::{Fault, Faults, FaultyRegister, Gate, Op};
 use bellwether_backend::{
     Backend, Capabilities, Change, Changes, Found, Fut, Lease, MemoryStore, Record, Register, Write,
 };
-use bellwether_core::{
-    Bid, Candidate, CandidateId, Clock, ElectionName, Epoch, Error, ErrorKind, Incarnation, Outcome, Parting,
-    Signal,
-};
+use bellwether_core::{Bid, Clock, ElectionName, Epoch, Error, ErrorKind, Outcome, Parting, Signal};
 use bellwether_deadman::SystemClock;
+use bidding::on;
 use futures_util::{StreamExt, stream};
 
-fn on() -> ElectionName {
-    ElectionName::new("e").unwrap()
-}
-
 fn bid(id: &str, start: u128) -> Bid {
-    Bid {
-        who: Candidate { id: CandidateId::new(id).unwrap(), incarnation: Incarnation::from_bits(start) },
-        ttl: Duration::from_secs(10),
-        floor: Epoch::ZERO,
-        priority: 0,
-        metadata: Default::default(),
-        cooldown: None,
-        danger_reclaim: false,
-        sent: SystemClock.boot(),
-    }
+    bidding::bid(id, start, Duration::from_secs(10))
 }
 
 fn faulty(store: &MemoryStore) -> (FaultyRegister<bellwether_backend::Memory>, Faults) {

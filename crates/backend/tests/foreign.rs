@@ -1,32 +1,21 @@
 //! Records that Bellwether did not write, or that nobody can read.
 
+mod bidding;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_backend::{Backend, MemoryStore, Record};
 use bellwether_core::{
-    Ask, Bid, Candidate, CandidateId, Clock, ElectionName, Epoch, ErrorKind, Holder, Incarnation, Outcome,
-    Request,
+    Ask, Bid, CandidateId, Clock, ElectionName, Epoch, ErrorKind, Holder, Outcome, Request,
 };
 use bellwether_deadman::SystemClock;
+use bidding::on;
 
 const TTL: Duration = Duration::from_millis(200);
 
-fn on() -> ElectionName {
-    ElectionName::new("e").unwrap()
-}
-
 fn bid() -> Bid {
-    Bid {
-        who: Candidate { id: CandidateId::new("a").unwrap(), incarnation: Incarnation::from_bits(1) },
-        ttl: TTL,
-        floor: Epoch::ZERO,
-        priority: 0,
-        metadata: Default::default(),
-        cooldown: None,
-        danger_reclaim: false,
-        sent: SystemClock.boot(),
-    }
+    bidding::bid("a", 1, TTL)
 }
 
 fn foreign(epoch: Option<Epoch>) -> Record {

@@ -17,6 +17,10 @@ pub async fn one_clone_goes_on<R: Register>(original: &Actor<Lease<R>>, register
     let grant = original.lead().await;
     let backend = original.backend.cloned(register, clock());
     let clone = Actor { backend, on: original.on.clone(), bid: original.bid.clone() };
+    let mut heard = clone.news();
+    original.keep(&grant).await;
+    // Told by the store, and not only when it renews.
+    heard.until_seen(|seen| seen.holder.is_some() && !seen.is_held_by(&clone.bid.who)).await;
     for round in 0..ROUNDS {
         original.keep(&grant).await;
         let Outcome::Denied(seen) = clone.renew(&grant).await else {
