@@ -81,6 +81,22 @@ async fn a_claim_on_an_election_that_was_held_needs_no_right_outside_its_directo
 }
 
 #[tokio::test]
+async fn a_candidate_that_cannot_mark_a_new_election_as_held_is_refused_before_it_writes_a_record() {
+    let mounted = Mounted::new();
+    let floors = mounted.path().join(".floors");
+    fs::create_dir(&floors).unwrap();
+    mount(&["-t", "tmpfs", "-o", "ro", "bellwether-test"], &floors);
+    let candidate = actor(mounted.path(), "a", TTL);
+    let claimed = candidate.claim().await;
+    assert!(
+        matches!(&claimed, Outcome::Refused(error) if error.kind() == ErrorKind::PermissionDenied),
+        "{claimed:?}"
+    );
+    let written = names(&mounted.path().join("reports"));
+    assert!(!written.iter().any(|name| name.ends_with(".json")), "{written:?}");
+}
+
+#[tokio::test]
 async fn a_full_store_is_an_error_that_passes_and_loses_nothing() {
     let mounted = Mounted::new();
     let leader = actor(mounted.path(), "a", Duration::from_secs(30));

@@ -7,12 +7,23 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use bellwether_backend::Backend;
-use bellwether_core::{ErrorKind, Outcome};
+use bellwether_backend::{Backend, Past};
+use bellwether_core::{CandidateId, ErrorKind, Grant, Outcome};
 use bellwether_support::Scratch;
 use support::{actor, names};
 
 const TTL: Duration = Duration::from_millis(400);
+
+fn past(grant: &Grant) -> Past {
+    Past {
+        epoch: grant.epoch,
+        id: CandidateId::new("b").unwrap(),
+        incarnation: Some(grant.incarnation),
+        since: Default::default(),
+        until: None,
+        ended: None,
+    }
+}
 
 fn contents(dir: &Path) -> BTreeMap<String, Vec<u8>> {
     names(dir).into_iter().map(|name| (name.clone(), fs::read(dir.join(name)).unwrap())).collect()
@@ -68,6 +79,7 @@ async fn files_of_others_in_an_elections_directory_outlive_every_sweep() {
     assert!(next.epoch > grant.epoch);
     for _ in 0..30 {
         heir.keep(&next).await;
+        heir.backend.remember(&heir.on, &past(&next)).await.unwrap();
     }
     heir.let_go(&next).await;
     let left = contents(&dir);

@@ -115,6 +115,30 @@ async fn an_epoch_that_cannot_be_read_any_more_is_not_issued_again() {
 }
 
 #[tokio::test]
+async fn epochs_that_can_be_read_count_where_the_newest_record_cannot_and_the_marker_was_deleted() {
+    let scratch = Scratch::new();
+    let first = actor(scratch.path(), "a", TTL);
+    let grant = first.lead().await;
+    first.let_go(&grant).await;
+    fs::write(scratch.path().join("reports/3.json"), "").unwrap();
+    fs::remove_dir_all(scratch.path().join(".floors")).unwrap();
+    let (next, _) = actor(scratch.path(), "b", TTL).lead_within(10 * TTL).await;
+    assert!(next.epoch > grant.epoch, "{:?} followed {:?}", next.epoch, grant.epoch);
+}
+
+#[tokio::test]
+async fn epochs_go_on_after_a_deletion_also_where_the_first_record_followed_a_file_of_others() {
+    let scratch = Scratch::new();
+    let dir = scratch.path().join("reports");
+    fs::create_dir(&dir).unwrap();
+    fs::write(dir.join("7.json"), "theirs").unwrap();
+    let (grant, _) = actor(scratch.path(), "a", TTL).lead_within(10 * TTL).await;
+    fs::remove_dir_all(&dir).unwrap();
+    let (next, _) = actor(scratch.path(), "b", TTL).lead_within(10 * TTL).await;
+    assert!(next.epoch > grant.epoch, "{:?} followed {:?}", next.epoch, grant.epoch);
+}
+
+#[tokio::test]
 async fn a_claim_that_slept_while_records_were_deleted_and_others_led_is_no_success() {
     let scratch = Scratch::new();
     let sleeper = actor(scratch.path(), "sleeper", TTL);
