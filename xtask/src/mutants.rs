@@ -2,10 +2,13 @@
 //!
 //! cargo-mutants does the breaking. This chooses the files (the core, the lease, observations, sessions), leaves alone what is only there to
 //! be broken, and compares what no test noticed with `mutants-accepted.txt`, where each entry gives its reason. A mutant
-//! that is neither caught nor accepted fails the command. The tests of the core and of the backend are asked, not the simulator, which takes
-//! too long for each mutant and has bugs of its own to catch (`cargo xtask sim --bugs`).
+//! that is neither caught nor accepted fails the command.
+//!
+//! A mutant is shown to the quickest tests first ([`TESTS`]): one of the core to the tests of the core, and only if they miss it to those
+//! of the backend. The simulator is not asked: it takes too long for each mutant and has bugs of its own to catch (`cargo xtask sim --bugs`).
 
 use std::path::Path;
+use std::process::Command;
 
 use crate::metadata::Workspace;
 use crate::{Problem, Verdict, process};
@@ -20,6 +23,41 @@ const FILES: [&str; 4] = [
 /// The planted bugs are for the simulator; what is printed for people is not judgement.
 const LEFT_OUT: [&str; 2] = ["impl (Debug|Display)", "Planted"];
 
+/// Tests that are asked together.
+struct Tests {
+    package: &'static str,
+    /// Only mutants under this path are shown to them.
+    of: &'static str,
+    args: &'static [&'static str],
+    /// What a mutant takes, built and tested, on two cores with nothing else to do.
+    seconds: f64,
+}
+
+/// In the order in which they are asked; each is shown what those before it did not catch.
+const TESTS: [Tests; 2] = [
+    Tests { package: "bellwether-core", of: "crates/core/", args: &["--lib"], seconds: 2.0 },
+    Tests {
+        package: "bellwether-backend",
+        of: "crates/",
+        // Not `bad_registers` and `planted`, which ask whether the conformance suite notices what is broken in a store.
+        args: &[
+            "--lib",
+            "--test",
+            "clones",
+            "--test",
+            "conformance",
+            "--test",
+            "faults",
+            "--test",
+            "foreign",
+        ],
+        seconds: 5.0,
+    },
+];
+
+/// Seconds after which tests hang, on a machine with much else to do.
+const TIMEOUT: &str = "60";
+
 const ACCEPTED: &str = "xtask/mutants-accepted.txt";
 
 pub(crate) fn run(args: &[String]) -> Result<Verdict, Problem> {
@@ -27,6 +65,24 @@ pub(crate) fn run(args: &[String]) -> Result<Verdict, Problem> {
     let accepted = std::fs::read_to_string(workspace.root.join(ACCEPTED))
         .map_err(|error| format!("cannot read {ACCEPTED}: {error}"))?;
     let accepted = parse_accepted(&accepted)?;
+    install()?;
+    let output = workspace.root.join("target/mutants");
+    let mut left = list(&workspace.root, args)?;
+    process::say(&expected(&left));
+    let mut found = Found::default();
+    for tests in &TESTS {
+        let (shown, rest): (Vec<_>, Vec<_>) = left.into_iter().partition(|name| name.starts_with(tests.of));
+        left = rest;
+        if !shown.is_empty() {
+            let dir = output.join(tests.package);
+            test(&workspace.root, &dir, tests, &shown, args)?;
+            left.extend(found.add(&dir.join("mutants.out"))?);
+        }
+    }
+    Ok(report(&found, &left, &accepted))
+}
+
+fn install() -> Result<(), Problem> {
     if process::version(&["cargo-mutants", "mutants", "--version"]).is_none() {
         println!("cargo-mutants is missing: installing it for this user");
         let mut install = process::cargo(Path::new("/"));
@@ -34,52 +90,127 @@ pub(crate) fn run(args: &[String]) -> Result<Verdict, Problem> {
             return Err("cannot install cargo-mutants; run `cargo install cargo-mutants --locked`".to_owned());
         }
     }
-    let mut cargo = process::cargo(&workspace.root);
-    let output = workspace.root.join("target/mutants");
-    std::fs::create_dir_all(&output).map_err(|error| format!("cannot make {}: {error}", output.display()))?;
-    cargo.args(["mutants", "--all-features", "--no-shuffle", "--output"]).arg(&output);
-    for package in ["bellwether-core", "bellwether-backend"] {
-        cargo.args(["--package", package, "--test-package", package]);
-    }
-    // Counted from the tests of one package alone, the limit would be too short for those of both.
-    cargo.args(["--timeout", "300"]);
-    for pattern in LEFT_OUT {
-        cargo.args(["--exclude-re", pattern]);
-    }
+    Ok(())
+}
+
+/// The mutants that these arguments choose, as `path:line:column: what`.
+fn list(root: &Path, args: &[String]) -> Result<Vec<String>, Problem> {
+    let mut cargo = process::cargo(root);
+    cargo.args(["mutants", "--list"]);
+    choose(&mut cargo);
     if !args.iter().any(|arg| arg == "--file" || arg.starts_with("--file=")) {
         for glob in FILES {
             cargo.args(["--file", glob]);
         }
     }
-    // 2 and 3 say that something was missed or hung, which is looked into below.
-    let status = process::run(cargo.args(args))?;
+    Ok(process::read(cargo.args(args))?.lines().map(str::to_owned).collect())
+}
+
+fn choose(cargo: &mut Command) {
+    for tests in &TESTS {
+        cargo.args(["--package", tests.package]);
+    }
+    for pattern in LEFT_OUT {
+        cargo.args(["--exclude-re", pattern]);
+    }
+}
+
+/// What most of them take: those that the first tests that see them catch.
+fn expected(mutants: &[String]) -> String {
+    let first = |name: &&String| TESTS.iter().find(|tests| name.starts_with(tests.of));
+    let seconds: f64 = mutants.iter().filter_map(|name| first(&name)).map(|tests| tests.seconds).sum();
+    let minutes = (seconds / 60.0).ceil();
+    format!("{} mutants: about {minutes} min on two idle cores, longer if many are missed", mutants.len())
+}
+
+/// Asks the tests first about what is not broken: had they failed anyway, every mutant would count as caught.
+fn test(root: &Path, dir: &Path, tests: &Tests, shown: &[String], args: &[String]) -> Result<(), Problem> {
+    std::fs::create_dir_all(dir).map_err(|error| format!("cannot make {}: {error}", dir.display()))?;
+    let mut cargo = process::cargo(root);
+    cargo.args(["test", "--quiet", "--all-features", "--package", tests.package]).args(tests.args);
+    if !process::run(&mut cargo)?.success() {
+        return Err(format!(
+            "the tests of {} fail before anything is broken: mend that first",
+            tests.package
+        ));
+    }
+    let mut cargo = process::cargo(root);
+    // Most of the time goes into building: nothing is optimised or described for debuggers. Lints must not keep a mutant from being
+    // built.
+    cargo.env("CARGO_INCREMENTAL", "1").env("CARGO_PROFILE_DEV_DEBUG", "0");
+    cargo.args(["mutants", "--all-features", "--cap-lints=true", "--no-shuffle"]);
+    for optimised in &TESTS {
+        cargo.arg(format!("--cargo-arg=--config=profile.dev.package.{}.opt-level=0", optimised.package));
+    }
+    // cargo-mutants would ask the tests of the mutants' own package, and go by what those take.
+    cargo.args(["--baseline", "skip", "--timeout", TIMEOUT, "--test-package", tests.package]);
+    for arg in tests.args {
+        cargo.arg(format!("--cargo-arg={arg}"));
+    }
+    choose(&mut cargo);
+    for mutant in shown {
+        cargo.arg("--re").arg(format!("^{}$", escaped(mutant)));
+    }
+    cargo.arg("--output").arg(dir).args(without_shard(args));
+    // 2 and 3 say that something was missed or hung, which is looked into later.
+    let status = process::run(&mut cargo)?;
     if !matches!(status.code(), Some(0 | 2 | 3)) {
         return Err(format!("cargo-mutants could not do its work ({status})"));
     }
-    report(&output.join("mutants.out"), &accepted)
+    Ok(())
 }
 
-fn report(dir: &Path, accepted: &[String]) -> Result<Verdict, Problem> {
-    let lines = |name: &str| -> Result<Vec<String>, Problem> {
-        let path = dir.join(name);
-        let text = std::fs::read_to_string(&path)
-            .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-        Ok(text.lines().map(str::to_owned).collect())
-    };
-    let (caught, hung, missed) = (lines("caught.txt")?, lines("timeout.txt")?, lines("missed.txt")?);
+/// What was found so far.
+#[derive(Default)]
+struct Found {
+    caught: usize,
+    hung: usize,
+}
+
+impl Found {
+    /// Counts what one run of cargo-mutants found, and returns what it missed.
+    fn add(&mut self, dir: &Path) -> Result<Vec<String>, Problem> {
+        let lines = |name: &str| -> Result<Vec<String>, Problem> {
+            let path = dir.join(name);
+            let text = std::fs::read_to_string(&path)
+                .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+            Ok(text.lines().map(str::to_owned).collect())
+        };
+        self.caught += lines("caught.txt")?.len();
+        self.hung += lines("timeout.txt")?.len();
+        lines("missed.txt")
+    }
+}
+
+fn report(found: &Found, missed: &[String], accepted: &[String]) -> Verdict {
     let (known, new): (Vec<_>, Vec<_>) =
         missed.iter().partition(|line| accepted.contains(&without_place(line)));
     for mutant in &new {
         println!("not caught: {mutant}");
     }
-    println!(
-        "{} caught, {} hung, {} accepted, {} neither caught nor accepted",
-        caught.len(),
-        hung.len(),
-        known.len(),
-        new.len()
-    );
-    Ok(if new.is_empty() { Verdict::Good } else { Verdict::Bad })
+    let Found { caught, hung } = found;
+    let (known, left) = (known.len(), new.len());
+    println!("{caught} caught, {hung} hung, {known} accepted, {left} neither caught nor accepted");
+    if new.is_empty() { Verdict::Good } else { Verdict::Bad }
+}
+
+/// The arguments without `--shard`, which was heeded when the mutants were listed.
+fn without_shard(args: &[String]) -> Vec<&String> {
+    let mut args = args.iter();
+    let mut kept = Vec::new();
+    while let Some(arg) = args.next() {
+        if arg == "--shard" {
+            args.next();
+        } else if !arg.starts_with("--shard=") {
+            kept.push(arg);
+        }
+    }
+    kept
+}
+
+/// As a regular expression that matches this text.
+fn escaped(text: &str) -> String {
+    text.chars().flat_map(|c| r"\.+*?()|[]{}^$".contains(c).then_some('\\').into_iter().chain([c])).collect()
 }
 
 /// `path:line:column: what` becomes `path: what`, so that an entry outlives changes elsewhere in its file.
@@ -124,8 +255,30 @@ mod tests {
         for (name, text) in [("caught.txt", "a\nb\n"), ("timeout.txt", ""), ("missed.txt", "c.rs:1:2: d\n")] {
             std::fs::write(dir.join(name), text).unwrap();
         }
-        assert_eq!(report(&dir, &["c.rs: d".to_owned()]), Ok(Verdict::Good));
-        assert_eq!(report(&dir, &[]), Ok(Verdict::Bad));
+        let mut found = Found::default();
+        let missed = found.add(&dir).unwrap();
         std::fs::remove_dir_all(&dir).unwrap();
+        assert_eq!((found.caught, found.hung), (2, 0));
+        assert_eq!(report(&found, &missed, &["c.rs: d".to_owned()]), Verdict::Good);
+        assert_eq!(report(&found, &missed, &[]), Verdict::Bad);
+    }
+
+    #[test]
+    fn a_part_is_taken_once_and_other_arguments_reach_every_run() {
+        let args = ["--shard", "1/4", "--jobs", "2", "--shard=2/4"].map(str::to_owned);
+        assert_eq!(without_shard(&args), ["--jobs", "2"]);
+    }
+
+    #[test]
+    fn a_mutant_is_chosen_by_its_name_alone() {
+        assert_eq!(
+            escaped("a.rs: replace f -> Option<T> with (0)"),
+            r"a\.rs: replace f -> Option<T> with \(0\)"
+        );
+    }
+
+    #[test]
+    fn every_mutant_is_shown_to_some_tests() {
+        assert!(FILES.iter().all(|glob| TESTS.iter().any(|tests| glob.starts_with(tests.of))));
     }
 }
