@@ -42,8 +42,9 @@ const COMMANDS: &[Command] = &[
         name: "mutants",
         synopsis: "mutants [--file PATH] [--shard K/N]",
         what: "breaks core, lease, observations and sessions in small ways, and asks whether a test notices",
-        more: "Takes hours for all of it. Fails on a mutant that is neither caught nor listed, with a reason, in\n\
-               xtask/mutants-accepted.txt. Installs cargo-mutants if it is missing; arguments go to it as they are.\n\n\
+        more: "Says first how long it will take: more than an hour for all of it. Fails on a mutant that is neither caught\n\
+               nor listed, with a reason, in xtask/mutants-accepted.txt. Leaves what it found in target/mutants.\n\
+               Installs cargo-mutants if it is missing; arguments go to it as they are.\n\n\
                --file PATH   only this file; may be given several times\n\
                --shard K/N   only the K-th of N parts, from 0\n\
                --jobs N      so many at once",

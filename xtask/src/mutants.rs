@@ -40,22 +40,12 @@ const TESTS: [Tests; 2] = [
         package: "bellwether-backend",
         of: "crates/",
         // Not `bad_registers` and `planted`, which ask whether the conformance suite notices what is broken in a store.
-        args: &[
-            "--lib",
-            "--test",
-            "clones",
-            "--test",
-            "conformance",
-            "--test",
-            "faults",
-            "--test",
-            "foreign",
-        ],
+        args: &["--lib", "--test=clones", "--test=conformance", "--test=faults", "--test=foreign"],
         seconds: 5.0,
     },
 ];
 
-/// Seconds after which tests hang, on a machine with much else to do.
+/// Tests that take more seconds than this hang. Plenty, for a machine with much else to do.
 const TIMEOUT: &str = "60";
 
 const ACCEPTED: &str = "xtask/mutants-accepted.txt";
