@@ -136,3 +136,26 @@ async fn an_idle_follower_sleeps() {
     println!("an idle follower was woken {woken} times in two seconds");
     assert!(woken <= 4, "woken {woken} times in two seconds");
 }
+
+#[test]
+fn a_follower_whose_runtime_ended_hears_in_another_one() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let scratch = Scratch::new();
+    let (a, b) = (actor(scratch.path(), "a", LONG), actor(scratch.path(), "b", LONG));
+    let leader = |seen: &bellwether_core::Seen| seen.is_held_by(&a.bid.who);
+    let first = runtime();
+    let grant = first.block_on(async {
+        let mut news = b.news();
+        let grant = a.lead().await;
+        news.until_seen(leader).await;
+        grant
+    });
+    drop(first);
+    b.backend.change_runtime().unwrap();
+    runtime().block_on(async {
+        let mut news = b.news();
+        news.until_seen(leader).await;
+        a.let_go(&grant).await;
+        news.until_seen(|seen| seen.proof == Proof::Released).await;
+    });
+}
