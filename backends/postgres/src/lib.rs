@@ -58,6 +58,7 @@ mod options;
 mod passfile;
 mod pooler;
 mod postgres;
+mod presence_sql;
 mod record_sql;
 mod records;
 mod requests;

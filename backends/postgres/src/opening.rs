@@ -17,7 +17,7 @@ use crate::link::{Alpha, Beta, Link};
 use crate::pooler::pinned;
 use crate::session::{Hear, Session, Values};
 use crate::transport::place;
-use crate::{Config, hosts, names, sql};
+use crate::{Config, hosts, names, presence_sql, sql};
 
 impl Link {
     /// Opens both on the primary among the hosts. `newest`: the highest timeline that was seen before.
@@ -65,9 +65,13 @@ impl Beta {
         let listens =
             async { session.execute(config.connect_timeout(), &listen).await.map_err(Failure::error) };
         let (presence, presence_all, absence, beat, look, tell, ()) = tokio::try_join!(
-            session.prepare(if dated { sql::PRESENCE } else { sql::PRESENCE_UNDATED }),
-            session.prepare(if dated { sql::PRESENCE_ALL } else { sql::PRESENCE_ALL_UNDATED }),
-            session.prepare(sql::ABSENCE),
+            session.prepare(if dated { presence_sql::PRESENCE } else { presence_sql::PRESENCE_UNDATED }),
+            session.prepare(if dated {
+                presence_sql::PRESENCE_ALL
+            } else {
+                presence_sql::PRESENCE_ALL_UNDATED
+            }),
+            session.prepare(presence_sql::ABSENCE),
             session.prepare(sql::BEAT),
             session.prepare(sql::LOOK),
             session.prepare(sql::TELL),
