@@ -10,7 +10,8 @@
 //!  any other reservation ─────────────────────────────────────▶ kept as long if the lock is free, and not again at once
 //! ```
 //!
-//! A claim nobody looked at yet does one thing: should its holder die before the look, that counts as a crash.
+//! A claim nobody looked at yet does two things: should its holder die before the look, that counts as a crash; and a reservation for
+//! whom it names is over.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, Weak};

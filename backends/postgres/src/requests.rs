@@ -70,3 +70,38 @@ impl Inner {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use bellwether_core::{Boot, Clock, Wall};
+
+    use super::*;
+    use crate::from_url;
+
+    /// Time that does not pass.
+    struct Still;
+
+    impl Clock for Still {
+        fn boot(&self) -> Boot {
+            Boot::from_nanos(1_000_000_000)
+        }
+
+        fn wall(&self) -> Wall {
+            Wall::default()
+        }
+    }
+
+    #[test]
+    fn a_reservation_is_over_when_whom_it_was_for_is_heard_to_have_claimed() {
+        let inner = from_url("postgres://localhost/postgres", Arc::new(Still)).unwrap().0;
+        let reserved = |keys| inner.hints.reserved(Still.boot(), keys, Duration::from_secs(5)).is_some();
+        inner.heard(7, "reserve 1 2 1000 named");
+        inner.heard(7, "reserve 3 4 1000 named");
+        inner.heard(8, "claim 1 2 8 another 5");
+        assert!(reserved(Keys(1, 2)), "it was not for that one");
+        inner.heard(9, "claim 1 2 9 named 6");
+        assert!(!reserved(Keys(1, 2)) && reserved(Keys(3, 4)));
+    }
+}

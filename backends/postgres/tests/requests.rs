@@ -132,6 +132,29 @@ async fn what_is_let_go_for_somebody_is_left_to_it_by_those_who_heard() {
     }
 }
 
+/// A candidate that used its reservation and let go before the others looked: the server shows nobody then, and only the notice of its claim
+/// says that nothing is kept for it any more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reservation_is_over_though_whom_it_was_for_has_let_go_before_anybody_looked() {
+    let ttl = 5 * TTL;
+    let server = Server::start(ttl).await;
+    let b = Actor::new(from_url(&server.url(), clock()).unwrap(), "b", ttl);
+    b.backend.connect().await.unwrap();
+    let mut news = b.news();
+    let Keys(one, two) = Keys::of(&b.on);
+    let told = [
+        format!("reserve {one} {two} 1000 named"),
+        format!("claim {one} {two} 1 named 1"),
+        format!("release {one} {two}"),
+    ];
+    // In one transaction, so that they are heard together.
+    let told = told.map(|notice| format!("NOTIFY bellwether, '{notice}';")).concat();
+    server.admin().await.batch_execute(&format!("BEGIN; {told} COMMIT")).await.unwrap();
+    let seen = news.until_seen(|_| true).await;
+    assert_eq!((seen.leader(), &seen.reserved_for), (None, &None));
+    b.lead().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn epochs_are_told_apart_on_one_session_and_gone_with_the_leadership() {
     let server = Server::start(TTL).await;
