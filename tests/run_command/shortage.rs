@@ -2,10 +2,14 @@
 
 use std::process::Command;
 
-use bellwether_tests::{Candidate, Process, Stage, until_blocking};
+use bellwether_tests::{Candidate, Process, Stage, run_to_end, until_blocking};
 use rustix::process::Signal;
 
 use crate::{WAIT, command, has_said, plain, ready_after, run, words};
+
+const FILES: &str = "Too many open files (os error 24); raise the limit on open files (ulimit -n)";
+const PROCESSES: &str =
+    "Resource temporarily unavailable (os error 11); raise the limit on processes (ulimit -u";
 
 /// `bellwether run` with less of something; as a user whom nobody else is, where the user's own processes count.
 fn with_less(stage: &Stage, of: &str, user: Option<u32>) -> Command {
@@ -31,7 +35,7 @@ fn expect_turned_away(of: &str, user: Option<u32>, because: &str) {
     assert_eq!(healthy.ended().code, Some(0), "{of}");
     let ended = poor.ended();
     assert!(!has_said(&poor, "acquired"), "{of}: it led, and could not run anything: {}", ended.stderr);
-    assert!(ended.code.is_some_and(|code| code != 0), "{of}: {ended:?}");
+    assert_eq!(ended.code, Some(126), "{of}: {ended:?}");
     assert!(ended.stderr.contains(because), "{of}: {}", ended.stderr);
 }
 
@@ -42,19 +46,31 @@ fn a_node_without_kernel_timers_does_not_compete_and_says_why() {
 
 #[test]
 fn a_node_without_descriptors_does_not_compete_and_says_why() {
-    // From too few to begin at all, to too few for a guard.
-    for most in [4, 10] {
-        expect_turned_away(&format!("--nofile={most}:{most}"), None, "Too many open files");
+    // Too few for a runtime in several ways, then for a guard, then for a container of the command.
+    for most in [4, 6, 7, 8, 10, 12] {
+        expect_turned_away(&format!("--nofile={most}:{most}"), None, FILES);
     }
-    expect_turned_away("--nofile=12:12", None, "raise the limit on open files (ulimit -n)");
+}
+
+#[test]
+fn a_look_without_descriptors_says_why() {
+    let stage = plain();
+    let status = stage.bellwether("a");
+    let mut limited = Command::new("prlimit");
+    limited.arg("--nofile=6:6").arg(status.get_program()).args(status.get_args()).args(["status", "job"]);
+    let output = run_to_end(limited);
+    assert_eq!(output.status.code(), Some(69), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains(FILES), "{output:?}");
 }
 
 #[test]
 fn a_node_without_processes_does_not_compete_and_says_why() {
     // A number that no other test has: the kernel counts all processes of a user.
     let user = 700_000 + std::process::id();
-    expect_turned_away("--nproc=3:3", Some(user), "Resource temporarily unavailable");
-    expect_turned_away("--nproc=5:5", Some(user), "raise the limit on processes (ulimit -u");
+    // Too few for the threads of a runtime, then for a guard, then for a container of the command.
+    for most in [2, 3, 5] {
+        expect_turned_away(&format!("--nproc={most}:{most}"), Some(user), PROCESSES);
+    }
 }
 
 #[test]

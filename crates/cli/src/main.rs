@@ -11,9 +11,12 @@ mod id;
 mod logging;
 mod output;
 mod parse;
+mod runtime;
 mod secrets;
 
 use std::process::ExitCode;
+
+use bellwether_supervise::advised;
 
 use crate::args::Command;
 use crate::exit::Exit;
@@ -26,7 +29,7 @@ fn main() -> ExitCode {
     // signals work, so there the real one is a child. Both before there is a second thread.
     bellwether_supervise::guard_main_if_asked();
     if let Err(error) = bellwether_deadman::leave_pid1() {
-        eprintln!("bellwether: running as PID 1, and fork failed: {error}");
+        eprintln!("bellwether: running as PID 1, and fork failed: {}", advised(&error));
         return Exit::Bug.into();
     }
     let (mut args, configuration) = match parse::parse() {
@@ -35,21 +38,16 @@ fn main() -> ExitCode {
     };
     // Only a process of one thread can try it, so it is tried here.
     if let Command::Doctor(doctor) = &mut args.command {
-        doctor.containment =
-            Some(bellwether_supervise::containment_here().map_err(|error| error.to_string()));
+        doctor.containment = Some(bellwether_supervise::containment_here().map_err(|error| advised(&error)));
     }
     logging::start(&args.global, args.has_live_screen());
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let outcome = match runtime {
-        Ok(runtime) => {
-            let outcome = runtime.block_on(commands::run(args));
-            // Tasks that still run are dropped, and what they started (a health check, a hook) is killed by that; but a
-            // thread that is stuck writing to a full pipe must not keep the process.
-            runtime.shutdown_timeout(LAST_TASKS);
-            outcome
-        }
-        Err(error) => Err(exit::Failure::new(Exit::Bug, format!("no runtime could be made: {error}"))),
-    };
+    let outcome = runtime::make(&args.command).and_then(|runtime| {
+        let outcome = runtime.block_on(commands::run(args));
+        // Tasks that still run are dropped, and what they started (a health check, a hook) is killed by that; but a
+        // thread that is stuck writing to a full pipe must not keep the process.
+        runtime.shutdown_timeout(LAST_TASKS);
+        outcome
+    });
     match outcome {
         Ok(exit) => exit.into(),
         Err(failure) => {

@@ -118,12 +118,15 @@ impl fmt::Display for StartError {
     }
 }
 
-/// An error, and what to do about it where that is known.
-pub(crate) fn advised(error: &io::Error) -> String {
-    match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
-        Some(rustix::io::Errno::MFILE) => format!("{error}; raise the limit on open files (ulimit -n)"),
-        _ => error.to_string(),
-    }
+/// An error of making a process, a thread or a descriptor, and what to do about it where that is known.
+pub fn advised(error: &io::Error) -> String {
+    use rustix::io::Errno;
+    let advice = match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::MFILE) => "raise the limit on open files (ulimit -n)",
+        Some(Errno::AGAIN) => "raise the limit on processes (ulimit -u, or pids.max of the control group)",
+        _ => return error.to_string(),
+    };
+    format!("{error}; {advice}")
 }
 
 impl std::error::Error for StartError {

@@ -13,7 +13,7 @@
 //! between, nothing runs that nobody knows of. It ends when COMMAND has ended and, without a namespace, the rest is gone.
 
 use crate::channel::{self, Packet};
-use crate::ended::Containment;
+use crate::ended::{Containment, advised};
 use crate::launch::{Launch, Program};
 use crate::timer::Timer;
 use crate::tree;
@@ -79,7 +79,7 @@ impl Init<'_> {
         match self.prepare() {
             Ok((signals, limit)) => self.wait_and_serve(signals, limit),
             Err(error) => {
-                let unable = Answer::Unable(error.to_string());
+                let unable = Answer::Unable(advised(&error));
                 let _ = channel::send(self.control.as_fd(), &unable.encode(), &[]);
                 1
             }
@@ -136,7 +136,7 @@ impl Init<'_> {
         // The report and the standard input go with the closure: this process keeps neither.
         match process::fork(Namespace::Same, || launch.exec()) {
             Ok(pid) => serving.command = Some(pid),
-            Err(error) => serving.answer(Answer::Unable(error.to_string())),
+            Err(error) => serving.answer(Answer::Unable(advised(&error))),
         }
         serving.serve();
         0

@@ -80,7 +80,7 @@ mod timer;
 mod tree;
 
 pub use bellwether_deadman::process::Signal;
-pub use ended::{Containment, Ended, Exit, StartError, Survivor, Why};
+pub use ended::{Containment, Ended, Exit, StartError, Survivor, Why, advised};
 pub use find::{NotRunnable, find_command};
 #[cfg(target_os = "linux")]
 pub use orphans::Orphans;

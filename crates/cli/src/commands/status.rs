@@ -22,8 +22,8 @@ pub(crate) async fn status(global: &Global, status: &Status) -> Result<Exit, Fai
     }
     if let Some(id) = &status.is_leader {
         let id = id.clone().unwrap_or_else(|| crate::id::id(global));
-        // One that is known to be dead does not lead, though its record is still there.
-        let leads = seen.proof != Proof::Dead && seen.leader().is_some_and(|leader| leader.as_str() == id);
+        // Not by its holder: one that is known to be dead does not lead, though its record is still there.
+        let leads = seen.leader().is_some_and(|leader| leader.as_str() == id);
         return Ok(if leads { Exit::Clean } else { Exit::None });
     }
     let _ = match global.output {

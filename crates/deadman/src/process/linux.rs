@@ -49,7 +49,7 @@ fn fork_into_new_namespace() -> io::Result<Option<Pid>> {
     // SAFETY: a fork, since no stack is given and no memory is shared. There is one thread, this one, so no lock is held by another.
     // The C library has no call for it and so misses the child's thread id, which it uses for locks between processes only.
     match unsafe { libc::syscall(libc::SYS_clone, first, second, none, none, none) } {
-        ..0 => Err(refusal(io::Error::last_os_error())),
+        ..0 => Err(io::Error::last_os_error()),
         pid => Ok(Pid::from_raw(pid as i32)),
     }
 }
@@ -60,20 +60,8 @@ pub(crate) fn fork_here() -> io::Result<Option<Pid>> {
     // SAFETY: there is one thread, this one, so no lock is held by another and the child's memory is as consistent as
     // ours. No signal handler of ours runs in between: there is none in this crate, and Rust's own does not fork.
     match unsafe { libc::fork() } {
-        ..0 => Err(refusal(io::Error::last_os_error())),
+        ..0 => Err(io::Error::last_os_error()),
         pid => Ok(Pid::from_raw(pid)),
-    }
-}
-
-fn refusal(error: io::Error) -> io::Error {
-    match error.raw_os_error() {
-        Some(libc::EAGAIN) => {
-            let sentence = format!(
-                "no process could be made: {error}; raise the limit on processes (ulimit -u, or pids.max of the control group)"
-            );
-            io::Error::new(error.kind(), sentence)
-        }
-        _ => error,
     }
 }
 

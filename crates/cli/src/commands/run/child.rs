@@ -55,12 +55,7 @@ impl Work {
             spec = spec.without_namespace();
         }
         spec = secrets::variables().fold(spec, Spec::without_env);
-        let supervisor = Supervisor::new(spec).map_err(|error| {
-            Failure::new(
-                Exit::Bug,
-                format!("the process that guards the command could not be started: {error}"),
-            )
-        })?;
+        let supervisor = Supervisor::new(spec).map_err(|error| not_startable(StartError::Guard(error)))?;
         containment::say(supervisor.rehearse().await.map_err(not_startable)?);
         Ok(Some(Work { supervisor, unkillable: Cell::new(false) }))
     }
