@@ -188,7 +188,7 @@ fn what_was_typed_wrong_is_not_examined() {
 fn a_freezer_of_cgroup_v1_is_warned_of() {
     let group = Path::new("/sys/fs/cgroup/freezer").join(format!("doctor-{}", std::process::id()));
     if std::fs::create_dir(&group).is_err() {
-        println!("skipped: no cgroup-v1 freezer that groups may be made in");
+        bellwether_tests::skipped("there is no cgroup-v1 freezer in which groups may be made");
         return;
     }
     let directory = temporary();

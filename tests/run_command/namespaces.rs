@@ -1,19 +1,23 @@
 //! In user namespaces and under other kinds of `/proc`, as in rootless containers: COMMAND runs, and the log and `doctor` say
 //! which containment it has.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use bellwether_tests::{Candidate, Stage, Surroundings, run_to_end};
+use bellwether_tests::{Candidate, is_root, permitted, run_to_end, skipped};
 
-use crate::{command, words};
+use crate::{command, has_said, plain};
 
 /// What bellwether is started by, and whether it can make a PID namespace there.
-const SURROUNDINGS: [(&[&str], bool); 7] = [
+const OF_ANYBODY: [(&[&str], bool); 3] = [
     (&["unshare", "--user", "--map-root-user"], true),
     (&["unshare", "--user", "--map-root-user", "unshare", "--user", "--map-root-user"], true),
-    (&["setpriv", "--reuid=65534", "--clear-groups", "unshare", "--user", "--map-root-user"], true),
     // Nobody's rights are mapped, so there are none.
     (&["unshare", "--user"], false),
+];
+
+/// Likewise, where only root may start it, in a mount namespace of its own.
+const OF_ROOT: [(&[&str], bool); 4] = [
+    (&["setpriv", "--reuid=65534", "--clear-groups", "unshare", "--user", "--map-root-user"], true),
     // The kernel mounts no `/proc` that would show more than the one there is.
     (
         &["sh", "-c", "mount -t tmpfs none /proc/sys && exec unshare --user --map-root-user \"$@\"", "sh"],
@@ -39,35 +43,51 @@ const SURROUNDINGS: [(&[&str], bool); 7] = [
     ),
 ];
 
-/// The same command, started by `prefix` in a mount namespace of its own; `None` where that is not permitted.
-fn within(prefix: &[&str], inner: &Command) -> Option<Command> {
+/// Those that whoever runs this may make: all as root, and as others those of anybody, unless the kernel permits them to root only. What is
+/// left out is said.
+fn surroundings() -> Vec<(Vec<&'static str>, bool)> {
+    let with = |before: &[&'static str], (prefix, namespace): (&[&'static str], bool)| {
+        ([before, prefix].concat(), namespace)
+    };
+    let mut all = Vec::new();
+    let mut attempt = Command::new("unshare");
+    if permitted(attempt.args(["--user", "--map-root-user", "true"]), "a user namespace") {
+        all.extend(OF_ANYBODY.map(|one| with(&[], one)));
+    }
+    if is_root() {
+        all.extend(OF_ROOT.map(|one| with(&["unshare", "--mount"], one)));
+    } else {
+        skipped("a changed /proc and another user's namespace need root");
+    }
+    all
+}
+
+/// The same command, started by `prefix`.
+fn within(prefix: &[&str], inner: &Command) -> Command {
     let outer = || {
-        let mut command = Command::new("unshare");
-        command.arg("--mount").args(prefix);
+        let mut command = Command::new(prefix[0]);
+        command.args(&prefix[1..]);
         command
     };
-    if !outer().arg("true").stderr(Stdio::null()).status().is_ok_and(|status| status.success()) {
-        println!("skipped: {prefix:?} is not permitted here");
-        return None;
-    }
+    let tried = outer().arg("true").output().expect("util-linux is installed");
+    assert!(tried.status.success(), "{prefix:?} cannot be had here: {tried:?}");
     let mut command = outer();
     command.arg(inner.get_program()).args(inner.get_args());
     for (name, value) in inner.get_envs() {
         command.env(name, value.unwrap_or_default());
     }
-    Some(command)
+    command
 }
 
 #[test]
 fn a_command_runs_in_every_kind_of_user_namespace_and_the_log_says_what_contains_it() {
-    for (prefix, namespace) in SURROUNDINGS {
-        let stage = Stage::new(Surroundings::Plain).expect("plain surroundings");
+    for (prefix, namespace) in surroundings() {
+        let stage = plain();
         let script = "setsid sleep 1000 & say ran; exit 4";
-        let Some(within) = within(prefix, &command(&stage, "a", &[], script)) else { continue };
-        let mut candidate = Candidate::start(within);
-        assert_eq!(words(&mut candidate), "ran", "{prefix:?}");
+        let mut candidate = Candidate::start(within(&prefix, &command(&stage, "a", &[], script)));
         let ended = candidate.ended();
         assert_eq!(ended.code, Some(4), "{prefix:?}: {}", ended.stderr);
+        assert!(has_said(&candidate, "said"), "{prefix:?}: {:?}", candidate.said);
         let (level, holds) = match namespace {
             true => (" INFO ", "containment=PID namespace"),
             false => (" WARN ", "could outlive the leadership"),
@@ -81,12 +101,11 @@ fn a_command_runs_in_every_kind_of_user_namespace_and_the_log_says_what_contains
 
 #[test]
 fn doctor_says_in_every_kind_of_user_namespace_which_containment_there_is() {
-    for (prefix, namespace) in SURROUNDINGS {
-        let stage = Stage::new(Surroundings::Plain).expect("plain surroundings");
+    for (prefix, namespace) in surroundings() {
+        let stage = plain();
         let mut doctor = stage.bellwether("a");
         doctor.args(["doctor", "-o", "json"]);
-        let Some(within) = within(prefix, &doctor) else { continue };
-        let output = run_to_end(within);
+        let output = run_to_end(within(&prefix, &doctor));
         assert_eq!(output.status.code(), Some(0), "{prefix:?}: {output:?}");
         let said = String::from_utf8_lossy(&output.stdout);
         let holds = if namespace { "has a PID namespace" } else { "no right to a PID namespace" };

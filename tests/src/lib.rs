@@ -35,4 +35,4 @@ pub use processes::Process;
 pub use stage::{Stage, Surroundings};
 pub use untouched::{untouched_by_status, unwritten_by_status};
 
-pub use bellwether_support::{PATIENCE, until_blocking};
+pub use bellwether_support::{PATIENCE, is_root, permitted, skipped, until_blocking};

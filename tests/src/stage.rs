@@ -3,14 +3,14 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
 use bellwether_deadman::{boot_now, random_bits};
 use rustix::process::Signal;
 
-use crate::{Candidate, Mounted, PATIENCE, Process, bellwether, binary};
+use crate::{Candidate, Mounted, PATIENCE, Process, bellwether, binary, permitted};
 
 /// Nobody's number, by custom.
 const NOBODY: u32 = 65_534;
@@ -36,8 +36,7 @@ pub struct Stage {
 impl Stage {
     /// An empty one; `None` where these surroundings are not to be had.
     pub fn new(surroundings: Surroundings) -> Option<Stage> {
-        if surroundings != Surroundings::Plain && !may_change_surroundings() {
-            println!("skipped: {surroundings:?} needs root with the right to make namespaces");
+        if surroundings != Surroundings::Plain && !may_change_to(surroundings) {
             return None;
         }
         let directory = tempfile::tempdir().expect("a temporary directory");
@@ -148,7 +147,7 @@ impl Drop for Stage {
 }
 
 /// Whether whoever runs this may make PID namespaces and become another user.
-fn may_change_surroundings() -> bool {
+fn may_change_to(surroundings: Surroundings) -> bool {
     let mut tried = Command::new("unshare");
     tried.args([
         "--pid",
@@ -159,5 +158,5 @@ fn may_change_surroundings() -> bool {
         "--clear-groups",
         "true",
     ]);
-    tried.stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+    permitted(&mut tried, format_args!("a candidate in the surroundings {surroundings:?}"))
 }

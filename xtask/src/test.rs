@@ -2,7 +2,7 @@
 //!
 //! A step that fails does not stop the next one, since a person who waits for the tests wants all that is
 //! wrong at once. Nothing passes by being absent: a package, a tool or a test program that is missing is a
-//! failure with its name. The last line is the sum.
+//! failure with its name; what a test says that it cannot test here is listed. The last line is the sum.
 
 mod binaries;
 mod selection;
@@ -148,11 +148,15 @@ impl Session<'_> {
         let mut sum = Tally::default();
         for finished in results {
             say(&self.line(finished));
-            sum.add(finished.tally);
+            sum.add(finished.tally.clone());
         }
         say(&format!("{:54}{}", "all steps", self.time(took, steps::BUDGET)));
         if !left_out.is_empty() {
             say(&format!("left out by --only: {}", left_out.join(", ")));
+        }
+        if !sum.skipped.is_empty() {
+            say(&self.paint.bad("not tested here:"));
+            sum.skipped.iter().for_each(|what| say(&format!("  {what}")));
         }
         // Alone on its line, without colour: scripts look for it.
         say(&format!("{} passed, {} failed", sum.passed, sum.failed));

@@ -9,8 +9,8 @@ mod stage;
 use bellwether_deadman::boot_now;
 use rustix::process::Signal;
 use stage::{
-    Cast, Host, LONG, NOBODY, PROBE, Stage, is_root, kill, may_make_namespaces, parent, wait_for_end_of,
-    wait_for_lock,
+    Cast, Host, LONG, NOBODY, PROBE, Stage, kill, may_become_nobody, may_make_namespaces, parent,
+    wait_for_end_of, wait_for_lock,
 };
 use std::process::Command;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use std::time::Duration;
 /// As whoever runs the tests, and as nobody.
 fn each_user(test: impl Fn(&[&str])) {
     test(&[]);
-    if is_root() {
+    if may_become_nobody() {
         let nobody = format!("user={NOBODY}");
         test(&[&nobody]);
     }

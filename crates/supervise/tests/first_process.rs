@@ -83,12 +83,15 @@ fn all_but_process_1_are_killed_and_nothing_gets_away() {
     let Some(mut host) = container(&stage, &command) else { return };
     assert!(host.expect("started").ends_with(" Sweep"));
     host.expect("witness");
+    let supervisor = supervisor(&host);
+    // Lest it acts on the end of the others, and ends by itself.
+    kill(supervisor, Signal::STOP);
     for (pid, name) in stage.alive() {
         if name.starts_with("bellw-") {
             kill(pid, Signal::KILL);
         }
     }
-    kill(supervisor(&host), Signal::KILL);
+    kill(supervisor, Signal::KILL);
     expect_gone_within_settle(&stage);
     assert_eq!(host.wait().code(), Some(128 + 9));
     stage.expect_empty();

@@ -5,6 +5,7 @@
 //! - [`one_clone_goes_on`]: a leader whose process is cloned, on any register.
 //! - [`netns`]: machines on a network of their own, which can be cut off in silence.
 //! - [`until`]: waiting for what nobody announces, with a bound.
+//! - [`permitted`], [`skipped`]: what only root may do, and saying aloud what is left out.
 //! - [`Proxy`]: a way to a server that can be cut, silenced or slowed down.
 //! - [`servers`]: real servers, each started by the test that needs it, on a free port of the loopback.
 //!
@@ -16,6 +17,7 @@ mod clones;
 pub mod netns;
 mod patience;
 mod proxy;
+mod rights;
 mod scratch;
 pub mod servers;
 
@@ -24,4 +26,5 @@ pub use child::{Child, Stopped, crash, lead_until_killed, role};
 pub use clones::one_clone_goes_on;
 pub use patience::{PATIENCE, until, until_blocking};
 pub use proxy::Proxy;
+pub use rights::{is_root, permitted, skipped};
 pub use scratch::Scratch;

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use bellwether_core::Boot;
 use bellwether_deadman::boot_now;
 
-use crate::servers::is_root;
+use crate::{is_root, skipped};
 
 /// Namespaces joined by a bridge. Gone when dropped, with whatever still runs there losing its network.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Network {
     pub fn new() -> Option<Network> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         if !is_root() {
-            println!("skipped: network namespaces need root");
+            skipped("network namespaces need root");
             return None;
         }
         let count = COUNT.fetch_add(1, Ordering::Relaxed);

@@ -4,5 +4,3 @@ pub mod nats;
 pub mod pgbouncer;
 pub mod postgres;
 mod user;
-
-pub(crate) use user::is_root;

@@ -1,19 +1,24 @@
-//! Counting what passed and what failed.
+//! Counting what passed and what failed, and noting what was left out.
 
 use crate::Verdict;
 use std::fmt;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) passed: u64,
     pub(super) failed: u64,
     /// Not run because the test itself says so; shown, and in neither sum.
     pub(super) ignored: u64,
+    /// What tests that passed did not test here, and why: what they print after [`SKIPPED`].
+    pub(super) skipped: Vec<String>,
 }
 
+/// How a line begins by which a test says that it leaves something out.
+const SKIPPED: &str = "skipped: ";
+
 impl Tally {
-    pub(super) const FAILED: Tally = Tally { passed: 0, failed: 1, ignored: 0 };
-    const PASSED: Tally = Tally { passed: 1, failed: 0, ignored: 0 };
+    pub(super) const FAILED: Tally = Tally { passed: 0, failed: 1, ignored: 0, skipped: Vec::new() };
+    const PASSED: Tally = Tally { passed: 1, failed: 0, ignored: 0, skipped: Vec::new() };
 
     /// A step that is good or bad as a whole.
     pub(super) fn of_success(success: bool) -> Tally {
@@ -28,13 +33,16 @@ impl Tally {
         self.passed += other.passed;
         self.failed += other.failed;
         self.ignored += other.ignored;
+        self.skipped.extend(other.skipped);
     }
 
-    /// Adds what a `test result:` line says, and tells whether this was one.
+    /// Adds what a `test result:` line says, and tells whether this was one. Notes what is left out.
     pub(super) fn read(&mut self, line: &str) -> bool {
+        self.skipped.extend(line.strip_prefix(SKIPPED).map(str::to_owned));
         let counts = result_line(line);
+        let found = counts.is_some();
         self.add(counts.unwrap_or_default());
-        counts.is_some()
+        found
     }
 
     /// The end of the program whose lines were read: one that fails without a failed test (it crashed, it did
@@ -52,6 +60,9 @@ impl fmt::Display for Tally {
         write!(f, "{} passed, {} failed", self.passed, self.failed)?;
         if self.ignored > 0 {
             write!(f, ", {} ignored", self.ignored)?;
+        }
+        if !self.skipped.is_empty() {
+            write!(f, ", {} skipped", self.skipped.len())?;
         }
         Ok(())
     }
@@ -79,19 +90,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn result_lines_are_summed_and_other_lines_are_not() {
+    fn result_lines_are_summed_what_was_skipped_is_noted_and_other_lines_do_not_count() {
         let mut tally = Tally::default();
         for line in [
             "running 18 tests",
             "test result: ok. 18 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.17s",
             "test a::b ... FAILED",
+            "skipped: a::c: a PID namespace needs root",
             "test result: FAILED. 3 passed; 2 failed; 1 ignored; 0 measured; 4 filtered out; finished in 1s",
             "the test result: ok. 9 passed; 9 failed",
         ] {
             tally.read(line);
         }
-        assert_eq!(tally, Tally { passed: 21, failed: 2, ignored: 1 });
-        assert_eq!(tally.to_string(), "21 passed, 2 failed, 1 ignored");
+        let skipped = vec!["a::c: a PID namespace needs root".to_owned()];
+        assert_eq!(tally, Tally { passed: 21, failed: 2, ignored: 1, skipped });
+        assert_eq!(tally.to_string(), "21 passed, 2 failed, 1 ignored, 1 skipped");
     }
 
     #[test]

@@ -13,6 +13,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use bellwether_deadman::{boot_now, random_bits};
+use bellwether_support::permitted;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FlockOperation;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
@@ -235,15 +236,16 @@ pub(crate) fn parent(pid: i32) -> i32 {
     stat.rsplit_once(')').unwrap().1.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// Whether whoever runs the tests may make PID namespaces.
+/// Whether whoever runs the tests may make PID namespaces; said aloud where not.
 pub(crate) fn may_make_namespaces() -> bool {
-    let tried =
-        Command::new("unshare").args(["--pid", "--mount", "--fork", "true"]).stderr(Stdio::null()).status();
-    tried.is_ok_and(|status| status.success())
+    let mut attempt = Command::new("unshare");
+    permitted(attempt.args(["--pid", "--mount", "--fork", "true"]), "a PID namespace")
 }
 
-pub(crate) fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
+/// Whether whoever runs the tests may become nobody; said aloud where not.
+pub(crate) fn may_become_nobody() -> bool {
+    let mut attempt = Command::new("setpriv");
+    permitted(attempt.args([&format!("--reuid={NOBODY}"), "--clear-groups", "true"]), "another user")
 }
 
 fn open_to_all(dir: &Path) {

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::is_root;
+
 /// The program, to be run as `postgres` or, without that user, as `nobody`; as whoever this is where that is not root. In
 /// this network namespace, if one is named.
 pub(super) fn as_user(program: &Path, namespace: Option<&str>) -> Command {
@@ -42,11 +44,6 @@ pub(super) fn run(command: &mut Command) {
     let output = command.stdin(Stdio::null()).output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?} failed: {said}");
-}
-
-pub(crate) fn is_root() -> bool {
-    let id = Command::new("id").arg("-u").output().unwrap().stdout;
-    id == b"0\n"
 }
 
 fn user() -> &'static str {
