@@ -47,8 +47,17 @@ fn no_release_is_written_while_a_setuid_descendant_runs() {
         assert!(!has_said(&candidate, "released"), "{why}: {:?}", candidate.said);
         sleeper.signal(Signal::KILL);
         let ended = candidate.ended();
+        let said = |words: &str| {
+            let found = ended.stderr.find(words);
+            found.unwrap_or_else(|| panic!("{why}: no {words:?} in {}", ended.stderr))
+        };
         let named = format!("process {} of user 0", sleeper.pid);
-        assert!(ended.stderr.contains(&named), "{why}: {}", ended.stderr);
+        assert!(
+            said(&format!("{named} was started by the command")) < said("job: lost (epoch "),
+            "{why}: {}",
+            ended.stderr
+        );
+        said(&format!("{named}, which the command started"));
         assert_eq!(next.ended().code, Some(0), "{why}");
         let left = stage.emptied();
         assert!(left.is_empty(), "{why}: {left:?}");

@@ -173,6 +173,11 @@ impl Work {
             Why::Unkillable(survivor) => {
                 // It counts as work, so that nothing is released: the end of the leadership is all there is to wait for.
                 self.unkillable.set(true);
+                // At once: until somebody ends it by hand, nobody leads for the rest of the lease.
+                tracing::error!(
+                    "{survivor} was started by the command and cannot be killed: it has more rights than bellwether. End it by \
+                     hand. Nothing is released; others take over when the lease has run out"
+                );
                 tokio::select! {
                     _ = election.stop() => {}
                     _ = election.wait_until(|status| status.state == StateName::Stopped) => {}
@@ -199,8 +204,8 @@ fn sockets_were_passed() -> bool {
 
 fn unkillable(survivor: Survivor) -> Failure {
     let sentence = format!(
-        "{survivor} was started by the command and cannot be killed: it has more rights than bellwether. Nothing is released; \
-         others take over when the lease has run out. End it by hand, and keep setuid programs (sudo) out of the command"
+        "{survivor}, which the command started, could not be killed and has outlived the leadership; keep setuid programs (sudo) \
+         out of the command"
     );
     Failure::new(Exit::Permission, sentence)
 }
