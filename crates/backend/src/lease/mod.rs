@@ -13,6 +13,9 @@ mod claim;
 mod keep;
 mod news;
 
+#[cfg(all(test, feature = "conformance"))]
+mod tests;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -1,7 +1,9 @@
 //! Rule 12, and back-off: everything is bounded, a denial is not a failure, and a change ends every wait.
 
-use super::script::{Kind, Script, held_by, id, ms, released};
-use crate::{Boot, Breaker, CALLS_MAX, Fixed, Input, Options, Proof, Seen, Signal};
+use super::script::{Kind, Script, held_by, held_by_me, id, ms, released};
+use crate::{
+    AtMost, Boot, Breaker, CALLS_MAX, Fixed, Input, Options, Output, Proof, Seen, Signal, StateName, What,
+};
 
 fn breaking(options: &mut Options) {
     options.breaker = Some(Breaker { failures: 3, open_for: ms(30_000) });
@@ -119,7 +121,7 @@ fn validations_that_get_no_answer_neither_pile_up_nor_keep_renewals_back() {
 fn a_record_in_our_name_shown_again_and_again_is_not_released_without_end() {
     let mut script = Script::new();
     for _ in 0..1_000 {
-        script.changed(super::script::held_by_me(5));
+        script.changed(held_by_me(5));
     }
     assert!(script.core.calls_unanswered() <= CALLS_MAX);
 }
@@ -155,10 +157,9 @@ fn a_strategy_that_says_at_once_makes_no_hot_loop() {
     assert_eq!(script.waits(), Some(1));
 }
 
-/// Fifteen claims and looks hang, the sixteenth is granted: there is one place left, and one renewal takes it.
-#[test]
-fn a_leader_without_room_waits_for_an_answer_before_it_renews_again() {
-    let mut script = Script::acquiring(|_| {});
+/// Fifteen claims and looks hang, the sixteenth is granted: there is one place left.
+fn leading_with_one_place_left(change: impl FnOnce(&mut Options)) -> Script {
+    let mut script = Script::acquiring(change);
     while script.core.calls_unanswered() < CALLS_MAX {
         script.next();
     }
@@ -167,6 +168,12 @@ fn a_leader_without_room_waits_for_an_answer_before_it_renews_again() {
     script.granted_to(last_claim, 5);
     assert_eq!((script.state(), script.core.calls_unanswered()), ("leader", CALLS_MAX - 1));
     script.told();
+    script
+}
+
+#[test]
+fn a_leader_without_room_waits_for_an_answer_before_it_renews_again() {
+    let mut script = leading_with_one_place_left(|_| {});
     while script.state() == "leader" {
         script.next();
         assert!(script.core.calls_unanswered() <= CALLS_MAX);
@@ -190,4 +197,71 @@ fn renewals_that_are_spread_come_earlier_after_a_claim_and_after_a_failure_and_n
     script.next().granted(5);
     let after = script.waits().expect("a renewal is due");
     assert!((625..5_000).contains(&after) && after != first, "{after}");
+}
+
+#[test]
+fn nor_does_one_whose_work_stops() {
+    let mut script = leading_with_one_place_left(|options| options.stop_timeout = ms(10_000));
+    script.feed(Input::StepDown { to: None });
+    while script.state() == "releasing" {
+        script.next();
+        assert!(script.core.calls_unanswered() <= CALLS_MAX);
+    }
+    assert_eq!(script.calls(Kind::Renew), 1);
+}
+
+#[test]
+fn an_answer_that_makes_room_ends_the_back_off_of_a_follower_and_of_a_suspended_leader() {
+    for suspended in [false, true] {
+        let mut script = leading_with_one_place_left(|options| {
+            options.reconnect_grace = suspended.then_some(ms(60_000));
+            options.strategy = std::sync::Arc::new(Fixed(ms(30_000)));
+        });
+        // One more claim takes the last place and gets no answer.
+        script.signal(Signal::Gone).work_ended(5).next();
+        assert_eq!((script.core.calls_unanswered(), script.waits()), (CALLS_MAX, Some(30_000)));
+        let claims = script.calls(Kind::Claim);
+        script.answer(1, crate::Outcome::Denied(released(4)));
+        assert_eq!(script.calls(Kind::Claim), claims + 1, "suspended: {suspended}");
+    }
+}
+
+/// The record in its name stays until it runs out: no place is left for the call that would release it.
+#[test]
+fn nor_does_a_candidate_that_gives_up() {
+    let mut script = Script::acquiring(|options| {
+        options.strategy = std::sync::Arc::new(AtMost { attempts: 4, then: Fixed(ms(1_000)) });
+    });
+    while script.core.calls_unanswered() < CALLS_MAX - 2 {
+        script.next();
+        if script.state() == "follower" {
+            // The store is alive: the row of errors is over.
+            script.changed(held_by("b", 4));
+        }
+    }
+    while script.state() != "follower" {
+        script.next();
+    }
+    script.changed(held_by_me(5));
+    while script.state() != "stopped" {
+        script.next();
+    }
+    assert_eq!((script.core.calls_unanswered(), script.calls(Kind::Release)), (CALLS_MAX, 0));
+}
+
+#[test]
+fn events_say_to_which_attempt_they_belong() {
+    let mut script = Script::with(|_| {});
+    let mut attempts = Vec::new();
+    for input in [Input::Start, Input::Stop, Input::Start, Input::Stop] {
+        script.core.handle(Boot::default(), input);
+        while let Some(output) = script.core.poll_output() {
+            if let Output::Event(event) = output
+                && matches!(event.what, What::StateChanged { to: StateName::Acquiring, .. })
+            {
+                attempts.push(event.attempt);
+            }
+        }
+    }
+    assert_eq!(attempts, [1, 2]);
 }

@@ -1,6 +1,6 @@
 //! Rules 4 and 5: an unknown claim is looked into, a late answer is read, and what is not led on is given back.
 
-use super::script::{Kind, Script, boot, grant, held_by, held_by_me, ms, released};
+use super::script::{Kind, Script, away, boot, forbidden, grant, held_by, held_by_me, ms, released};
 use crate::{Input, Outcome, Seen, Signal};
 
 #[test]
@@ -12,6 +12,22 @@ fn an_unknown_claim_is_followed_by_a_look() {
     script.at(3_000);
     assert_eq!(script.told(), "error timed_out, look#2");
     assert_eq!(script.state(), "acquiring");
+}
+
+#[test]
+fn a_claim_that_fails_while_it_is_looked_into_needs_no_second_look() {
+    let mut script = Script::acquiring(|_| {});
+    script.at(3_000).told();
+    script.answer(1, Outcome::Unknown(away()));
+    assert_eq!((script.told().as_str(), script.calls(Kind::Look)), ("", 1));
+}
+
+#[test]
+fn a_look_that_is_refused_stops_the_candidate() {
+    let mut script = Script::acquiring(|_| {});
+    script.unknown().refused();
+    assert_eq!(script.state(), "stopped");
+    assert!(script.core.failure().is_some());
 }
 
 #[test]
@@ -86,7 +102,15 @@ fn a_candidate_whose_claims_are_written_and_fail_releases_its_record_and_stays_o
 }
 
 #[test]
-fn the_same_holds_where_only_the_watch_shows_the_record() {
+fn a_record_in_our_name_that_the_watch_shows_is_claimed_again_at_once_and_not_released() {
+    let mut script = Script::acquiring(|_| {});
+    script.unknown().unknown().told();
+    script.changed(held_by_me(5));
+    assert_eq!((script.calls(Kind::Claim), script.calls(Kind::Release)), (2, 0));
+}
+
+#[test]
+fn a_candidate_whose_record_only_the_watch_shows_stays_out_too() {
     let mut script = Script::acquiring(|_| {});
     let mut claims = 0;
     for epoch in 5..20 {
@@ -107,6 +131,24 @@ fn a_candidate_that_is_refused_releases_the_record_that_an_earlier_claim_left() 
     script.refused();
     let told = script.told();
     assert!(told.contains("release#4 e5") && told.ends_with("stopped"), "{told}");
+}
+
+#[test]
+fn a_record_that_was_given_back_already_is_not_released_again() {
+    let mut script = Script::acquiring(|_| {});
+    script.unknown().looked(held_by_me(5)).granted_to(1, 5);
+    assert_eq!(script.calls(Kind::Release), 1);
+    script.answer(3, Outcome::Refused(forbidden()));
+    assert_eq!((script.state(), script.calls(Kind::Release)), ("stopped", 1));
+}
+
+#[test]
+fn giving_an_older_grant_back_does_not_hide_a_later_record_in_our_name() {
+    let mut script = Script::acquiring(|_| {});
+    script.unknown().looked(held_by_me(6)).granted_to(1, 5).told();
+    script.answer(3, Outcome::Refused(forbidden()));
+    let told = script.told();
+    assert!(told.contains("release#5 e6"), "{told}");
 }
 
 #[test]
@@ -165,6 +207,31 @@ fn a_late_claim_while_the_work_is_stopping_is_given_back_after_the_work() {
     assert_eq!(script.told(), "");
     script.work_ended(5);
     assert_eq!(script.told(), "release#4 e6, release#5 e5");
+}
+
+#[test]
+fn a_late_duplicate_of_the_epoch_whose_work_is_stopping_is_not_released_twice() {
+    let mut script = Script::leading(|_| {});
+    script.at(1_000).feed(Input::StepDown { to: None }).granted_to(1, 5).work_ended(5);
+    assert_eq!(script.calls(Kind::Release), 1);
+}
+
+#[test]
+fn of_two_late_claims_the_later_epoch_is_given_back_after_the_work() {
+    for order in [[(1, 6), (3, 7)], [(3, 7), (1, 6)]] {
+        let mut script = Script::acquiring(|_| {});
+        while script.calls(Kind::Claim) < 3 {
+            script.next();
+        }
+        script.granted(5).feed(Input::StepDown { to: None }).told();
+        for (call, epoch) in order {
+            script.granted_to(call, epoch);
+        }
+        assert_eq!(script.calls(Kind::Release), 0);
+        script.work_ended(5);
+        let told = script.told();
+        assert!(told.contains(" e7") && !told.contains(" e6"), "{told}");
+    }
 }
 
 #[test]

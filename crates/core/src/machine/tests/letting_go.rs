@@ -49,10 +49,22 @@ fn who_made_room_is_ready_as_soon_as_it_is_taken() {
     script.at(1_200).changed(released(6));
     assert_eq!(script.told(), "leader nobody, claim#3 above e6, state follower→acquiring");
 
-    let mut script = Script::leading(|_| {});
-    script.at(1_000).feed(Input::StepDown { to: None }).work_ended(5).released();
-    script.changed(held_by("b", 4)).changed(released(5));
-    assert_eq!(script.wakes(), Some(3_000), "old news of who led before");
+    for epoch in [4, 5] {
+        let mut script = Script::leading(|_| {});
+        script.at(1_000).feed(Input::StepDown { to: None }).work_ended(5).released();
+        script.changed(held_by("b", epoch)).changed(released(5));
+        assert_eq!(script.wakes(), Some(3_000), "old news of who led before");
+    }
+}
+
+#[test]
+fn who_stops_and_starts_again_stands_at_once() {
+    for cooldown in [None, Some(ms(60_000))] {
+        let mut script = Script::leading(|options| options.cooldown = cooldown);
+        script.at(1_000).feed(Input::Stop).work_ended(5).released().told();
+        script.feed(Input::Start);
+        assert_eq!(script.state(), "acquiring", "{cooldown:?}");
+    }
 }
 
 /// Found on real processes: where the record was kept for somebody who never came, the one that had let go was back as soon as

@@ -190,3 +190,14 @@ fn who_asked_looks_out_twice_within_the_moment_for_which_the_record_is_kept_and_
     }
     assert_eq!(looks, 30, "every half second, for a ttl");
 }
+
+#[test]
+fn a_record_that_is_kept_for_us_is_claimed_at_once() {
+    let mut script = Script::acquiring(|_| {});
+    script.denied_by("b");
+    script.changed(Seen { reserved_for: Some(id("a")), free_at: Some(boot(1_000)), ..released(9) });
+    assert_eq!(script.calls(Kind::Claim), 2);
+    script.denied_by("b");
+    script.changed(Seen { reserved_for: Some(id("c")), free_at: Some(boot(1_000)), ..released(9) });
+    assert_eq!((script.calls(Kind::Claim), script.wakes()), (2, Some(1_000)));
+}

@@ -105,6 +105,17 @@ fn danger_is_told_once_per_lapse_half_way_to_the_end() {
     assert!(script.heard().contains("danger e5"));
 }
 
+#[test]
+fn the_late_error_of_an_earlier_renewal_is_no_second_failure() {
+    let mut script = Script::leading(|options| options.failed_renewals = Some(2));
+    // #2 hangs and counts as failed; #3 is under way when #2 fails for good.
+    script.at(10_000).told();
+    script.answer(2, crate::Outcome::Unknown(super::script::away()));
+    assert_eq!((script.told().as_str(), script.leads()), ("", Some((5, 13_500))));
+    script.granted_to(3, 5);
+    assert_eq!(script.leads(), Some((5, 23_500)));
+}
+
 // Rule 2: a leadership answers for itself.
 
 #[test]

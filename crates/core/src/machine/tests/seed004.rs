@@ -5,7 +5,7 @@
 //! word of it is read in our way: a leader's `DbError` is the end of its session. A single failed renewal is
 //! not: the deadline decides.
 
-use super::script::{Script, ms, released};
+use super::script::{Kind, Script, held_by, held_by_me, ms, released};
 use crate::{AtMost, Fixed, Input, Options, Signal};
 
 struct Row {
@@ -218,4 +218,24 @@ fn a_certain_loss_is_no_suspension() {
     let mut script = Script::leading(graceful);
     script.feed(Input::Validate).looked(released(5));
     assert_eq!(script.heard(), "lost e5 validation");
+}
+
+#[test]
+fn what_the_watch_shows_while_reconnecting_is_acted_on_at_once() {
+    let waiting = || {
+        let mut script = Script::leading(graceful);
+        script.at(1_000).signal(Signal::Gone).work_ended(5).unknown().unknown();
+        assert_eq!((script.state(), script.calls(Kind::Claim)), ("reconnecting", 2));
+        assert!(script.waits() > Some(0));
+        script.told();
+        script
+    };
+    for free in [held_by_me(5), released(5)] {
+        let mut script = waiting();
+        script.changed(free.clone());
+        assert_eq!((script.state(), script.calls(Kind::Claim)), ("reconnecting", 3), "{free:?}");
+    }
+    let mut script = waiting();
+    script.changed(held_by("b", 6));
+    assert_eq!(script.heard(), "lost e5 connection");
 }

@@ -1,7 +1,7 @@
 //! Work that needs longer to stop than is left of the lease: in a planned end the record is renewed meanwhile.
 
-use super::script::{Kind, Script, e, held_by, ms, released};
-use crate::{Ask, Input, Options, Request, Signal};
+use super::script::{Kind, Script, away, e, held_by, held_by_me, ms, released};
+use crate::{Ask, Input, Options, Outcome, Request, Seen, Signal};
 
 /// Ten seconds to stop in, as `run` has them.
 fn patient(options: &mut Options) {
@@ -64,16 +64,21 @@ fn an_end_that_the_deadline_forces_is_not_renewed() {
     assert_eq!(script.calls(Kind::Renew), renewals);
     // A renewal that was under way has its answer now: too late.
     assert_eq!(script.leads(), None);
+    script.work_ended(5);
+    assert_eq!(script.state(), "acquiring", "it did not mean to make room");
 }
 
 #[test]
 fn work_whose_record_is_taken_meanwhile_must_be_over_at_once() {
-    for shown in ["denied", "seen", "gone"] {
+    for shown in ["denied", "released", "foreign", "another of ours", "seen", "gone"] {
         let mut script = Script::leading(patient);
         script.at(4_000).feed(Input::StepDown { to: None }).told();
         script.at(5_000).told();
         match shown {
             "denied" => script.denied(held_by("b", 6)),
+            "released" => script.denied(released(5)),
+            "foreign" => script.denied(Seen { epoch: None, ..held_by("b", 6) }),
+            "another of ours" => script.denied(held_by_me(6)),
             "seen" => script.changed(held_by("b", 6)),
             _ => script.signal(Signal::Gone),
         };
@@ -100,11 +105,40 @@ fn renewals_that_fail_are_tried_again_and_the_deadline_still_applies() {
 }
 
 #[test]
-fn a_record_that_was_released_by_hand_is_not_taken_for_a_successor() {
+fn only_a_later_leadership_is_taken_for_a_successor() {
+    let by_hand = released(9);
+    for seen in [released(5), by_hand, held_by_me(5), held_by("b", 4)] {
+        let mut script = Script::leading(patient);
+        script.at(4_000).feed(Input::StepDown { to: None }).told();
+        script.changed(seen.clone());
+        assert!(!script.told().contains("end_work"), "the next renewal tells: {seen:?}");
+    }
+}
+
+#[test]
+fn a_denied_renewal_that_shows_the_leadership_itself_is_tried_again_after_a_pause() {
     let mut script = Script::leading(patient);
-    script.at(4_000).feed(Input::StepDown { to: None }).told();
-    script.changed(released(5));
-    assert!(!script.told().contains("end_work"), "the next renewal tells");
+    script.at(4_000).feed(Input::StepDown { to: None }).at(5_000).told();
+    script.denied(held_by_me(5));
+    assert_eq!(script.told(), "");
+    script.at(6_999);
+    assert_eq!(script.told(), "");
+    script.at(7_000);
+    assert_eq!(script.told(), "renew#3 e5");
+}
+
+#[test]
+fn a_late_answer_to_an_earlier_renewal_neither_disturbs_the_present_one_nor_moves_the_end_twice() {
+    let mut script = Script::leading(patient);
+    script.at(4_000).feed(Input::StepDown { to: None });
+    script.at(10_000).told();
+    script.answer(2, Outcome::Unknown(away()));
+    script.answer(2, Outcome::Denied(held_by_me(5)));
+    assert_eq!((script.told().as_str(), script.calls(Kind::Renew)), ("", 2));
+    script.granted_to(3, 5);
+    assert_eq!(script.told(), "extend_stop e5 by 23500");
+    script.granted_to(3, 5).granted_to(2, 5);
+    assert_eq!(script.told(), "");
 }
 
 #[test]
@@ -113,4 +147,23 @@ fn without_a_stop_timeout_work_has_what_is_left_of_the_lease() {
     script.at(4_000).feed(Input::StepDown { to: None }).told();
     script.at(13_499);
     assert_eq!((script.told().as_str(), script.calls(Kind::Renew)), ("", 0));
+}
+
+#[test]
+fn a_renewal_that_gets_no_answer_while_the_work_stops_is_tried_again() {
+    let mut script = Script::leading(patient);
+    script.at(4_000).feed(Input::StepDown { to: None });
+    script.at(5_000).told();
+    script.at(8_000);
+    assert_eq!(script.told(), "error timed_out");
+    script.at(10_000);
+    assert_eq!(script.told(), "renew#3 e5");
+}
+
+#[test]
+fn a_renewal_that_falls_due_when_the_stop_timeout_ends_is_not_sent() {
+    let mut script = Script::leading(|options| options.stop_timeout = ms(4_000));
+    script.at(1_000).feed(Input::StepDown { to: None });
+    script.at(13_499);
+    assert_eq!(script.calls(Kind::Renew), 0);
 }
