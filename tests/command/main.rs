@@ -5,6 +5,7 @@ mod log;
 mod mistakes;
 mod secrets;
 mod step_down;
+mod unread;
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -1,10 +1,10 @@
-//! Log lines on stderr.
+//! Log lines on stderr. They are written in the background ([`stderr`]), so that nothing waits for whoever reads them.
 //!
 //! At the default level they are for people: time, level, a sentence. What tells lines apart for machines (incarnation, attempt,
 //! spans) is shown with `-v` and in JSON only.
 
 use std::fmt;
-use std::io::{IsTerminal, Write, stderr};
+use std::io::{IsTerminal, Write};
 
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
@@ -18,6 +18,7 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::args::{Global, LogFormat};
+use crate::stderr;
 
 /// What the lines of the library's own events come from. Their sentences say all that their fields do.
 const EVENTS: &str = "bellwether_election::log";
@@ -39,15 +40,16 @@ pub(crate) fn start(global: &Global, live: bool) {
     if live && global.verbose == 0 {
         wanted = wanted.with_target("bellwether_election", LevelFilter::OFF);
     }
+    stderr::start();
     let wipe = if live { WIPE } else { "" };
     let lines = tracing_subscriber::fmt::layer().with_target(false);
-    let text = lines.with_writer(move || Wiping { wipe, to: stderr() }).with_ansi(stderr().is_terminal());
+    let text = lines.with_writer(move || Line { wipe }).with_ansi(std::io::stderr().is_terminal());
     let lines = match global.log {
         LogFormat::Text if global.verbose == 0 => text.event_format(ForPeople).boxed(),
         LogFormat::Text => text.boxed(),
         LogFormat::Json => {
             let lines = tracing_subscriber::fmt::layer().with_target(false).json().flatten_event(true);
-            lines.with_current_span(false).with_span_list(false).with_writer(stderr).boxed()
+            lines.with_current_span(false).with_span_list(false).with_writer(|| Line { wipe: "" }).boxed()
         }
     };
     tracing_subscriber::registry().with(wanted).with(lines).init();
@@ -109,20 +111,17 @@ impl Visit for Fields<'_> {
 pub(crate) const WIPE: &str = "\r\x1b[K";
 
 /// Writes after wiping the present line away, in one piece.
-struct Wiping {
+struct Line {
     wipe: &'static str,
-    to: std::io::Stderr,
 }
 
-impl Write for Wiping {
+impl Write for Line {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let mut whole = self.wipe.as_bytes().to_vec();
-        whole.extend_from_slice(bytes);
-        self.to.lock().write_all(&whole)?;
+        stderr::write([self.wipe.as_bytes(), bytes].concat());
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
-        self.to.flush()
+        Ok(())
     }
 }

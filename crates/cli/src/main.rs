@@ -2,6 +2,9 @@
 //!
 //! `parse` reads what is asked, `commands` does it, `exit` says how it ended. One file a subcommand.
 
+// They panic when nobody reads, and wait for who reads slowly: `output` and `stderr` do neither.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod args;
 mod backend;
 mod commands;
@@ -13,6 +16,7 @@ mod output;
 mod parse;
 mod runtime;
 mod secrets;
+mod stderr;
 
 use std::process::ExitCode;
 
@@ -29,7 +33,7 @@ fn main() -> ExitCode {
     // signals work, so there the real one is a child. Both before there is a second thread.
     bellwether_supervise::guard_main_if_asked();
     if let Err(error) = bellwether_deadman::leave_pid1() {
-        eprintln!("bellwether: running as PID 1, and fork failed: {}", advised(&error));
+        stderr::end(Some(format!("running as PID 1, and fork failed: {}", advised(&error))));
         return Exit::Bug.into();
     }
     let (mut args, configuration) = match parse::parse() {
@@ -48,11 +52,10 @@ fn main() -> ExitCode {
         runtime.shutdown_timeout(LAST_TASKS);
         outcome
     });
-    match outcome {
-        Ok(exit) => exit.into(),
-        Err(failure) => {
-            eprintln!("bellwether: {failure}{}", configuration.part_in(&failure));
-            failure.exit().into()
-        }
-    }
+    let (exit, sentence) = match outcome {
+        Ok(exit) => (exit, None),
+        Err(failure) => (failure.exit(), Some(format!("{failure}{}", configuration.part_in(&failure)))),
+    };
+    stderr::end(sentence);
+    exit.into()
 }

@@ -10,12 +10,13 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use crate::args::{Args, Command};
 use crate::config::Configuration;
 use crate::exit::{Exit, Failure};
+use crate::stderr;
 
 /// What was asked for, and what the configuration file had to do with it; or how to end without.
 pub(crate) fn parse() -> Result<(Args, Configuration), Exit> {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let told = |failure: Failure| {
-        eprintln!("bellwether: {failure}");
+        stderr::end(Some(failure.to_string()));
         failure.exit()
     };
     let mut command = with_exit_codes(Args::command());

@@ -1,6 +1,5 @@
 //! What somebody at a terminal sees: a line for what happened, and one live line for how it stands.
 
-use std::io::{Write, stderr};
 use std::time::Duration;
 
 use bellwether::core::{Reason, What};
@@ -9,6 +8,7 @@ use tokio::task::JoinHandle;
 
 use crate::logging::WIPE;
 use crate::output::span;
+use crate::stderr;
 
 const REFRESH: Duration = Duration::from_millis(500);
 
@@ -31,7 +31,7 @@ pub(super) fn show(election: Election, mut events: Events) -> JoinHandle<()> {
                             _ => failures = 0,
                         }
                         if let Some(line) = line(&event).filter(|_| failures < 2) {
-                            write(&format!("{WIPE}{line}\n"));
+                            stderr::write(format!("{WIPE}{line}\n"));
                             shown.clear();
                         }
                         match event.what {
@@ -40,7 +40,7 @@ pub(super) fn show(election: Election, mut events: Events) -> JoinHandle<()> {
                             _ => {}
                         }
                         if matches!(event.what, What::Stopped) {
-                            write(WIPE);
+                            stderr::write(WIPE);
                             return;
                         }
                     }
@@ -50,7 +50,7 @@ pub(super) fn show(election: Election, mut events: Events) -> JoinHandle<()> {
             }
             let now = live(&election, failures);
             if now != shown && !command_runs {
-                write(&format!("{WIPE}{now}"));
+                stderr::write(format!("{WIPE}{now}"));
                 shown = now;
             }
         }
@@ -106,9 +106,4 @@ fn line(event: &Event) -> Option<String> {
     };
     let time = event.time.to_string();
     Some(format!("{} {said}", time.get(11..19).unwrap_or_default()))
-}
-
-fn write(text: &str) {
-    // A terminal that is gone takes nothing else with it.
-    let _ = stderr().lock().write_all(text.as_bytes());
 }
