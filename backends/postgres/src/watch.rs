@@ -125,6 +125,10 @@ pub(crate) struct Others {
 impl Others {
     /// That session has the lock; whoever was thought to have it does not.
     pub(crate) fn note(&mut self, pid: i32, keys: Keys) {
+        if self.holder.get(&keys) == Some(&pid) {
+            // Every denial says so again, and must not cost the session its turn.
+            return;
+        }
         self.released(keys);
         self.holder.insert(keys, pid);
         let held = self.held.entry(pid).or_default();
@@ -183,6 +187,13 @@ mod tests {
         }
         others.rotate();
         assert_eq!(others.first(), Some(2));
+        // Denials come more often than turns end.
+        for turn in [1, 2, 1, 2] {
+            others.note(1, Keys(0, 1));
+            others.note(2, Keys(0, 2));
+            others.rotate();
+            assert_eq!(others.first(), Some(turn));
+        }
         others.note(2, Keys(0, 3));
         assert_eq!(others.forget(2), [Keys(0, 2), Keys(0, 3)]);
         others.released(Keys(0, 1));
