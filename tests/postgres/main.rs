@@ -1,5 +1,7 @@
 //! The command on a PostgreSQL server: making the tables, asking a leader to go, and who cannot be asked.
 
+mod followers;
+
 use std::time::Duration;
 
 use bellwether_support::servers::postgres::Server;

@@ -17,6 +17,9 @@ pub(crate) const SESSION_KEY: i32 = i32::from_be_bytes(*b"BWLS");
 /// The first key of the lock that a second session holds, shared, on the process id of its first: "BWLB".
 pub(crate) const SECOND_KEY: i32 = i32::from_be_bytes(*b"BWLB");
 
+/// The first key of the lock of whoever follows more elections than it shows: "BWLM".
+pub(crate) const MANY_KEY: i32 = i32::from_be_bytes(*b"BWLM");
+
 impl Keys {
     /// The keys of an election without explicit ones.
     pub fn of(on: &ElectionName) -> Keys {
@@ -26,6 +29,11 @@ impl Keys {
     /// The keys of the lock that the leader's second session holds, shared.
     pub fn presence(self) -> Keys {
         Keys::hashed(b"bellwether presence\0", &self.bytes())
+    }
+
+    /// The keys of the lock that followers hold, shared, so that they can be listed.
+    pub(crate) fn follower(self) -> Keys {
+        Keys::hashed(b"bellwether follower\0", &self.bytes())
     }
 
     /// What the lock that shows the epoch begins with: 24 bits of the election above 40 of the transaction id, in the

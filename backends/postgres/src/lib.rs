@@ -40,6 +40,7 @@ mod ending;
 mod environment;
 mod epoch;
 mod errors;
+mod followers;
 mod gather;
 mod hints;
 mod hold;

@@ -174,6 +174,11 @@ impl Link {
         self.with_others(|others| others.has(keys))
     }
 
+    /// What others were found to have.
+    pub(crate) fn held_by_others(&self) -> Vec<Keys> {
+        self.with_others(|others| others.all())
+    }
+
     pub(crate) fn forget_other(&self, pid: i32) -> Vec<Keys> {
         self.with_others(|others| others.forget(pid))
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bellwether_backend::{
-    Backend, Capabilities, Discarded, Finding, Fut, Notice, Notices, Past, Probing, Renewal,
+    Backend, Capabilities, Discarded, Finding, Followers, Fut, Notice, Notices, Past, Probing, Renewal,
 };
 use bellwether_core::{
     Bid, Boot, Candidate, Clock, ElectionName, Error, ErrorKind, Grant, Incarnation, Outcome, Parting,
@@ -15,6 +15,7 @@ use bellwether_core::{
 use tokio::sync::watch as broadcast;
 
 use crate::errors::{BACKEND, unavailable};
+use crate::followers::Standing;
 use crate::hints::{Hints, look_at_hints};
 use crate::link::{Beta, Link, limit};
 use crate::news::News;
@@ -55,6 +56,7 @@ impl Postgres {
             lingering: Mutex::default(),
             half_open: Mutex::default(),
             followed: Mutex::default(),
+            standing: Standing::default(),
             hints: Arc::default(),
             met: Mutex::default(),
             cooldown_checked: Mutex::default(),
@@ -86,6 +88,7 @@ pub(crate) struct Inner {
     /// First sessions that ended here and may be alive on the server.
     pub(crate) half_open: Mutex<Vec<Identity>>,
     pub(crate) followed: Mutex<HashMap<Keys, ElectionName>>,
+    pub(crate) standing: Standing,
     pub(crate) hints: Arc<Hints>,
     /// The ttl of the holder that was met last.
     pub(crate) met: Mutex<HashMap<Keys, Duration>>,
@@ -266,6 +269,9 @@ impl Backend for Postgres {
     }
 
     fn claim<'a>(&'a self, on: &'a ElectionName, bid: &'a Bid) -> Fut<'a, Outcome<Grant>> {
+        if let Ok(keys) = self.0.keys(on) {
+            self.0.standing.joined(keys, bid.who.incarnation);
+        }
         to_the_end(Arc::clone(&self.0).claim(on.clone(), bid.clone()), Outcome::Unknown)
     }
 
@@ -286,6 +292,10 @@ impl Backend for Postgres {
 
     fn observe<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Seen, Error>> {
         Box::pin(async move { self.0.look(on).await.map(|found| found.seen) })
+    }
+
+    fn followers<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Option<Followers>, Error>> {
+        Box::pin(async move { self.0.followers(on).await.map(Some) })
     }
 
     fn request<'a>(&'a self, on: &'a ElectionName, what: &'a Request) -> Fut<'a, Outcome<()>> {
@@ -314,6 +324,7 @@ impl Backend for Postgres {
 
     fn retire(&self, on: &ElectionName, who: &Candidate) {
         let Ok(keys) = self.0.keys(on) else { return };
+        self.0.standing.left(keys, who.incarnation);
         if tokio::runtime::Handle::try_current().is_err() {
             return;
         }

@@ -5,7 +5,7 @@
 //! be granted the lead. A parked statement pins the server's oldest snapshot, hence the limit of a second at a time;
 //! whatever is missed meanwhile is found by the core's own retry.
 //!
-//! C is opened only while somebody else leads what is followed here.
+//! C is opened only while somebody else leads what is followed here. It also shows who follows what (`followers.rs`).
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Weak};
@@ -16,6 +16,7 @@ use tokio::sync::watch;
 
 use crate::Keys;
 use crate::errors::Failure;
+use crate::followers::Shown;
 use crate::keys::SESSION_KEY;
 use crate::link::Link;
 use crate::names;
@@ -27,15 +28,27 @@ use crate::session::Session;
 const PARKED: Duration = Duration::from_millis(900);
 /// How long nothing is asked while nobody else leads; a denial ends it.
 const IDLE: Duration = Duration::from_secs(1);
+/// How long the server keeps a session C that asks nothing, as that of a process which is stopped or cut off: it would be listed as a
+/// follower, and cost a connection, for hours.
+const SILENT_MAX: Duration = Duration::from_secs(10);
 /// How long an answer may take on top of the parking.
 const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 
 /// Runs until session A or the backend ends.
 pub(crate) async fn watch(inner: Weak<Inner>, link: Arc<Link>, mut alive: watch::Receiver<()>) {
-    let mut session = None;
+    let mut session: Option<C> = None;
     loop {
         let denied = link.denied.notified();
-        let Some(pid) = link.first_other() else {
+        let next = link.first_other();
+        let Some(strong) = inner.upgrade() else { return };
+        if next.is_some() && session.as_ref().is_none_or(|c| c.session.is_over()) {
+            session = strong.open_c(&link).await;
+        }
+        if let Some(c) = &mut session {
+            strong.show_followed(&link, &c.session, c.lock_share, &mut c.shown).await;
+        }
+        drop(strong);
+        let Some(pid) = next else {
             tokio::select! {
                 () = denied => {}
                 () = tokio::time::sleep(IDLE) => {
@@ -47,17 +60,12 @@ pub(crate) async fn watch(inner: Weak<Inner>, link: Arc<Link>, mut alive: watch:
             }
             continue;
         };
-        let Some(strong) = inner.upgrade() else { return };
-        if session.as_ref().is_none_or(Session::is_over) {
-            session = strong.open_c(&link).await;
-        }
-        drop(strong);
-        let Some(parked) = &session else {
+        let Some(c) = &session else {
             tokio::time::sleep(IDLE).await;
             continue;
         };
         let ended = tokio::select! {
-            ended = has_ended(parked, pid) => ended,
+            ended = has_ended(&c.session, pid) => ended,
             () = link.a.session.over() => return,
             _ = alive.changed() => return,
         };
@@ -68,6 +76,14 @@ pub(crate) async fn watch(inner: Weak<Inner>, link: Arc<Link>, mut alive: watch:
             link.rotate_others();
         }
     }
+}
+
+/// Session C.
+struct C {
+    session: Session,
+    /// For how many locks of one connection the server made room.
+    lock_share: usize,
+    shown: Shown,
 }
 
 /// Parks for a while; true if that session is over.
@@ -92,12 +108,16 @@ async fn has_ended(parked: &Session, pid: i32) -> bool {
 }
 
 impl Inner {
-    async fn open_c(&self, link: &Link) -> Option<Session> {
+    async fn open_c(&self, link: &Link) -> Option<C> {
         let name = link.slots.name(names::WATCH);
         let session = Session::open(&self.config, link.host, self.clock.boot(), &name, None).await.ok()?;
-        let setting = format!("SET lock_timeout = {}", PARKED.as_millis());
-        session.execute(ANSWER_LIMIT, &setting).await.ok()?;
-        Some(session)
+        let text = format!(
+            "SET lock_timeout = {}; SET idle_session_timeout = {}; SHOW max_locks_per_transaction",
+            PARKED.as_millis(),
+            SILENT_MAX.as_millis()
+        );
+        let lock_share = session.said(ANSWER_LIMIT, &text).await.ok()??.parse().unwrap_or_default();
+        Some(C { session, lock_share, shown: Shown::default() })
     }
 
     /// That session is over: whatever it held may be free.
@@ -140,6 +160,10 @@ impl Others {
 
     pub(crate) fn has(&self, keys: Keys) -> bool {
         self.holder.contains_key(&keys)
+    }
+
+    pub(crate) fn all(&self) -> Vec<Keys> {
+        self.holder.keys().copied().collect()
     }
 
     pub(crate) fn released(&mut self, keys: Keys) {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bellwether::backend::{Backend, Capabilities, Fut, Notices, Past};
+use bellwether::backend::{Backend, Capabilities, Followers, Fut, Notices, Past};
 use bellwether::boot_now;
 use bellwether::core::{Bid, Boot, Candidate, ElectionName, Error, Grant, Outcome, Parting, Request, Seen};
 
@@ -66,6 +66,10 @@ impl<B: Backend> Backend for Timed<B> {
 
     fn observe<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Seen, Error>> {
         self.inner.observe(on)
+    }
+
+    fn followers<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Option<Followers>, Error>> {
+        self.inner.followers(on)
     }
 
     fn request<'a>(&'a self, on: &'a ElectionName, what: &'a Request) -> Fut<'a, Outcome<()>> {

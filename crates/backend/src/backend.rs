@@ -7,7 +7,7 @@ use bellwether_core::{
 };
 use futures_util::Stream;
 
-use crate::{Capabilities, Discarded, Finding, Past, Probing};
+use crate::{Capabilities, Discarded, Finding, Followers, Past, Probing};
 
 /// A future that a trait object can return.
 pub type Fut<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -33,8 +33,8 @@ pub struct Notice {
 ///   [`Outcome::Refused`] for what trying again cannot mend.
 /// - Renewal and release touch exactly the grant they are given: its epoch and its incarnation.
 /// - An epoch is above every earlier one of the election, and above [`Bid::floor`].
-/// - [`observe`](Backend::observe), [`history`](Backend::history), [`elections`](Backend::elections) and
-///   [`signals`](Backend::signals) change nothing in the store.
+/// - [`observe`](Backend::observe), [`followers`](Backend::followers), [`history`](Backend::history),
+///   [`elections`](Backend::elections) and [`signals`](Backend::signals) change nothing in the store.
 pub trait Backend: Send + Sync + 'static {
     /// The name used in errors and logs.
     fn name(&self) -> &'static str;
@@ -60,6 +60,13 @@ pub trait Backend: Send + Sync + 'static {
 
     /// Reads who leads.
     fn observe<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Seen, Error>>;
+
+    /// Which candidates wait for this election to be free, those of other processes included; `None` where the store does not know.
+    /// For people: nothing is decided by it.
+    fn followers<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Option<Followers>, Error>> {
+        let _ = on;
+        Box::pin(async { Ok(None) })
+    }
 
     /// Asks something of the leader. [`Outcome::Held`] means that the request was written, not that it was obeyed.
     fn request<'a>(&'a self, on: &'a ElectionName, what: &'a Request) -> Fut<'a, Outcome<()>>;

@@ -18,6 +18,7 @@ mod checkup;
 pub mod conformance;
 #[cfg(feature = "conformance")]
 pub mod faults;
+mod followers;
 mod history;
 pub mod json;
 mod lease;
@@ -32,6 +33,7 @@ mod sessions;
 pub use backend::{Backend, Fut, Notice, Notices};
 pub use capabilities::{Capabilities, Renewal};
 pub use checkup::{Discarded, Finding, Mark, Probing};
+pub use followers::Followers;
 pub use history::{HISTORY_MAX, Past};
 pub use lease::Lease;
 pub use mailbox::Mailbox;

@@ -129,7 +129,7 @@ pub(crate) enum Command {
     Run(Box<Run>),
     /// Try once to lead: take the lead, print its epoch, and let go.
     Acquire(Acquire),
-    /// Show who leads. Changes nothing.
+    /// Show who leads, and who follows where the store knows. Changes nothing.
     Status(Status),
     /// Print a line for every change of an election. Changes nothing.
     Watch(Watch),

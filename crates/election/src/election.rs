@@ -19,7 +19,8 @@ use crate::health::{self, Health};
 use crate::shared::Shared;
 use crate::subscription::{Events, Queue};
 use crate::{
-    ElectionBuilder, Error, Event, Hooks, Leadership, LeaseView, Over, Role, Status, Store, callbacks, hooks,
+    ElectionBuilder, Error, Event, Followers, Hooks, Leadership, LeaseView, Over, Role, Status, Store,
+    callbacks, hooks,
 };
 
 pub(crate) type StopWhen = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -321,6 +322,11 @@ impl Election {
     /// Reads the record, as an observer would.
     pub async fn observe(&self) -> Result<LeaseView, Error> {
         self.0.store.observe(self.name()).await
+    }
+
+    /// Which candidates wait for this election to be free, those of other processes included; `None` where the store does not know.
+    pub async fn followers(&self) -> Result<Option<Followers>, Error> {
+        self.0.store.followers(self.name()).await
     }
 
     /// Reads the record back: true if it is still of this leadership. If it is not, the leadership is over.

@@ -30,7 +30,7 @@ mod store;
 mod subscription;
 mod time;
 
-pub use bellwether_backend::{Backend, Past};
+pub use bellwether_backend::{Backend, Followers, Past};
 pub use bellwether_core::{
     Boot, CandidateId, ElectionName, Epoch, Incarnation, Options, Proof, Reason, StateName, What,
 };

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bellwether_backend::{Backend, Past};
+use bellwether_backend::{Backend, Followers, Past};
 use bellwether_core::{Ask, CandidateId, ElectionName, Epoch, Outcome, Proof, Request};
 use tokio::sync::mpsc;
 
@@ -51,6 +51,11 @@ impl Store {
     /// Reads who leads, without taking part.
     pub async fn observe(&self, on: &ElectionName) -> Result<LeaseView, Error> {
         Ok(LeaseView::by(self.0.time.clone(), self.0.backend.observe(on).await?))
+    }
+
+    /// Which candidates wait for the election to be free, those of other processes included; `None` where the store does not know.
+    pub async fn followers(&self, on: &ElectionName) -> Result<Option<Followers>, Error> {
+        Ok(self.0.backend.followers(on).await?)
     }
 
     /// Past leaderships, oldest first, where the store keeps them.

@@ -12,6 +12,7 @@ pub(super) const CASES: &[Case] = &[
     case!("metadata is readable", metadata),
     case!("priority is visible to others", priority),
     case!("elections are listed", listed),
+    case!("who leads does not follow, and nobody follows what nobody stands for", followers),
     case!(alone, "observe writes nothing", observe_writes_nothing),
 ];
 
@@ -94,6 +95,19 @@ async fn listed(stage: Stage) -> Ran {
     Ok(())
 }
 
+async fn followers(stage: Stage) -> Ran {
+    let (a, b) = (stage.candidate("a").await?, stage.candidate("b").await?);
+    a.lead().await?;
+    b.denied().await?;
+    // A store that does not know says so, of every election.
+    let known = b.backend.followers(&stage.on).await?;
+    let others = b.backend.followers(&stage.election("never-held")).await?;
+    ensure!(known.is_some() == others.is_some(), "known of one election only: {known:?}, {others:?}");
+    ensure!(known.is_none_or(|known| !known.ids.contains(&a.bid.who.id)), "the leader is listed");
+    ensure!(others.is_none_or(|others| others.ids.is_empty()), "followers of what nobody held are listed");
+    Ok(())
+}
+
 async fn observe_writes_nothing(stage: Stage) -> Ran {
     let (a, b) = (stage.candidate("a").await?, stage.candidate("b").await?);
     a.lead().await?;
@@ -106,6 +120,7 @@ async fn observe_writes_nothing(stage: Stage) -> Ran {
         b.observe().await?;
         idle.observe().await?;
         idle.in_election(&never).observe().await?;
+        b.backend.followers(&b.on).await?;
         b.backend.history(&b.on).await?;
         b.backend.elections().await?;
     }

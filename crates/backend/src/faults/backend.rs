@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bellwether_core::{Bid, Boot, Candidate, ElectionName, Error, Grant, Outcome, Parting, Request, Seen};
 
 use super::{Faults, Op};
-use crate::{Backend, Capabilities, Discarded, Finding, Fut, Notices, Past, Probing};
+use crate::{Backend, Capabilities, Discarded, Finding, Followers, Fut, Notices, Past, Probing};
 
 /// A [`Backend`] whose calls meet what its [`Faults`] say. News comes through untouched.
 pub struct FaultyBackend {
@@ -75,6 +75,11 @@ impl Backend for FaultyBackend {
 
     fn observe<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Seen, Error>> {
         let call = again!(self, on => |inner| inner.observe(&on));
+        Box::pin(self.faults.meet(Op::Read, self.name(), call, Err))
+    }
+
+    fn followers<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Option<Followers>, Error>> {
+        let call = again!(self, on => |inner| inner.followers(&on));
         Box::pin(self.faults.meet(Op::Read, self.name(), call, Err))
     }
 

@@ -1,7 +1,7 @@
 //! `bellwether status`: who leads. Reads, and writes nothing.
 
 use bellwether::core::{Proof, Seen};
-use bellwether::{ElectionName, Store};
+use bellwether::{CandidateId, ElectionName, Followers, Store};
 use serde_json::Value;
 
 use super::watch::next_change;
@@ -26,16 +26,20 @@ pub(crate) async fn status(global: &Global, status: &Status) -> Result<Exit, Fai
         let leads = seen.leader().is_some_and(|leader| leader.as_str() == id);
         return Ok(if leads { Exit::Clean } else { Exit::None });
     }
+    let followers = followers(&store, on).await;
     let _ = match global.output {
         Format::Json => {
-            let mut record = output::record_json(on, &seen);
+            let mut record = with_followers(output::record_json(on, &seen), followers.as_ref());
             if status.confirm {
                 // For people, the store has said it in the log.
                 record["unwatched"] = store.backend().unwatched(on).map(|error| error.to_string()).into();
             }
             output::line(&record.to_string())
         }
-        Format::Table => print_table(&[(on.clone(), seen.clone())]),
+        Format::Table => {
+            print_table(&[(on.clone(), seen.clone())])
+                && followers.is_none_or(|followers| output::line(&format!("followers: {followers}")))
+        }
     };
     Ok(if seen.holder.is_some() { Exit::Clean } else { Exit::None })
 }
@@ -53,13 +57,32 @@ async fn all(global: &Global, store: &Store) -> Result<Exit, Failure> {
     let held = rows.iter().any(|(_, seen)| seen.holder.is_some());
     let _ = match global.output {
         Format::Json => {
-            let rows: Vec<Value> = rows.iter().map(|(on, seen)| output::record_json(on, seen)).collect();
-            output::line(&Value::Array(rows).to_string())
+            let mut records = Vec::new();
+            for (on, seen) in &rows {
+                records
+                    .push(with_followers(output::record_json(on, seen), followers(store, on).await.as_ref()));
+            }
+            output::line(&Value::Array(records).to_string())
         }
         Format::Table if rows.is_empty() => output::line("no elections here yet"),
         Format::Table => print_table(&rows),
     };
     Ok(if held { Exit::Clean } else { Exit::None })
+}
+
+/// Who follows it. That the store does not answer is as if it did not know: who leads has been found out, and is what was asked for.
+pub(crate) async fn followers(store: &Store, on: &ElectionName) -> Option<Followers> {
+    store.followers(on).await.unwrap_or_else(|error| {
+        tracing::debug!(%error, "the followers cannot be listed");
+        None
+    })
+}
+
+fn with_followers(mut record: Value, followers: Option<&Followers>) -> Value {
+    let ids = followers.map(|known| known.ids.iter().map(CandidateId::as_str).collect::<Vec<_>>());
+    record["followers"] = ids.into();
+    record["followers_complete"] = followers.map(|known| known.is_complete).into();
+    record
 }
 
 fn print_table(rows: &[(ElectionName, Seen)]) -> bool {

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use bellwether::backend::{Backend, Notices};
 use bellwether::core::{Ask, Epoch, Holder, Proof, Request, Seen};
-use bellwether::{Boot, CandidateId, ElectionName, Error, Store, boot_now};
+use bellwether::{Boot, CandidateId, ElectionName, Error, Followers, Store, boot_now};
 use serde_json::json;
 use tokio::time::timeout;
 
 use super::signals::Signals;
+use super::status::followers;
 use super::watch::next_change;
 use crate::args::{Format, Global, StepDown};
 use crate::exit::{Exit, Failure};
@@ -32,7 +33,9 @@ pub(crate) async fn step_down(global: &Global, step_down: &StepDown) -> Result<E
     let mut signals = watched.signals();
     watched.follow(on, true);
     let before = watched.observe(on).await?;
-    let asked = Asked::ask(&store, on, &before, step_down.to.clone()).await?;
+    // Before it changes who leads, and with that who follows.
+    let followers = followers(&store, on).await;
+    let asked = Asked::ask(&store, on, &before, step_down.to.clone(), followers).await?;
     let mut free_since = None;
     let outcome = tokio::select! {
         outcome = asked.outcome(&**watched, &mut signals, &mut free_since) => outcome,
@@ -53,6 +56,8 @@ struct Asked<'a> {
     epoch: Epoch,
     ttl: Duration,
     to: Option<CandidateId>,
+    /// Who could have taken over when it was asked, where the store knows.
+    followers: Option<Followers>,
     at: Boot,
 }
 
@@ -62,6 +67,7 @@ impl<'a> Asked<'a> {
         on: &'a ElectionName,
         before: &Seen,
         to: Option<CandidateId>,
+        followers: Option<Followers>,
     ) -> Result<Asked<'a>, Failure> {
         // One that lives and does not show its id can be asked all the same.
         if before.leader().is_none() && before.proof != Proof::Alive {
@@ -74,7 +80,7 @@ impl<'a> Asked<'a> {
             _ => error.into(),
         })?;
         let (holder, ttl) = (before.holder.clone(), before.ttl.unwrap_or(USUAL_TTL));
-        Ok(Asked { on, holder, epoch, ttl, to, at: boot_now() })
+        Ok(Asked { on, holder, epoch, ttl, to, followers, at: boot_now() })
     }
 
     /// The next leadership, and when it was seen; `None` when none came in time.
@@ -169,6 +175,13 @@ impl<'a> Asked<'a> {
             (_, Some(new), _) => format!("{meant}: {new} leads {on} now"),
             (_, None, _) => format!("{meant}: {old} has let go, and nobody leads {on}"),
         };
-        Err(Failure::new(Exit::NotLed, sentence))
+        let there_were = match &self.followers {
+            None => String::new(),
+            Some(followers) if followers.ids.is_empty() && followers.is_complete => {
+                "; nobody followed".to_owned()
+            }
+            Some(followers) => format!("; the followers were {followers}"),
+        };
+        Err(Failure::new(Exit::NotLed, sentence + &there_were))
     }
 }
