@@ -11,6 +11,7 @@ use bellwether_core::{Epoch, Error, ErrorKind};
 use tokio_postgres::Row;
 
 use crate::errors::BACKEND;
+use crate::sql;
 
 const XID_BITS: u32 = 40;
 
@@ -26,6 +27,11 @@ pub(crate) fn epoch(timeline: i32, xid: i64) -> Result<Epoch, Error> {
 pub(crate) fn marked_epoch(row: &Row) -> Option<Epoch> {
     let xid: Option<i64> = row.get("marked_xid");
     epoch(row.get::<_, Option<i32>>("marked_timeline")?, xid?).ok()
+}
+
+/// Whether the holder's claim is still being made durable.
+pub(crate) fn is_claiming(row: &Row) -> bool {
+    row.get::<_, Option<i64>>("marked_xid") == Some(sql::UNFINISHED)
 }
 
 fn too_far(timeline: i32, xid: i64) -> Error {

@@ -7,7 +7,7 @@ use bellwether_core::{Boot, Candidate, ElectionName, Epoch, Error, Holder, Proof
 
 use tokio_postgres::Row;
 
-use crate::epoch::marked_epoch;
+use crate::epoch::{is_claiming, marked_epoch};
 use crate::errors::{Failure, unavailable};
 use crate::link::Link;
 use crate::many::columns;
@@ -59,8 +59,8 @@ impl Inner {
     pub(crate) fn holder(&self, link: &Link, keys: Keys, row: &Row) -> Seen {
         let (pid, name): (i32, Option<String>) = (row.get("holder"), row.get("name"));
         if pid != link.a.session.pid {
-            // Who waits for an earlier leader's ttl to pass has the lock, and does not lead.
-            let name = name.filter(|_| row.get("leads"));
+            // Who waits for an earlier leader's ttl to pass has the lock, and does not lead. Nor does who has no epoch yet.
+            let name = name.filter(|_| row.get("leads") && !is_claiming(row));
             let id = name.and_then(|name| names::read(&name).0);
             let holder = id.map(|id| Holder { id, incarnation: None });
             return Seen { holder, epoch: marked_epoch(row), proof: Proof::Alive, ..Seen::nothing() };

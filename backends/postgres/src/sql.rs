@@ -72,12 +72,12 @@ pub(crate) const WHERE_AM_I: &str = concat!(
      (current_setting('max_connections')::int8 + current_setting('max_prepared_transactions')::int8) AS lock_room"
 );
 
-/// The transaction id in the marks of one session that begin alike. Two such marks, of two elections of one session, tell nothing; nor
-/// does one of a transaction that the server has not completed: any role can take any lock, and nobody leads before that.
+/// The transaction id in the marks of one session that begin alike. Two such marks, of two elections of one session, tell nothing.
+/// −1 ([`UNFINISHED`]) stands for a transaction that the server has not completed: any role can take any lock, and nobody leads before that.
 macro_rules! marked_xid {
     ($mark:literal) => {
         concat!(
-            "CASE WHEN count(*) = 1 AND max((",
+            "CASE WHEN count(*) <> 1 THEN NULL WHEN max((",
             $mark,
             "classid::int8 & 255) << 32 | ",
             $mark,
@@ -85,10 +85,13 @@ macro_rules! marked_xid {
             $mark,
             "classid::int8 & 255) << 32 | ",
             $mark,
-            "objid::int8) END"
+            "objid::int8) ELSE -1 END"
         )
     };
 }
+
+/// In place of the transaction id of a claim that is being made durable.
+pub(crate) const UNFINISHED: i64 = -1;
 
 /// The sentence of a claim that looks at the holder of the lock $1, $2, with the transaction id of its epoch; `$tag` stands for what
 /// its marks begin with. It leads if the second session of the same process, which is known by the lock on the first one's number,

@@ -11,6 +11,8 @@ use bellwether_support::servers::postgres::Server;
 use support::actor;
 
 const TTL: Duration = Duration::from_millis(1_000);
+/// For what takes as long as this test's own statements.
+const PATIENT: Duration = Duration::from_secs(5);
 
 /// Three leaderships by somebody who remembers nothing, each released; the last epoch.
 async fn some(server: &Server, mut last: Epoch) -> Epoch {
@@ -84,4 +86,35 @@ async fn an_old_primary_that_is_left_running_keeps_its_leader_and_the_new_one_s_
     let still = a.claim().await;
     let bellwether_core::Outcome::Held(again) = still else { panic!("{still:?}") };
     assert!(second.epoch > first.epoch && second.epoch > again.epoch, "{second:?} against {again:?}");
+}
+
+/// How many claims wait until they are durable, with the presence that was asked for meanwhile.
+const CLAIMING: &str = "SELECT count(*) FROM pg_stat_activity a, pg_locks p JOIN pg_stat_activity b ON b.pid = p.pid \
+     WHERE a.wait_event = 'SyncRep' AND a.application_name LIKE 'bellwether% lock%' \
+     AND b.application_name LIKE 'bellwether/a presence' AND p.mode = 'ShareLock' AND p.classid::int8 <> 1113017410";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_is_shown_to_lead_before_its_epoch_is_durable() {
+    let server = Server::start(PATIENT).await;
+    let (a, b) = (actor(&server.url(), "a", PATIENT), actor(&server.url(), "b", PATIENT));
+    b.seen().await;
+    // Commits wait for a standby that there is not.
+    let admin = server.admin().await;
+    let waits_for = async |standby: &str| {
+        admin
+            .batch_execute(&format!("ALTER SYSTEM SET synchronous_standby_names = '{standby}'"))
+            .await
+            .unwrap();
+        admin.batch_execute("SELECT pg_reload_conf()").await.unwrap();
+    };
+    waits_for("nobody").await;
+    let looking = async {
+        server.until(CLAIMING, |claims| claims == 1).await;
+        let seen = b.seen().await;
+        assert!(seen.leader().is_none() || seen.epoch.is_some(), "a leader without an epoch: {seen:?}");
+        waits_for("").await;
+    };
+    let (grant, ()) = tokio::join!(a.lead(), looking);
+    let seen = b.seen().await;
+    assert_eq!((seen.leader(), seen.epoch), (Some(&a.bid.who.id), Some(grant.epoch)));
 }
