@@ -15,6 +15,7 @@
 //! - [`leave_pid1`] moves the program out of the place where half of this does not work, and [`Pid1Deadline`] is a deadline that process 1
 //!   then keeps.
 //! - [`Watched`] waits for a descriptor in a task.
+//! - [`say_without_waiting`] is how those speak who have a deadline to keep.
 //!
 //! Linux has all of it. [`COUNTS_SUSPEND`] is false where the clock stands still in suspend: there a machine
 //! that sleeps past a deadline believes in its leadership for as long again as it slept. [`PROTECTIONS`] says which of
@@ -31,6 +32,7 @@ pub mod process;
 mod protections;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod setting;
+mod stderr;
 mod timer;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod watched;
@@ -40,6 +42,7 @@ pub use deadline::KernelDeadline;
 pub use identity::{boot_id, random_bits};
 pub use pid1::{Pid1Deadline, leave_pid1};
 pub use protections::{PROTECTIONS, Protections};
+pub use stderr::{never_wait_for_stderr, say_without_waiting};
 pub use timer::BootTimer;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub use watched::Watched;

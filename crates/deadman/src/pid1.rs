@@ -70,9 +70,10 @@ pub fn leave_pid1() -> io::Result<()> {
 mod linux {
     use super::deadlines;
     use crate::boot_now;
-    use crate::process::linux::fork_here;
+    use crate::process::linux::{fork_here, signal_everybody};
     use crate::process::signals;
     use crate::process::{Pid, Signal, exit_code};
+    use crate::stderr::{never_wait_for_stderr, say_without_waiting};
     use rustix::io::Errno;
     use rustix::process::{WaitOptions, kill_process};
     use std::io;
@@ -99,6 +100,7 @@ mod linux {
         };
         // Ignored, children would be gone without a word about how they ended.
         signals::set_disposition(libc::SIGCHLD, libc::SIG_DFL);
+        never_wait_for_stderr();
         // The code of a process has eight bits, whatever the type.
         std::process::exit(i32::from(attend(program, &arriving)));
     }
@@ -149,9 +151,11 @@ mod linux {
                 return code;
             }
             if let Some(left) = deadlines::overdue(program) {
-                eprintln!(
+                // First what has to be done, then the words, which nobody may read.
+                signal_everybody(Signal::KILL);
+                say_without_waiting(&format!(
                     "bellwether: process {left} outlived the deadline of its leadership; ending the container"
-                );
+                ));
                 return exit_code(libc::SIGKILL);
             }
             wait(arriving, until.map(|until| until.since(boot_now())));

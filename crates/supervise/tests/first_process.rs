@@ -7,15 +7,20 @@ mod stage;
 use bellwether_deadman::boot_now;
 use rustix::process::Signal;
 use stage::{Host, Stage, kill, may_make_namespaces};
-use std::process::Command;
+use std::io::{PipeReader, PipeWriter, Write};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// The probe as process 1 of a namespace made for it; `None` where that is not permitted.
 fn container(stage: &Stage, args: &[&str]) -> Option<Host> {
+    container_with(stage, args, Stdio::inherit())
+}
+
+fn container_with(stage: &Stage, args: &[&str], stderr: Stdio) -> Option<Host> {
     may_make_namespaces().then(|| {
         let mut unshare = Command::new("unshare");
         unshare.args(["--pid", "--fork", "--kill-child", "--mount-proc"]);
-        stage.spawn(unshare.arg(stage::PROBE).args(args))
+        stage.spawn(unshare.arg(stage::PROBE).args(args).stderr(stderr))
     })
 }
 
@@ -119,6 +124,39 @@ fn all_but_process_1_are_stopped_and_process_1_keeps_the_deadline() {
         assert_eq!(host.wait().code(), Some(128 + 9));
         stage.expect_empty();
     }
+}
+
+/// Whoever reads the log has stopped reading: process 1 has more to do than to wait for that.
+#[test]
+fn a_full_stderr_does_not_keep_process_1_from_its_deadline() {
+    let stage = Stage::new();
+    let (lock, nobody) = (stage.witness_lock(), format!("user={}", stage::NOBODY));
+    let command = ["host", &nobody, "ttl=5000", "--", "/proc/self/exe", "witness", &lock, "deaf", "daemon"];
+    let (_unread, full) = full_pipe();
+    let Some(mut host) = container_with(&stage, &command, full.into()) else { return };
+    host.expect("witness");
+    let stopped = boot_now();
+    kill(supervisor(&host), Signal::STOP);
+    for (pid, name) in stage.alive() {
+        if name.starts_with("bellw-") {
+            kill(pid, Signal::STOP);
+        }
+    }
+    let gone = stage.wait_for_witness_gone();
+    assert!(gone < stopped + Duration::from_secs(5), "{:?} after the stop", gone.since(stopped));
+    assert_eq!(host.wait().code(), Some(128 + 9));
+    stage.expect_empty();
+}
+
+/// A pipe without room for another byte.
+fn full_pipe() -> (PipeReader, PipeWriter) {
+    let (unread, mut full) = std::io::pipe().unwrap();
+    let flags = rustix::fs::fcntl_getfl(&full).unwrap();
+    rustix::fs::fcntl_setfl(&full, flags | rustix::fs::OFlags::NONBLOCK).unwrap();
+    while full.write(&[b'-'; 4096]).is_ok() {}
+    while full.write(b"-").is_ok() {}
+    rustix::fs::fcntl_setfl(&full, flags).unwrap();
+    (unread, full)
 }
 
 /// The tree is gone in time, so process 1 has nothing to end.

@@ -79,6 +79,8 @@ struct Guard {
 
 impl Guard {
     fn new(program: Program) -> io::Result<Guard> {
+        // Here and in every init, which is forked from here.
+        bellwether_deadman::never_wait_for_stderr();
         process::block_all_signals();
         // One that is ignored would let children go without a word.
         process::default_signals();
