@@ -66,7 +66,9 @@ impl Record {
     /// Whether `other` shows a sign of life that this one did not: another holder, another epoch, another beat.
     /// Records of others have no beat, so there any difference counts.
     pub fn is_same_beat(&self, other: &Record) -> bool {
-        let native = self.epoch.is_some() && self.holder.as_ref().is_none_or(|h| h.incarnation.is_some());
+        // That of a clone has a beat, though it counts as somebody else's.
+        let ours = self.beat > 0 || self.holder.as_ref().is_none_or(|h| h.incarnation.is_some());
+        let native = self.epoch.is_some() && ours;
         native
             && !self.broken
             && !other.broken

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bellwether_backend::faults::{Fault, Faults, FaultyRegister, Op};
 use bellwether_backend::{Backend, Lease, Memory, MemoryStore, Register};
-use bellwether_core::{Bid, Clock, ErrorKind, Grant, Outcome, Parting, Rng};
+use bellwether_core::{Ask, Bid, Clock, ErrorKind, Grant, Outcome, Parting, Request, Rng};
 use bellwether_deadman::SystemClock;
 use bidding::on;
 
@@ -63,6 +63,20 @@ async fn the_clone_that_lost_takes_nothing_from_the_other_and_waits_for_its_ttl(
     let later = lead(&one).await;
     assert!(later.epoch > grant.epoch);
     assert!(matches!(renew(&two, &grant).await, Outcome::Denied(_)), "the other went on beside it");
+}
+
+#[tokio::test]
+async fn a_clone_that_lost_takes_no_request_for_a_sign_of_life() {
+    let store = MemoryStore::default();
+    let one = store.connect(Arc::new(SystemClock));
+    let grant = lead(&one).await;
+    let two = cloned(&one, &store);
+    assert!(matches!(renew(&one, &grant).await, Outcome::Held(_)));
+    let Outcome::Denied(lost) = renew(&two, &grant).await else { panic!("both renewed") };
+    let request = Request { epoch: grant.epoch, what: Ask::StepDown { to: None } };
+    let asked = store.connect(Arc::new(SystemClock)).request(&on(), &request).await;
+    assert!(matches!(asked, Outcome::Held(())), "{asked:?}");
+    assert_eq!(two.observe(&on()).await.unwrap().free_at, lost.free_at, "it waits for longer");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
