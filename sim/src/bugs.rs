@@ -37,6 +37,8 @@ pub fn habitat(bug: Bug) -> Option<StoreKind> {
         | ReservationIgnored
         | ToldAbsenceIsFree
         | EpochFloorForgotten
+        | CloneUnnoticed
+        | BeatIsCount
         | WaitsTwice
         | FreeSleptOn => Some(StoreKind::Register),
         GoneIgnored | PresenceIgnored | RestartIgnored | SessionAgeFromAsking | RenewalFromAnswer

@@ -49,6 +49,11 @@ impl Machine {
         Machine { face: Arc::default(), offset, ppm, wall_offset, lost: 0, standing_since: None }
     }
 
+    /// A machine that shows the same from now on.
+    pub fn cloned(&self) -> Machine {
+        Machine { face: Arc::default(), ..*self }
+    }
+
     /// What processes of this machine read.
     pub fn face(&self) -> Arc<Face> {
         Arc::clone(&self.face)

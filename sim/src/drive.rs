@@ -42,7 +42,10 @@ impl World {
         let mut moved = false;
         while let Some(signal) = self.nodes[node].poll_signal() {
             moved = true;
-            self.tell(node, Input::Signal(signal));
+            // Whoever has left the election hears no more of it, though a look for it was still under way.
+            if lock(&self.nodes[node].port).followed {
+                self.tell(node, Input::Signal(signal));
+            }
         }
         moved
     }
@@ -203,6 +206,9 @@ impl World {
         self.judge(alternates);
         self.trace.mix(epoch.get());
         for other in self.others_leading(node) {
+            if self.clones.excuse(reign, other) {
+                continue;
+            }
             match exclusion::check(reign, other, &self.losses) {
                 Ok(excused) => self.tally.excused += u64::from(excused && begins),
                 Err(finding) => self.judge(Err(finding)),

@@ -54,7 +54,8 @@ impl World {
         let found = self.store.record().as_ref().map(|found| &found.0);
         let held = found.and_then(reign_of);
         let others = found.is_some_and(|record| record.is_held())
-            && held.is_none_or(|held| held.who != me.who.incarnation);
+            && (held.is_none_or(|held| held.who != me.who.incarnation)
+                || found.is_some_and(|record| !me.beats.contains(&record.beat)));
         let knows = port.since_beat(found);
         // Its own as well: what it saw vanish may be a leadership that it began itself.
         let haunted = port.known.reigns.iter().any(|reign| Some(*reign) != held);

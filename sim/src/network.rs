@@ -6,7 +6,7 @@ use bellwether_core::{Epoch, ErrorKind};
 use crate::faults::Fault;
 use crate::invariants::epochs::Epochs;
 use crate::invariants::exclusion::Reign;
-use crate::invariants::{looking, order, requests, stale};
+use crate::invariants::{clones, looking, order, requests, stale};
 use crate::node::Cut;
 use crate::options::Watch;
 use crate::parcel::{Ask, Parcel, Purpose, Slot};
@@ -88,6 +88,9 @@ impl World {
     /// What leaves a process is judged when it leaves.
     fn judge_sent(&mut self, from: usize, parcel: &Parcel) {
         let Ask::Write { record, .. } = &parcel.ask else { return };
+        if !matches!(parcel.purpose, Purpose::Request(_)) {
+            self.nodes[from].beats.insert(record.beat);
+        }
         match parcel.purpose {
             Purpose::Release(_, epoch) => {
                 let working = self.nodes[from].work.map(|work| work.epoch);
@@ -127,7 +130,7 @@ impl World {
         }
         let (answer, commit) = self.store.apply(&parcel.ask);
         if let Some(commit) = commit {
-            self.committed(parcel.purpose, &commit);
+            self.committed(from, parcel.purpose, &commit);
         }
         if !answered {
             return;
@@ -151,7 +154,7 @@ impl World {
         }
     }
 
-    fn committed(&mut self, purpose: Purpose, commit: &Commit) {
+    fn committed(&mut self, from: usize, purpose: Purpose, commit: &Commit) {
         self.tally.commits += 1;
         let (record, version) = &*commit.after;
         self.trace.mix(*version);
@@ -160,7 +163,8 @@ impl World {
         say!(self, "store: {purpose:?} took, version {version} beat {} {:?}", record.beat, record.epoch);
         self.judge(stale::check(purpose, before, record));
         self.judge_kept(purpose, commit);
-        self.judge_taken_out(purpose, commit);
+        self.judge_taken_out(from, purpose, commit);
+        self.judge_clones(from, purpose, commit);
         if let (Purpose::Claim(who), Some(epoch)) = (purpose, record.epoch) {
             let verdict = self.owners.owns(Reign { who, epoch }, &self.losses);
             self.judge(verdict);
@@ -185,15 +189,36 @@ impl World {
     }
 
     /// A renewal that takes a request out of the record: its process must have told its core.
-    fn judge_taken_out(&mut self, purpose: Purpose, commit: &Commit) {
+    fn judge_taken_out(&mut self, from: usize, purpose: Purpose, commit: &Commit) {
         let (Purpose::Renew(who, epoch), Some(before)) = (purpose, &commit.before) else { return };
         let (before, after) = (&before.0, &commit.after.0);
         let Some(request) = before.request.as_ref().filter(|_| after.request.is_none()) else { return };
         if request.epoch != epoch || !requests::binds(&request.what, before.priority.unwrap_or_default()) {
             return;
         }
-        for node in self.nodes.iter_mut().filter(|node| node.who.incarnation == who) {
-            node.requests.taken_out(epoch);
+        if self.nodes[from].who.incarnation == who {
+            self.nodes[from].requests.taken_out(epoch);
+        }
+    }
+
+    /// Which of several processes with one incarnation goes on, and what becomes of the others when it lets go.
+    fn judge_clones(&mut self, from: usize, purpose: Purpose, commit: &Commit) {
+        let Some((before, reign)) =
+            commit.before.as_ref().and_then(|found| Some((&found.0, reign_of(&found.0)?)))
+        else {
+            return;
+        };
+        if let Purpose::Renew(..) | Purpose::Release(..) = purpose {
+            self.judge(clones::check(reign, before.beat, &self.nodes[from].beats));
+        }
+        match purpose {
+            Purpose::Renew(..) => {
+                let verdict = self.clones.renewed(reign, from);
+                self.judge(verdict);
+            }
+            Purpose::Release(..) => self.clones.let_go(reign),
+            Purpose::Claim(who) if who == reign.who => self.clones.let_go(reign),
+            _ => {}
         }
     }
 

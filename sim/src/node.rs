@@ -1,11 +1,12 @@
 //! One process: the real core and the real lease or sessions, its clock, its calls under way, its work.
 
+use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use bellwether_backend::{Backend, Notices};
-use bellwether_core::{Boot, Candidate, Core, ElectionName, Epoch, Grant, Input, Output, Signal};
+use bellwether_backend::{Backend, Lease, Notices};
+use bellwether_core::{Boot, Candidate, Core, ElectionName, Epoch, Grant, Input, Output, Signal, StateName};
 
 use crate::clock::Machine;
 use crate::invariants::alternation::Alternation;
@@ -16,7 +17,7 @@ use crate::invariants::health::Health;
 use crate::invariants::quiet::Quiet;
 use crate::invariants::requests::Requests;
 use crate::parcel::{Purpose, Slot};
-use crate::port::{SharedPort, lock};
+use crate::port::{Facts, SharedPort, SimRegister, lock};
 use crate::session::network::Stalled;
 use crate::session::wire::SharedDesk;
 use crate::time::Nanos;
@@ -75,6 +76,10 @@ pub struct Node {
     pub desk: SharedDesk,
     /// What waits for a cut to end.
     pub stalled: Vec<Stalled>,
+    /// The lease, where the store is a register.
+    pub lease: Option<Arc<Lease<SimRegister>>>,
+    /// The beats that it has sent, and those of the process that it is a clone of.
+    pub beats: BTreeSet<u64>,
     /// What runs, until it crashes.
     pub process: Option<Process>,
     /// Stands still.
@@ -133,6 +138,8 @@ impl Node {
             port,
             desk,
             stalled: Vec::new(),
+            lease: None,
+            beats: BTreeSet::new(),
             process: Some(process),
             frozen: false,
             cut: None,
@@ -164,6 +171,43 @@ impl Node {
         if let Some(process) = &mut self.process {
             process.core = core;
         }
+    }
+
+    /// Whether it can be copied: nothing is under way, nothing is planned for it alone, and it stands by or leads.
+    pub fn is_at_rest(&self) -> bool {
+        let Some(process) = &self.process else { return false };
+        let believed = process.core.leadership().map(|(epoch, _)| epoch);
+        self.runs()
+            && process.tasks.is_empty()
+            && matches!(process.core.state(), StateName::Follower | StateName::Leader)
+            && self.work.map(|work| work.epoch) == believed
+            && self.connected
+            && self.cut.is_none()
+            && !self.sick
+    }
+
+    /// The same process once more, on a connection of its own.
+    pub fn cloned(&self, facts: Arc<Facts>) -> Option<Node> {
+        let (process, lease) = (self.process.as_ref()?, self.lease.as_ref()?);
+        let (machine, port) = (self.machine.cloned(), lock(&self.port).cloned());
+        let register = SimRegister::new(Arc::clone(&port), facts, false);
+        let lease = Arc::new(lease.cloned(register, machine.face()));
+        let backend: Arc<dyn Backend> = Arc::clone(&lease) as Arc<dyn Backend>;
+        let desk = SharedDesk::default();
+        let clone = Node::new(self.slot, machine, port, desk, process.core.clone(), backend);
+        Some(Node {
+            lease: Some(lease),
+            beats: self.beats.clone(),
+            work: self.work,
+            troubled: self.troubled,
+            alternation: self.alternation.clone(),
+            grants: self.grants.clone(),
+            quiet: self.quiet.clone(),
+            requests: self.requests.clone(),
+            cooldown: self.cooldown.clone(),
+            health: self.health.clone(),
+            ..clone
+        })
     }
 
     /// Alive, and not standing still.

@@ -41,7 +41,7 @@ pub struct Port {
 }
 
 /// A record that was read.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Latest {
     version: u64,
     /// The leadership in it, if it was held.
@@ -67,6 +67,20 @@ impl Port {
             (Some(latest), Some(record)) => latest.is(record).then_some(latest.since),
             _ => None,
         }
+    }
+
+    /// That of a process which knows the same and has made no call and heard nothing.
+    pub fn cloned(&self) -> SharedPort {
+        Arc::new(Mutex::new(Port {
+            outbox: Vec::new(),
+            inbox: VecDeque::new(),
+            purpose: Purpose::Look,
+            followed: self.followed,
+            known: self.known.clone(),
+            now: self.now,
+            latest: self.latest.clone(),
+            learnt: self.learnt,
+        }))
     }
 
     /// Whether a connection is back and the process has not heard of it.

@@ -22,7 +22,7 @@ pub enum Profile {
     Deletion,
     /// Candidates with different ttls.
     DifferingTtls,
-    /// Two processes with one id.
+    /// Two processes with one id, or with one incarnation.
     Twins,
     /// People and programs meddle: step-down, stop, requests, health, priorities.
     Meddled,
@@ -101,6 +101,10 @@ impl Profile {
             if !content && matches!(fault, Rollback | Delete) {
                 *weight = 0;
             }
+        }
+        // What becomes of clones is judged by what the store holds, so it has to hold it.
+        if store == StoreKind::Register && !content {
+            all.push((Clone, if self == Profile::Twins { 8 } else { 1 }));
         }
         if store == StoreKind::Session {
             self.faults_of_sessions(&mut all, rng);

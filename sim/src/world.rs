@@ -11,6 +11,7 @@ use bellwether_core::{
 
 use crate::clock::Machine;
 use crate::heal::Heal;
+use crate::invariants::clones::Clones;
 use crate::invariants::epochs::Epochs;
 use crate::invariants::exclusion::{Losses, Reign};
 use crate::invariants::owners::Owners;
@@ -56,6 +57,7 @@ pub(crate) struct World {
     /// How often the healing phase found a handover under way.
     pub(crate) handovers: u32,
     pub(crate) losses: Losses,
+    pub(crate) clones: Clones,
     pub(crate) epochs: Epochs,
     pub(crate) owners: Owners,
     pub(crate) reservations: Reservations,
@@ -112,6 +114,7 @@ impl World {
             progress_at: 0,
             handovers: 0,
             losses: Losses::default(),
+            clones: Clones::default(),
             epochs: Epochs::default(),
             owners: Owners::default(),
             reservations: Reservations::new(options.ppm.1),
@@ -269,16 +272,17 @@ impl World {
         let machine = self.draw_machine();
         let port = new_port();
         let desk = SharedDesk::default();
+        let mut lease = None;
         let backend: Arc<dyn Backend> = if self.sessions.is_some() {
             let (clock, node) = (machine.face(), self.nodes.len());
             let wire = Wire { node, clock, desk: Arc::clone(&desk), port: Arc::clone(&port) };
             Arc::new(SimSessions::new(wire, settings.timing().ttl(), self.planted))
         } else {
             let register = SimRegister::new(Arc::clone(&port), self.store.facts(), self.options.crash_proof);
-            Arc::new(Lease::with(register, machine.face(), self.planted))
+            Arc::clone(lease.insert(Arc::new(Lease::with(register, machine.face(), self.planted)))) as _
         };
         let core = self.candidate(settings, who);
-        self.nodes.push(Node::new(slot, machine, port, desk, core, backend));
+        self.nodes.push(Node { lease, ..Node::new(slot, machine, port, desk, core, backend) });
         self.nodes.len() - 1
     }
 

@@ -80,6 +80,8 @@ fn bugs_of_every_kind_are_caught() {
         (Bug::CooldownIgnored, "cooldown"),
         (Bug::HealthIgnored, "health"),
         (Bug::WaitsTwice, "recovery"),
+        (Bug::CloneUnnoticed, "clones"),
+        (Bug::BeatIsCount, "clones"),
     ];
     for (bug, invariant) in known {
         let caught = bugs::hunt(bug, 300).unwrap_or_else(|| panic!("{bug:?} was not caught"));

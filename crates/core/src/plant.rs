@@ -63,6 +63,10 @@ pub enum Bug {
     ToldAbsenceIsFree,
     /// A candidate forgets the epochs that it has seen, and relies on the store's own count.
     EpochFloorForgotten,
+    /// A record in the own name is the own one, also if a clone wrote it.
+    CloneUnnoticed,
+    /// The beat of a record is a count and nothing else, so that clones write the same.
+    BeatIsCount,
     /// A follower waits for two ttls without a sign of life.
     WaitsTwice,
     /// A follower that sees the record free sleeps for its retry interval first.
@@ -93,7 +97,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 41] = [
+    pub const ALL: [Bug; 43] = [
         Bug::DeadlineFromAnswer,
         Bug::FailureCountInsteadOfDeadline,
         Bug::ResumeAfterStop,
@@ -122,6 +126,8 @@ impl Bug {
         Bug::HealthIgnored,
         Bug::ToldAbsenceIsFree,
         Bug::EpochFloorForgotten,
+        Bug::CloneUnnoticed,
+        Bug::BeatIsCount,
         Bug::WaitsTwice,
         Bug::FreeSleptOn,
         Bug::GoneIgnored,

@@ -19,6 +19,8 @@ pub enum Fault {
     Crash,
     /// A second process is started with the id of one that only stands still.
     Twin,
+    /// A machine is restored from a snapshot twice: two processes with one incarnation, which know the same.
+    Clone,
     /// A process cannot reach the store: calls are lost, or only their answers.
     Cut,
     /// Everything between processes and store is slow for a while, and overtakes itself.
@@ -71,11 +73,12 @@ pub enum Fault {
 
 impl Fault {
     /// All of them, in the order in which they are counted.
-    pub const ALL: [Fault; 28] = [
+    pub const ALL: [Fault; 29] = [
         Fault::Pause,
         Fault::Suspend,
         Fault::Crash,
         Fault::Twin,
+        Fault::Clone,
         Fault::Cut,
         Fault::Spike,
         Fault::Outage,
@@ -109,6 +112,7 @@ impl Fault {
             Fault::Suspend => "suspends",
             Fault::Crash => "crashes",
             Fault::Twin => "same id twice",
+            Fault::Clone => "clones",
             Fault::Cut => "cut-offs",
             Fault::Spike => "slow spells",
             Fault::Outage => "outages",

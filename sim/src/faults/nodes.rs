@@ -49,6 +49,7 @@ impl World {
                     Fault::Pause | Fault::Suspend => self.freeze(victim, fault),
                     Fault::Crash => self.crash(victim, true),
                     Fault::Twin => self.twin(victim),
+                    Fault::Clone => self.clone_process(victim),
                     Fault::Cut => self.cut(victim),
                     Fault::Terminate => self.terminate(victim),
                     Fault::WallJump => self.jump_wall(victim),
@@ -137,6 +138,34 @@ impl World {
         self.freeze(node, Fault::Pause);
         let soon = self.rng.below(self.options.shortest_ttl() / 4);
         self.queue.push(self.now + soon, Event::Restart(slot));
+    }
+
+    /// What is under way or is being stopped cannot be copied, so such a process is left alone. Nor is there a clone where the store
+    /// can prove a crash: that proof is the kernel's, which a clone on another machine does not share.
+    fn clone_process(&mut self, node: usize) {
+        if self.options.crash_proof || !self.nodes[node].is_at_rest() {
+            return;
+        }
+        let slot = self.nodes[node].slot;
+        // Of one candidate there are never more than two.
+        for other in self.alive() {
+            if other != node && self.nodes[other].slot == slot {
+                self.crash(other, false);
+            }
+        }
+        let Some(clone) = self.nodes[node].cloned(self.store.facts()) else { return };
+        self.tally.count(Fault::Clone);
+        say!(self, "{node} is cloned: {} knows the same", self.nodes.len());
+        if let Some(reign) = clone.reign(self.now) {
+            self.clones.cloned(reign);
+        }
+        self.nodes.push(clone);
+        let clone = self.nodes.len() - 1;
+        if self.rng.one_in(2) {
+            let back_after = self.latency();
+            self.reset(clone, back_after);
+        }
+        self.step(clone);
     }
 
     fn cut(&mut self, node: usize) {

@@ -9,7 +9,7 @@ use super::{Finding, Verdict};
 const NAME: &str = "alternation";
 
 /// What one candidate was told, and has told.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Alternation {
     leads: Option<Epoch>,
     stopped: Option<Epoch>,

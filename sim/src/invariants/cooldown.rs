@@ -12,7 +12,7 @@ use super::{Finding, Verdict};
 const NAME: &str = "cooldown";
 
 /// Until when one candidate stays away.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Cooldown {
     until: Boot,
 }

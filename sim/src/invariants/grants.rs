@@ -10,7 +10,7 @@ use super::{Finding, Verdict};
 const NAME: &str = "grants";
 
 /// What one candidate was granted and has neither led on nor given back.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Grants {
     open: BTreeMap<Epoch, Boot>,
     last_led: Option<Epoch>,

@@ -9,7 +9,7 @@ use super::{Finding, Verdict};
 const NAME: &str = "health";
 
 /// What the health check said of one candidate.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Health {
     passed: bool,
     failures: u32,

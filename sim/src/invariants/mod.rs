@@ -1,6 +1,7 @@
 //! What must hold, one file each. Every file is pure: it is told what happened and says what is wrong with it.
 
 pub mod alternation;
+pub mod clones;
 pub mod conflict;
 pub mod cooldown;
 pub mod epochs;

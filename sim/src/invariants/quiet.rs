@@ -16,7 +16,7 @@ const BESIDE: usize = 8;
 const PER_SECOND: u32 = 1_000;
 
 /// How one candidate calls.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Quiet {
     since: Nanos,
     calls: u32,

@@ -13,7 +13,7 @@ use super::{Finding, Verdict};
 const NAME: &str = "requests";
 
 /// What was asked of one candidate.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Requests {
     heard: BTreeSet<Epoch>,
     taken_out: BTreeSet<Epoch>,

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use beats::Beats;
 use bellwether_core::{
-    Bid, Boot, Candidate, Clock, ElectionName, Error, ErrorKind, Grant, Incarnation, Outcome, Parting,
+    Bid, Boot, Bug, Candidate, Clock, ElectionName, Error, ErrorKind, Grant, Incarnation, Outcome, Parting,
     Planted, Proof, Request, Seen,
 };
 use tokio::sync::mpsc;
@@ -82,12 +82,13 @@ impl<V> Memory<V> {
 
     /// A record in the name of a candidate here that this candidate never wrote is somebody else's, and is told apart from a
     /// candidate's own by what tells all others apart: the incarnation, which it loses.
-    fn recognise(&self, on: &ElectionName, found: Found<V>) -> Found<V> {
+    fn recognise(&self, on: &ElectionName, found: Found<V>, planted: Planted) -> Found<V> {
         let (mut record, version) = found?;
         if let Some(holder) = &mut record.holder
             && let Some(incarnation) = holder.incarnation
             && let Some(beats) = self.beats.get(&(on.clone(), incarnation))
             && !beats.wrote(record.beat)
+            && !planted.has(Bug::CloneUnnoticed)
         {
             holder.incarnation = None;
         }
@@ -126,7 +127,7 @@ impl<R: Register> Lease<R> {
 
     /// The same in a process that was cloned from this one just now, as a virtual machine is that is restored from a snapshot
     /// twice: it remembers the same, on a connection of its own.
-    #[cfg(feature = "conformance")]
+    #[cfg(any(feature = "conformance", feature = "plant"))]
     pub fn cloned(&self, register: R, clock: Arc<dyn Clock>) -> Lease<R> {
         Lease::build(register, clock, self.shared.planted, self.shared.memory().clone())
     }
@@ -169,10 +170,10 @@ impl<R: Register> Shared<R> {
         let learnt = self.memory().observations.learnt(on);
         let found = self.register.load(on).await?;
         let after = self.clock.boot();
-        let now = if self.planted.has(bellwether_core::Bug::SeenBeforeRead) { before } else { after };
+        let now = if self.planted.has(Bug::SeenBeforeRead) { before } else { after };
         let taken_away = found.is_none() && self.register.takes_away(on);
         let mut memory = self.memory();
-        let found = memory.recognise(on, found);
+        let found = memory.recognise(on, found, self.planted);
         let source = match memory.observations.learnt(on) == learnt {
             false => Source::Overtaken,
             true if taken_away => Source::TakenAway,

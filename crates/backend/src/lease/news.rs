@@ -116,7 +116,7 @@ impl<R: Register> News<R> {
                 let now = shared.clock.boot();
                 let news = shared.is_followed(&on) && {
                     let mut memory = shared.memory();
-                    let found = memory.recognise(&on, found);
+                    let found = memory.recognise(&on, found, shared.planted);
                     memory.observations.saw(now, &on, found, Source::Watch)
                 };
                 news.then(|| shared.changed(on))

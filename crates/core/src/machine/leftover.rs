@@ -11,7 +11,7 @@ use crate::{Grant, Seen};
 /// How often in a row a candidate claims a record that names it already.
 const RECLAIMS_MAX: u8 = 2;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Leftover {
     grant: Option<Grant>,
     /// Claims over records in our own name since anything else was seen.

@@ -58,6 +58,8 @@ use crate::{
 /// - after [`Output::EndWork`] the work is stopped and [`Input::WorkEnded`] follows;
 /// - `now` comes from one clock that counts suspend and does not go back.
 #[derive(Debug)]
+// Only the simulator clones a candidate, as a snapshot of its machine that is restored twice does: to anybody else it is a mistake.
+#[cfg_attr(feature = "plant", derive(Clone))]
 pub struct Core {
     settings: Settings,
     who: Candidate,

@@ -14,7 +14,7 @@ use crate::{Ask, Boot, Bug, Epoch, Outcome, Reason, Request, Seen, Timing, What}
 const PAUSE_MAX_TTLS: u32 = 16;
 
 /// A leadership that was asked to make room.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Asked {
     epoch: Epoch,
     call: Call,

@@ -3,7 +3,7 @@
 use super::Call;
 use crate::{Boot, CandidateId, Epoch, Grant, Reason, Request, StateName, What};
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum State {
     Stopped,
     /// Not trying before `wake`.
@@ -30,7 +30,7 @@ impl State {
 }
 
 /// One try to lead, from the claim until it is certain what became of it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Attempt {
     pub(super) claim: Call,
     /// The highest epoch known when the claim left.
@@ -40,7 +40,7 @@ pub(super) struct Attempt {
     pub(super) step: Step,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Step {
     /// The claim is under way; at `expires` it counts as unknown.
     Claiming { expires: Boot },
@@ -59,7 +59,7 @@ impl Attempt {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Leading {
     pub(super) grant: Grant,
     /// Belief ends.
@@ -96,7 +96,7 @@ impl Renewal {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Validation {
     Off,
     Due(Boot),
@@ -113,7 +113,7 @@ impl Validation {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Suspended {
     /// The leadership that is over.
     pub(super) epoch: Epoch,
@@ -134,7 +134,7 @@ impl Suspended {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Letting {
     pub(super) grant: Grant,
     /// Past it nothing is written.
@@ -148,14 +148,14 @@ pub(super) struct Letting {
 }
 
 /// Keeping a record whose work is being stopped.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Keep {
     /// No renewal from then on.
     pub(super) until: Boot,
     pub(super) renewal: Renewal,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum LettingStep {
     /// The work has been told to stop.
     EndingWork,

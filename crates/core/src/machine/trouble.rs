@@ -6,7 +6,7 @@ use super::Core;
 use crate::{Boot, Error, ErrorKind, RETRY_MAX, RetryContext, Rng, Settings, What};
 
 /// A row of errors without an answer in between. Denials do not come here.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Trouble {
     errors: u32,
     since: Option<Boot>,
