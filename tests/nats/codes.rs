@@ -94,6 +94,8 @@ async fn rights_that_are_missing_are_told_before_they_are_needed() {
     let shown = on(&by("deaf"), &["status", "job", "--confirm", "-o", "json"]);
     let unwatched = bellwether_tests::json(&shown)["unwatched"].as_str().map(str::to_owned);
     assert!(unwatched.is_some_and(|why| why.contains(warning)), "{}", said(&shown));
+    let shown = on(&by("deaf"), &["status", "job", "--confirm"]);
+    assert!(said(&shown).contains(warning), "{}", said(&shown));
     let shown = on(&by("all"), &["status", "job", "--confirm", "-o", "json"]);
     assert!(bellwether_tests::json(&shown)["unwatched"].is_null(), "{}", said(&shown));
 }
