@@ -105,6 +105,9 @@ fn a_directory_that_was_made_for_it_is_named() {
     assert!(sentence.contains("left behind") && sentence.contains("elections"), "{sentence}");
     let left: Vec<String> = fingerprint(&place).into_iter().map(|(name, _)| name).collect();
     assert_eq!(left, [place.join(".floors").display().to_string()]);
+    // The second time everything is there already.
+    let (_, _, sentence) = finding(&self::report(&doctor(&place, &["-o", "json"])), "election");
+    assert!(sentence.ends_with("and removed"), "{sentence}");
 }
 
 #[test]
@@ -140,6 +143,7 @@ fn a_read_only_file_system_is_a_question_of_permission() {
         assert!(sentence.contains("read-only") && sentence.contains("remount"), "{sentence}");
         let bad = report["findings"].as_array().expect("an array");
         assert_eq!(bad.iter().filter(|one| one["verdict"] == "bad").count(), 1, "not told twice: {report:#}");
+        assert!(!report.to_string().contains("left behind"), "nothing was made: {report:#}");
     }
 }
 

@@ -2,9 +2,10 @@
 //!
 //! Only for elections that were made to measure the store, under a name that never comes back. One that is held is left
 //! alone, and so is every file that Bellwether did not write, with the directory that it is in. Leaves the store's own
-//! directory, and the place of the markers in it, as any first claim makes them.
+//! directory, and the place of the markers in it, as any first claim makes them, and names the one that was made since the
+//! store was opened.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bellwether_backend::Discarded;
 use bellwether_core::{ElectionName, Error};
@@ -22,7 +23,13 @@ use crate::sweep::is_temporary;
 use crate::value::{Ours, RECORD_MAX_BYTES};
 use crate::{notes, record};
 
-pub(crate) fn discard(root: &Path, on: &ElectionName) -> Result<Discarded, Error> {
+/// The directories that the first claim in this store will make.
+pub(crate) fn missing(root: &Path) -> Vec<PathBuf> {
+    [root.to_owned(), root.join(MARKERS)].into_iter().filter(|dir| !dir.exists()).collect()
+}
+
+/// `missing` are the directories that were not there when the store was opened.
+pub(crate) fn discard(root: &Path, missing: &[PathBuf], on: &ElectionName) -> Result<Discarded, Error> {
     let name = file_name(on.as_str());
     let dir = root.join(&name);
     if look(&records(&dir))?.is_some_and(|(read, _)| read.record.is_held()) {
@@ -37,11 +44,14 @@ pub(crate) fn discard(root: &Path, on: &ElectionName) -> Result<Discarded, Error
         Err(errno) => return Err(meaning("remove", &dir, errno)),
     }
     // Not removed even if empty: a candidate that starts at this moment may be about to use it.
-    let names = Directory::open(root).and_then(|root| root.names()).unwrap_or_default();
-    if !names.is_empty() && names.iter().all(|name| matches!(name.as_str(), "." | ".." | MARKERS)) {
+    let is_without_elections = |dir: &&PathBuf| {
+        let names = Directory::open(dir).and_then(|dir| dir.names());
+        names.is_ok_and(|names| names.iter().all(|name| matches!(name.as_str(), "." | ".." | MARKERS)))
+    };
+    if let Some(made) = missing.iter().find(is_without_elections) {
         return Ok(Discarded::Remains(format!(
             "the directory {} without any election in it",
-            root.display()
+            made.display()
         )));
     }
     Ok(Discarded::Gone)

@@ -57,6 +57,8 @@ struct Store {
     clock: Arc<dyn Clock>,
     boot_id: Option<String>,
     crash_proof: bool,
+    /// The directories that were not there when this was opened.
+    missing: Vec<PathBuf>,
     cells: Mutex<HashMap<ElectionName, Arc<Cell>>>,
     following: Arc<Following>,
 }
@@ -89,7 +91,8 @@ impl FileRegister {
         let threads = Arc::new(Threads::default());
         let following = Arc::new(Following::new(&root, boot_id.clone(), Arc::clone(&threads)));
         let crash_proof = local && boot_id.is_some();
-        let store = Store { root, clock, boot_id, crash_proof, cells: Mutex::default(), following };
+        let missing = discard::missing(&root);
+        let store = Store { root, clock, boot_id, crash_proof, missing, cells: Mutex::default(), following };
         Ok(FileRegister { store: Arc::new(store), threads })
     }
 
@@ -239,7 +242,7 @@ impl Register for FileRegister {
         let on = on.clone();
         Box::pin(async move {
             self.blocking(move |store| {
-                let gone = discard::discard(&store.root, &on);
+                let gone = discard::discard(&store.root, &store.missing, &on);
                 store.cells.lock().unwrap_or_else(PoisonError::into_inner).remove(&on);
                 gone
             })

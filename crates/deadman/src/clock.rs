@@ -34,7 +34,7 @@ impl Clock for SystemClock {
     #[allow(clippy::unnecessary_cast, reason = "both fields are narrower on 32-bit systems")]
     fn wall(&self) -> Wall {
         let time = read(libc::CLOCK_REALTIME);
-        // Saturates in the year 2262, and a wall clock decides nothing.
+        // Saturates in the year 2262, and a wall clock does not decide who leads.
         let seconds = (time.tv_sec as i64).saturating_mul(NANOS_PER_SECOND as i64);
         Wall::from_unix_nanos(seconds.saturating_add(time.tv_nsec as i64))
     }

@@ -25,12 +25,13 @@ pub(super) fn clocks() -> [Finding; 2] {
     let sane = Wall::parse(early).is_some_and(|early| now >= early)
         && Wall::parse(late).is_some_and(|late| now < late);
     let wall = if sane {
-        Finding::good("wall clock", format!("shows {now}; nothing is decided by it"))
+        Finding::good("wall clock", format!("shows {now}; who leads is not decided by it"))
     } else {
         Finding::warning(
             "wall clock",
             format!(
-                "shows {now}: nothing is decided by it, but records and events will carry it; set it (NTP)"
+                "shows {now}: who leads is not decided by it, but records and events carry it, cooldowns across a restart \
+                 count by it, and in a directory epochs follow it after records were deleted by hand; set it (NTP)"
             ),
         )
     };
