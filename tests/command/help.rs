@@ -29,6 +29,31 @@ fn help_and_the_manual_list_the_exit_codes() {
 }
 
 #[test]
+fn the_manual_has_every_command_that_help_has_and_every_variable() {
+    let manual = said(&["man"]);
+    for page in ["bellwether-run", "bellwether-postgres-init", "bellwether-nats-health"] {
+        assert!(manual.contains(&format!(".TH {page} ")), "{page} is not in the manual");
+    }
+    assert!(!manual.contains("bellwether-tables"), "it is hidden");
+    let help = said(&["--help"]);
+    for variable in ["BELLWETHER_BACKEND", "BELLWETHER_CONFIG", "BELLWETHER_ID"] {
+        assert!(manual.contains(&format!("\\fB{variable}\\fR")), "{variable} is not in the manual");
+        assert!(help.contains(&format!("[env: {variable}")), "{variable} is not in {help}");
+    }
+}
+
+#[test]
+fn the_exit_codes_are_told_for_every_command_that_ends_with_them() {
+    let table = said(&["tables", "exit-codes"]);
+    for (code, command) in
+        [("1", "`watch`"), ("1", "`nats health`"), ("76", "`acquire --hold`"), ("77", "cannot be killed")]
+    {
+        let row = table.lines().find(|row| row.starts_with(&format!("| {code} |"))).expect("a row");
+        assert!(row.contains(command), "{command} is not in {row}");
+    }
+}
+
+#[test]
 fn explain_goes_by_the_grace_that_run_goes_by() {
     for (ttl, grace) in [("20s", "2s"), ("700ms", "100ms")] {
         let explain = |more: &[&str]| {

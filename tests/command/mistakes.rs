@@ -32,8 +32,66 @@ fn a_command_that_is_empty_is_no_wish_to_lead_without_one() {
 fn a_command_without_the_dashes_before_it_is_shown_with_them() {
     refused(&typed(&["run", "demo", "sleep", "10"]), "bellwether run ELECTION -- sleep …");
     refused(&typed(&["run", "--ttl", "9s", "demo", "sh", "-c", "true"]), "bellwether run ELECTION -- sh …");
-    let flag = typed(&["run", "demo", "--tll", "9s"]);
-    assert!(!String::from_utf8_lossy(&flag.stderr).contains("ELECTION --"), "{flag:?}");
+    for other in [&["run", "demo", "--tll", "9s"][..], &["status", "run", "extra"]] {
+        let refused = typed(other);
+        assert!(!String::from_utf8_lossy(&refused.stderr).contains("ELECTION --"), "{refused:?}");
+    }
+}
+
+#[test]
+fn a_value_in_the_wrong_place_is_shown_in_the_right_one() {
+    refused(&typed(&["run", "demo", "--events", "out.json"]), "--events=out.json");
+    for (flag, value) in [("--ttl", "-3s"), ("--wait", "-1m"), ("-E", "-3")] {
+        let negative = typed(&["run", "demo", flag, value]);
+        refused(&negative, &format!("{flag} takes no negative value"));
+        assert!(!String::from_utf8_lossy(&negative.stderr).contains("'-- "), "{negative:?}");
+    }
+}
+
+#[test]
+fn a_duration_that_is_none_is_told_from_one_that_is_too_long() {
+    for (text, sentence) in [
+        ("99999999999999999999h", "too long; the longest duration is 2562047h"),
+        ("5", "write 5s or 5ms"),
+        ("-3s", "cannot be negative"),
+        ("soon", "not a duration; write it like 500ms"),
+        ("nan", "not a duration"),
+        ("inf", "not a duration"),
+    ] {
+        let output = typed(&["explain", &format!("--ttl={text}")]);
+        refused(&output, sentence);
+        assert!(!String::from_utf8_lossy(&output.stderr).contains("nans"), "{output:?}");
+    }
+}
+
+#[test]
+fn white_space_around_a_name_is_refused() {
+    for arguments in [
+        &["status", "demo "][..],
+        &["acquire", " demo"],
+        &["top", "one", "demo\u{a0}"],
+        &["--id", "demo\t", "run", "job"],
+        &["status", "job", "--is-leader", " demo"],
+        &["step-down", "job", "--to", "demo "],
+    ] {
+        refused(&typed(&[&["--backend", "memory:"], arguments].concat()), "write \"demo\"");
+    }
+    refused(&typed(&["--backend", "memory:", "run", " "]), "white space alone");
+}
+
+#[test]
+fn an_empty_id_in_the_environment_is_none() {
+    for (variable, value) in [("BELLWETHER_ID", ""), ("POD_NAME", ""), ("BELLWETHER_CONFIG", "")] {
+        let mut command = Command::new(bellwether());
+        command.env_remove("BELLWETHER_ID").env_remove("POD_NAME").env(variable, value);
+        command.args(["--backend", "memory:", "acquire", "job"]);
+        let output = run_to_end(command);
+        assert_eq!(output.status.code(), Some(0), "{variable}: {output:?}");
+    }
+    let mut command = Command::new(bellwether());
+    command.env("BELLWETHER_BACKEND", "").args(["acquire", "job"]);
+    // The default would be another store than the one that was meant.
+    refused(&run_to_end(command), "the backend's URL is empty");
 }
 
 #[test]
@@ -78,7 +136,15 @@ fn what_the_configuration_has_wrong_is_named_with_the_file_and_the_key() {
         ("ttl = \"3s\"\nrenew = \"2s\"", "renew, ttl", "a third of the ttl"),
         ("tll = \"3s\"", "tll", "did you mean ttl?"),
         ("[explain]\ntll = \"3s\"", "explain.tll", "did you mean ttl?"),
-        ("ttl = [3]", "ttl", "must be a text"),
+        ("ttl = [3]", "ttl", "and it is an array"),
+        ("ttl = 2026-01-01", "ttl", "and it is a date"),
+        ("verbose = \"lots\"", "verbose", "invalid digit"),
+        ("[explain]\nverbose = true", "verbose", "above the first section"),
+        ("[explian]\nttl = \"3s\"", "[explian]", "did you mean [explain]?"),
+        ("[ttl]\nttl = \"3s\"", "[ttl]", "named like a command"),
+        ("quiet = true\nverbose = 1", "quiet and verbose", "leave one out"),
+        ("renew = \"2s\"\nhealth-interval = 2", "renew", "leave one out"),
+        ("key1 = 3", "key1", "give both"),
         ("id = \"a\"\nttl = \"s3cret", "line 2", "settings.toml"),
     ] {
         let output = with(text, &["explain"]);
@@ -87,12 +153,47 @@ fn what_the_configuration_has_wrong_is_named_with_the_file_and_the_key() {
         }
         assert!(!String::from_utf8_lossy(&output.stderr).contains("s3cret"), "{output:?}");
     }
-    refused(&with("backend = \"/srv/x\"", &["status"]), "settings.toml: backend)");
-    // What a flag overrides is not to blame.
+    refused(&with("backend = \"/srv/x\"\nlog = \"text\"", &["status"]), "settings.toml: backend)");
+    refused(&with("priority = 1\nttl = \"3s\"", &["explain", "--renew", "2s"]), "settings.toml: ttl)");
+    // What a flag overrides is not to blame, nor is what has no part in it.
     let flag = with("ttl = \"soon\"", &["explain", "--ttl", "later"]);
     refused(&flag, "'later' for '--ttl");
-    let flag = with("ttl = \"9s\"\nid = \"a\"", &["explain", "--ttl", "3s", "--renew", "2s"]);
-    refused(&flag, "settings.toml: id)");
+    let unrelated = [
+        with("ttl = \"9s\"\nid = \"a\"", &["explain", "--ttl", "3s", "--renew", "2s"]),
+        with("log = \"text\"", &["--backend", "/srv/x", "status"]),
+    ];
+    for output in unrelated {
+        refused(&output, "bellwether: ");
+        assert!(!String::from_utf8_lossy(&output.stderr).contains("settings.toml"), "{output:?}");
+    }
+}
+
+#[test]
+fn the_configuration_may_not_combine_what_flags_may_not_and_gives_way_to_a_flag() {
+    let directory = temporary();
+    let file = directory.path().join("settings.toml");
+    let run = |text: &str, flags: &[&str]| {
+        std::fs::write(&file, text).expect("our own file");
+        let mut command = Command::new(bellwether());
+        command.arg("--config").arg(&file).args(["--backend", "memory:", "run", "job"]);
+        command.args(flags).args(["--", "true"]);
+        run_to_end(command)
+    };
+    let led = |output: Output| assert_eq!(output.status.code(), Some(0), "{output:?}");
+    refused(
+        &run("[run]\nnonblock = true\nwait = \"9s\"", &[]),
+        "run.nonblock and run.wait cannot be used together",
+    );
+    led(run("[run]\nnonblock = false\nwait = \"9s\"", &[]));
+    led(run("[run]\nwait = \"9s\"", &["-n"]));
+    led(run("[run]\nnonblock = true", &["--wait", "9s"]));
+    refused(&run("[run]\nhook-on = \"acquired\"", &[]), "settings.toml: run.hook-on)");
+    led(run("[run]\nhook-on = \"acquired\"", &["--hook", "true"]));
+    led(run("[run]\nhook = \"true\"", &["--hook-on", "acquired"]));
+    let verbose = run("verbose = true", &[]);
+    assert!(String::from_utf8_lossy(&verbose.stderr).contains("DEBUG"), "{verbose:?}");
+    let quiet = run("verbose = true", &["--quiet"]);
+    assert!(quiet.stderr.is_empty(), "{quiet:?}");
 }
 
 fn file_name(path: &Path) -> &str {

@@ -59,12 +59,12 @@ pub(crate) struct Global {
 
     /// Settings from this TOML file: weaker than flags and environment. Keys are the long flags; those of one
     /// subcommand may stand in a table of its name.
-    #[arg(long, value_name = "FILE", global = true)]
+    #[arg(long, value_name = "FILE", env = "BELLWETHER_CONFIG", global = true)]
     pub(crate) config: Option<PathBuf>,
 
     /// This candidate's id: stable and readable. Default: $POD_NAME, or <hostname>-<pid>, in a container with
     /// six random digits after it.
-    #[arg(long, value_name = "ID", env = "BELLWETHER_ID", global = true)]
+    #[arg(long, value_name = "ID", env = "BELLWETHER_ID", global = true, value_parser = trimmed)]
     pub(crate) id: Option<String>,
 
     /// For people or for machines.
@@ -97,11 +97,11 @@ pub(crate) struct PostgresFlags {
     pub(crate) dsn: Option<String>,
 
     /// The first number of the election's advisory lock, instead of the hash of its name; with --key2.
-    #[arg(long, value_name = "N", global = true, requires = "key2", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", global = true, allow_negative_numbers = true)]
     pub(crate) key1: Option<i32>,
 
     /// The second number of the election's advisory lock; with --key1.
-    #[arg(long, value_name = "N", global = true, requires = "key1", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", global = true, allow_negative_numbers = true)]
     pub(crate) key2: Option<i32>,
 }
 
@@ -157,7 +157,7 @@ pub(crate) enum Command {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Acquire {
     /// The election.
-    #[arg(value_name = "ELECTION")]
+    #[arg(value_name = "ELECTION", value_parser = election)]
     pub(crate) election: Option<ElectionName>,
 
     /// Keep the lead until interrupted.
@@ -171,7 +171,7 @@ pub(crate) struct Acquire {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Status {
     /// The election; all that the store can list if left out.
-    #[arg(value_name = "ELECTION")]
+    #[arg(value_name = "ELECTION", value_parser = election)]
     pub(crate) election: Option<ElectionName>,
 
     /// Watch until the holder renews, or its ttl has passed without a sign of life.
@@ -179,32 +179,32 @@ pub(crate) struct Status {
     pub(crate) confirm: bool,
 
     /// Print nothing; exit with 0 if this candidate leads, and with 1 if not. Default: the one that --id names.
-    #[arg(long, value_name = "ID", num_args = 0..=1)]
+    #[arg(long, value_name = "ID", num_args = 0..=1, value_parser = trimmed)]
     pub(crate) is_leader: Option<Option<String>>,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Watch {
     /// The election; all that the store can list if left out.
-    #[arg(value_name = "ELECTION")]
+    #[arg(value_name = "ELECTION", value_parser = election)]
     pub(crate) election: Option<ElectionName>,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct StepDown {
     /// The election.
-    #[arg(value_name = "ELECTION")]
+    #[arg(value_name = "ELECTION", value_parser = election)]
     pub(crate) election: Option<ElectionName>,
 
     /// Hand over to this candidate: the lead is kept for it for a moment. Ends with 75 if it did not take over.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = candidate)]
     pub(crate) to: Option<CandidateId>,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct History {
     /// The election.
-    #[arg(value_name = "ELECTION")]
+    #[arg(value_name = "ELECTION", value_parser = election)]
     pub(crate) election: Option<ElectionName>,
 }
 
@@ -243,11 +243,36 @@ pub(crate) struct Explain {
     pub(crate) standing: Standing,
 }
 
+/// The name of an election. The library takes any; one that looks like another in every table is mostly a slip of the shell's.
+fn election(text: &str) -> Result<ElectionName, String> {
+    ElectionName::new(trimmed(text)?).map_err(|error| error.to_string())
+}
+
+/// The id of a candidate; see [`election`].
+fn candidate(text: &str) -> Result<CandidateId, String> {
+    CandidateId::new(trimmed(text)?).map_err(|error| error.to_string())
+}
+
+fn trimmed(text: &str) -> Result<String, String> {
+    match text.trim() {
+        inner if inner == text => Ok(text.to_owned()),
+        "" => Err("a name cannot be white space alone".to_owned()),
+        inner => Err(format!("white space before or after a name: write {inner:?}")),
+    }
+}
+
 fn duration(text: &str) -> Result<Duration, String> {
-    bellwether::core::duration::parse(text).ok_or_else(|| {
-        let meant =
-            text.parse::<f64>().map_or_else(|_| String::new(), |_| format!(" (here {text}s or {text}ms)"));
-        format!("not a duration; write it like 500ms, 10s or 1m30s{meant}: {text:?}")
+    use bellwether::core::duration::{parse, print};
+    parse(text).ok_or_else(|| {
+        if parse(&format!("{text}s")).is_some() {
+            return format!("a duration needs a unit: write {text}s or {text}ms");
+        }
+        let zeros: String = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+        match parse(&zeros) {
+            Some(_) if text.starts_with('-') => format!("a duration cannot be negative: {text:?}"),
+            Some(_) => format!("too long; the longest duration is {}: {text:?}", print(Duration::MAX)),
+            None => format!("not a duration; write it like 500ms, 10s or 1m30s: {text:?}"),
+        }
     })
 }
 

@@ -172,5 +172,5 @@ fn known() -> Vec<&'static str> {
 }
 
 fn usage(sentence: String) -> Failure {
-    Failure::new(Exit::Usage, sentence)
+    Failure::new(Exit::Usage, sentence).about_backend()
 }

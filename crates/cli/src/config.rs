@@ -2,7 +2,8 @@
 //!
 //! The file's values become the defaults of the flags of the same name, so whatever a flag accepts, the file accepts,
 //! and the precedence is clap's own. Keys at the top are for every subcommand that has such a flag; keys in a table
-//! named like a subcommand are for that one. An error that the file has a part in names the file and the key.
+//! named like a subcommand are for that one. A key gives way to a flag that it cannot be used with. An error that the file has a
+//! part in names the file and the key.
 //!
 //! ```toml
 //! backend = "file:/var/lib/elections"
@@ -19,7 +20,7 @@ use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command};
 use toml::{Table, Value};
 
 use crate::exit::{Exit, Failure};
@@ -30,6 +31,8 @@ pub(crate) struct Configuration {
     file: PathBuf,
     table: Table,
     set: Vec<Setting>,
+    /// Keys that gave way to a flag.
+    dropped: Vec<String>,
 }
 
 /// One value of the file.
@@ -60,13 +63,15 @@ impl Configuration {
     pub(crate) fn apply(&mut self, mut command: Command) -> Result<Command, Failure> {
         let subcommands: Vec<String> =
             command.get_subcommands().map(|one| one.get_name().to_owned()).collect();
-        for (key, value) in std::mem::take(&mut self.table) {
+        self.set.clear();
+        for (key, value) in self.table.clone() {
             match value {
                 Value::Table(inner) if subcommands.contains(&key) => {
                     for (inner_key, value) in inner {
                         command = self.set(command, &[&key], Some(&key), inner_key, value)?;
                     }
                 }
+                Value::Table(_) => return Err(self.no_section(&key, &command)),
                 value => command = self.set(command, &subcommands, None, key, value)?,
             }
         }
@@ -82,15 +87,19 @@ impl Configuration {
         value: Value,
     ) -> Result<Command, Failure> {
         let setting = Setting { of: of.map(str::to_owned), value: String::new(), key };
+        if self.dropped.contains(&setting.to_string()) {
+            return Ok(command);
+        }
         let value = match value {
             Value::String(text) => text,
             Value::Integer(number) => number.to_string(),
             Value::Float(number) => number.to_string(),
             Value::Boolean(switch) => switch.to_string(),
             other => {
-                let sentence =
-                    format!("{setting} must be a text, a number or true, and it is a {}", other.type_str());
-                return Err(self.bad(&sentence));
+                let kind = if other.is_array() { "an array" } else { "a date" };
+                return Err(
+                    self.bad(&format!("{setting} must be a text, a number or true, and it is {kind}"))
+                );
             }
         };
         let key = setting.key.as_str();
@@ -122,6 +131,34 @@ impl Configuration {
         });
     }
 
+    /// Drops what cannot be used together with a flag or a variable, which are stronger; whether there was any. Two keys that
+    /// cannot be used together are a mistake.
+    pub(crate) fn gives_way(&mut self, command: &Command, found: &ArgMatches) -> Result<bool, Failure> {
+        let Some((name, found)) = found.subcommand() else { return Ok(false) };
+        let Some(one) = command.find_subcommand(name) else { return Ok(false) };
+        let of_file = |flag: &Arg| {
+            let is_on =
+                |setting: &&Setting| flag.get_long() == Some(&setting.key) && setting.value != "false";
+            self.set.iter().find(is_on)
+        };
+        for flag in one.get_arguments() {
+            let Some(setting) = of_file(flag) else { continue };
+            let excludes = |a: &Arg, b: &Arg| one.get_arg_conflicts_with(a).contains(&b);
+            for other in one.get_arguments().filter(|other| excludes(flag, other) || excludes(other, flag)) {
+                if let Some(second) = of_file(other) {
+                    let sentence = format!("{setting} and {second} cannot be used together: leave one out");
+                    return Err(self.bad(&sentence));
+                }
+                let source = found.value_source(other.get_id().as_str());
+                if matches!(source, Some(ValueSource::CommandLine | ValueSource::EnvVariable)) {
+                    self.dropped.push(setting.to_string());
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
     /// The failure, if it is the file's value that no flag would accept.
     pub(crate) fn blamed_for(&self, error: &clap::Error, arguments: &[OsString]) -> Option<Failure> {
         let (Some(ContextValue::String(flag)), Some(ContextValue::String(value))) =
@@ -129,7 +166,8 @@ impl Configuration {
         else {
             return None;
         };
-        let flag = flag.split(' ').next()?;
+        // As `--verbose...`, where it may be given several times.
+        let flag = flag.split(' ').next()?.trim_end_matches("...");
         let typed = |argument: &OsString| {
             argument
                 .to_str()
@@ -150,14 +188,19 @@ impl Configuration {
 
     /// For the end of a sentence about bad settings: what of them is from the file.
     pub(crate) fn part_in(&self, failure: &Failure) -> String {
-        if failure.exit() != Exit::Usage || self.set.is_empty() {
+        let involved = self.set.iter().filter(|setting| failure.is_about(&setting.key));
+        let keys: Vec<String> = involved.map(ToString::to_string).collect();
+        if failure.exit() != Exit::Usage || keys.is_empty() {
             return String::new();
         }
-        let keys: Vec<String> = self.set.iter().map(ToString::to_string).collect();
         format!(" (from the configuration {}: {})", self.file.display(), keys.join(", "))
     }
 
     fn unknown(&self, setting: &Setting, command: &Command) -> Failure {
+        if setting.of.is_some() && has(command, &setting.key) {
+            let key = &setting.key;
+            return self.bad(&format!("{key} counts for every command: write it above the first section"));
+        }
         if let Some(similar) = similar(command, setting) {
             return self.bad(&format!("there is no setting {setting}; did you mean {similar}?"));
         }
@@ -172,6 +215,19 @@ impl Configuration {
         known.sort();
         known.dedup();
         self.bad(&format!("there is no setting {setting}; there are {}", known.join(", ")))
+    }
+
+    fn no_section(&self, name: &str, command: &Command) -> Failure {
+        let known = command.clone().try_get_matches_from(["bellwether", name]).err();
+        let similar = match known.as_ref().and_then(|error| error.get(ContextKind::SuggestedSubcommand)) {
+            Some(ContextValue::Strings(similar)) => similar.first().cloned(),
+            _ => None,
+        };
+        let advice = match similar {
+            Some(similar) => format!("did you mean [{similar}]?"),
+            None => "a section is named like a command, such as [run]".to_owned(),
+        };
+        self.bad(&format!("there is no section [{name}]; {advice}"))
     }
 
     fn bad(&self, sentence: &str) -> Failure {
@@ -211,7 +267,14 @@ fn with_default(command: Command, flag: &str, value: &str) -> Command {
         .find(|argument| argument.get_long() == Some(flag))
         .map(|argument| argument.get_id().clone());
     match id {
-        Some(id) => command.mut_arg(id, |argument| argument.default_value(value.to_owned())),
+        Some(id) => command.mut_arg(id, |argument| {
+            let value = match (argument.get_action(), value) {
+                (ArgAction::Count, "true") => "1",
+                (ArgAction::Count, "false") => "0",
+                _ => value,
+            };
+            argument.default_value(value.to_owned())
+        }),
         None => command,
     }
 }

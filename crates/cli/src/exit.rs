@@ -10,7 +10,7 @@ use bellwether::{Error, ErrorKind};
 pub(crate) enum Exit {
     /// All is well.
     Clean,
-    /// `status` found no holder.
+    /// Nobody leads, or not the candidate that was asked for.
     None,
     /// Bad usage or settings.
     Usage,
@@ -24,7 +24,7 @@ pub(crate) enum Exit {
     NotLedAs(u8),
     /// The leadership was lost.
     Lost,
-    /// Permission denied.
+    /// Permission denied, by the store or by the kernel.
     Permission,
     /// The store is misconfigured.
     Misconfigured,
@@ -61,16 +61,19 @@ impl Exit {
         match self {
             Exit::Clean => "all is well",
             Exit::None => {
-                "`status`: nobody holds the election, or with `--is-leader`, another candidate does"
+                "`status`: nobody holds the election, or with `--is-leader`, another candidate does; `watch` without ELECTION: \
+                 there is none yet; `nats health` without NODE: nobody leads"
             }
             Exit::Usage => "bad usage or settings",
             Exit::Unavailable => "the backend is out of reach, or cannot do what was asked, and we gave up",
             Exit::Bug => "a bug in Bellwether",
             Exit::NotLed | Exit::NotLedAs(_) => {
-                "did not become leader (another code with `-E`); `step-down`: the one who was meant did not take over"
+                "did not become leader (another code with `-E`); `step-down`: no other candidate, or not the one of `--to`, took over"
             }
-            Exit::Lost => "the leadership was lost (with `--once`)",
-            Exit::Permission => "permission denied",
+            Exit::Lost => "the leadership was lost (`run --once`, `acquire --hold`)",
+            Exit::Permission => {
+                "permission denied; `run`: a process that COMMAND started cannot be killed and is left running"
+            }
             Exit::Misconfigured => "the store is not set up for elections",
             Exit::Command(126) => "COMMAND cannot be executed",
             Exit::Command(127) => "COMMAND was not found",
@@ -102,17 +105,31 @@ impl From<Exit> for ExitCode {
     }
 }
 
+/// The settings that name a backend.
+const BACKEND: [&str; 5] = ["backend", "backend-file", "dsn", "key1", "key2"];
+
 /// A command that could not do what it was asked, and why.
 #[derive(Debug)]
 pub(crate) struct Failure {
     exit: Exit,
     sentence: String,
+    about_backend: bool,
 }
 
 impl Failure {
     /// With a sentence for people.
     pub(crate) fn new(exit: Exit, sentence: impl Into<String>) -> Failure {
-        Failure { exit, sentence: sentence.into() }
+        Failure { exit, sentence: sentence.into(), about_backend: false }
+    }
+
+    /// The same about the flags that name a backend, whether or not the sentence mentions them.
+    pub(crate) fn about_backend(self) -> Failure {
+        Failure { about_backend: true, ..self }
+    }
+
+    /// Whether the setting of this name has a part in it.
+    pub(crate) fn is_about(&self, key: &str) -> bool {
+        (self.about_backend && BACKEND.contains(&key)) || mentions(&self.sentence, key)
     }
 
     /// The exit code.
@@ -138,14 +155,23 @@ impl From<Error> for Failure {
             Error::Backend(error) => of_kind(error.kind()),
             _ => Exit::Bug,
         };
-        Failure::new(exit, error.to_string())
+        let failure = Failure::new(exit, error.to_string());
+        if matches!(error, Error::Backend(_)) { failure.about_backend() } else { failure }
     }
 }
 
 impl From<bellwether::core::Error> for Failure {
     fn from(error: bellwether::core::Error) -> Failure {
-        Failure::new(of_kind(error.kind()), error.to_string())
+        Failure::new(of_kind(error.kind()), error.to_string()).about_backend()
     }
+}
+
+/// Whether a sentence has a word that begins like this setting's name: "validation interval" is about `validate-every`.
+fn mentions(sentence: &str, key: &str) -> bool {
+    let begin = key.split('-').next().unwrap_or(key);
+    let begin = begin.get(..5).unwrap_or(begin);
+    let mut words = sentence.split(|c: char| !c.is_alphanumeric());
+    words.any(|word| if begin.len() < 5 { word == begin } else { word.starts_with(begin) })
 }
 
 /// The code for an error of this kind.

@@ -19,13 +19,9 @@ pub(crate) fn parse() -> Result<(Args, Configuration), Exit> {
         stderr::end(Some(failure.to_string()));
         failure.exit()
     };
-    let mut command = with_exit_codes(Args::command());
     let mut configuration = Configuration::named(&arguments).map_err(told)?;
-    command = configuration.apply(command).map_err(told)?;
-    let found = command.try_get_matches_from_mut(&arguments);
-    if let Ok(found) = &found {
-        configuration.leave_out_overridden(&command, found);
-    }
+    let plain = without_empty_variables(with_exit_codes(Args::command()));
+    let (command, found) = matched(plain, &arguments, &mut configuration).map_err(told)?;
     let weaker = found.as_ref().map_or(Ok(None), weaker_backend).map_err(told)?;
     let mut args = found.and_then(|found| Args::from_arg_matches(&found)).map_err(|error| {
         if let Some(failure) = configuration.blamed_for(&error, &arguments) {
@@ -33,7 +29,7 @@ pub(crate) fn parse() -> Result<(Args, Configuration), Exit> {
         }
         // Help and version are not mistakes.
         let exit = if error.use_stderr() { Exit::Usage } else { Exit::Clean };
-        let _ = with_tip(error, &arguments).print();
+        let _ = with_tip(error, &arguments, command).print();
         exit
     })?;
     match weaker {
@@ -41,8 +37,41 @@ pub(crate) fn parse() -> Result<(Args, Configuration), Exit> {
         Some(Weaker::File) => args.global.backend_file = None,
         None => {}
     }
-    no_empty_command(&args, &arguments).map_err(told)?;
+    no_empty_command(&args, &arguments).and_then(|()| no_half_of_two(&args)).map_err(|failure| {
+        stderr::end(Some(format!("{failure}{}", configuration.part_in(&failure))));
+        failure.exit()
+    })?;
     Ok((args, configuration))
+}
+
+/// What the command line says, with the configuration for what it leaves open.
+fn matched(
+    plain: clap::Command,
+    arguments: &[OsString],
+    configuration: &mut Configuration,
+) -> Result<(clap::Command, Result<ArgMatches, clap::Error>), Failure> {
+    loop {
+        let mut command = configuration.apply(plain.clone())?;
+        let found = command.try_get_matches_from_mut(arguments);
+        if let Ok(found) = &found {
+            configuration.leave_out_overridden(&command, found);
+            if configuration.gives_way(&command, found)? {
+                continue;
+            }
+        }
+        return Ok((command, found));
+    }
+}
+
+/// A variable of these that is empty counts as unset. An empty BELLWETHER_BACKEND does not: the default would be another store.
+const MAY_BE_EMPTY: [&str; 2] = ["BELLWETHER_CONFIG", "BELLWETHER_ID"];
+
+fn without_empty_variables(command: clap::Command) -> clap::Command {
+    let is_empty = |name: &OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
+    command.mut_args(|flag| match flag.get_env() {
+        Some(name) if MAY_BE_EMPTY.iter().any(|may| *may == name) && is_empty(name) => flag.env(None::<&str>),
+        _ => flag,
+    })
 }
 
 /// `--help` ends with them.
@@ -81,15 +110,58 @@ fn weaker_backend(found: &ArgMatches) -> Result<Option<Weaker>, Failure> {
     }
 }
 
-/// `run demo sleep 10` is how everybody writes it the first time.
-fn with_tip(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
-    let Some(ContextValue::String(unexpected)) = error.get(ContextKind::InvalidArg) else { return error };
-    let is_word = error.kind() == ErrorKind::UnknownArgument && !unexpected.starts_with('-');
-    if is_word && arguments.iter().any(|argument| argument == "run") {
-        let tip = format!("a command comes after `--`: bellwether run ELECTION -- {unexpected} …");
+/// The error with what to write instead, where that is known better than clap can.
+fn with_tip(mut error: clap::Error, arguments: &[OsString], command: clap::Command) -> clap::Error {
+    if let Some(tip) = tip(&error, arguments, command) {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error
+}
+
+fn tip(error: &clap::Error, arguments: &[OsString], command: clap::Command) -> Option<String> {
+    let Some(ContextValue::String(unexpected)) = error.get(ContextKind::InvalidArg) else { return None };
+    if error.kind() != ErrorKind::UnknownArgument {
+        return None;
+    }
+    let found = command.clone().ignore_errors(true).try_get_matches_from(arguments).ok()?;
+    let one = command.find_subcommand(found.subcommand_name()?)?;
+    // Of `-3s` clap names `-3`.
+    let at = arguments.iter().position(|one| one.to_str().is_some_and(|one| one.starts_with(unexpected)))?;
+    let typed = arguments[at].to_string_lossy();
+    let before = arguments[at - 1].to_string_lossy();
+    let is_flag = |flag: &&clap::Arg| {
+        let long = flag.get_long().map(|name| format!("--{name}"));
+        let short = flag.get_short().map(|name| format!("-{name}"));
+        [long, short].into_iter().flatten().any(|name| name == before)
+    };
+    let flag = one.get_arguments().find(is_flag).filter(|flag| flag.get_action().takes_values());
+    match flag {
+        Some(flag) if flag.is_require_equals_set() => {
+            Some(format!("its value comes after a `=`: {before}={typed}"))
+        }
+        Some(_) if typed.starts_with('-') => Some(format!("{before} takes no negative value")),
+        // `run demo sleep 10` is how everybody writes it the first time.
+        None if one.get_name() == "run" && !typed.starts_with('-') => {
+            Some(format!("a command comes after `--`: bellwether run ELECTION -- {typed} …"))
+        }
+        _ => None,
+    }
+}
+
+/// Flags that mean nothing without another one, which may be in the configuration.
+fn no_half_of_two(args: &Args) -> Result<(), Failure> {
+    let lock = &args.global.postgres;
+    if lock.key1.is_some() != lock.key2.is_some() {
+        let sentence = "--key1 and --key2 are the two numbers of one lock: give both, or neither";
+        return Err(Failure::new(Exit::Usage, sentence));
+    }
+    match &args.command {
+        Command::Run(run) if !run.hook_on.is_empty() && run.hook.is_none() => {
+            let sentence = "--hook-on chooses events for --hook, which is missing: add --hook CMD";
+            Err(Failure::new(Exit::Usage, sentence))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A command that is missing after `--` is mostly a variable that nobody has set, and no wish to lead and do nothing.

@@ -6,7 +6,7 @@ use bellwether::ElectionName;
 use bellwether_supervise::Containment;
 use clap::Args as ClapArgs;
 
-use super::{Timing, duration};
+use super::{Timing, duration, election};
 
 /// Shorter, and a screen does nothing but draw itself.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(50);
@@ -44,7 +44,7 @@ pub(crate) struct Doctor {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Top {
     /// The elections; all that the store can list if left out, new ones included as they come.
-    #[arg(value_name = "ELECTION")]
+    #[arg(value_name = "ELECTION", value_parser = election)]
     pub(crate) elections: Vec<ElectionName>,
 
     /// How often the screen is drawn when nothing changes. Default on a terminal: 1s.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bellwether::{CandidateId, ElectionName};
 use clap::{Args as ClapArgs, Subcommand};
 
-use super::duration;
+use super::{candidate, duration, election};
 
 /// Commands for NATS alone.
 #[derive(Debug, ClapArgs)]
@@ -27,11 +27,11 @@ pub(crate) enum NatsCommand {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Health {
     /// The election, which go-cluster calls the cluster's id.
-    #[arg(value_name = "ELECTION")]
+    #[arg(value_name = "ELECTION", value_parser = election)]
     pub(crate) election: ElectionName,
 
     /// The id of the node. Default: the leader.
-    #[arg(value_name = "NODE")]
+    #[arg(value_name = "NODE", value_parser = candidate)]
     pub(crate) node: Option<CandidateId>,
 
     /// How long to wait for the answer.

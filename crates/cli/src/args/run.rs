@@ -7,13 +7,13 @@ use std::time::Duration;
 use bellwether::{ElectionName, Exponential, Options, TimingOptions};
 use clap::Args as ClapArgs;
 
-use super::{duration, duration_or_seconds};
+use super::{duration, duration_or_seconds, election};
 use crate::commands::Restart;
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Run {
     /// The election: any name; candidates with the same name and backend compete. May be left out with --key1 and --key2.
-    #[arg(value_name = "ELECTION")]
+    #[arg(value_name = "ELECTION", value_parser = election)]
     pub(crate) election: Option<ElectionName>,
 
     /// Exit when the leadership ends, instead of competing again.
@@ -42,7 +42,7 @@ pub(crate) struct Run {
     pub(crate) hook: Option<String>,
 
     /// Run the hook on these events only, separated by commas: acquired,lost,released
-    #[arg(long, value_name = "EVENTS", requires = "hook", value_delimiter = ',', hide_possible_values = true,
+    #[arg(long, value_name = "EVENTS", value_delimiter = ',', hide_possible_values = true,
           value_parser = clap::builder::PossibleValuesParser::new(bellwether::core::What::WORDS))]
     pub(crate) hook_on: Vec<String>,
 

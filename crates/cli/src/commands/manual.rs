@@ -23,10 +23,27 @@ pub(crate) fn man() -> Result<Exit, Failure> {
     for (code, meaning) in Exit::table() {
         codes += &format!(".TP\n\\fB{code}\\fR\n{}\n", meaning.replace('\\', "\\\\").replace('-', "\\-"));
     }
-    stdout().write_all(codes.as_bytes()).map_err(failed)?;
-    for one in command.get_subcommands().filter(|one| one.get_name() != "help") {
-        let named = one.clone().display_name(format!("bellwether-{}", one.get_name()));
-        clap_mangen::Man::new(named).render(&mut stdout()).map_err(failed)?;
-    }
+    stdout().write_all((environment(&command) + &codes).as_bytes()).map_err(failed)?;
+    pages(&command, "bellwether").map_err(failed)?;
     Ok(Exit::Clean)
+}
+
+/// The variables that stand for flags.
+fn environment(command: &clap::Command) -> String {
+    let rows = command.get_arguments().filter_map(|flag| {
+        let (name, flag) = (flag.get_env()?.to_str()?, flag.get_long()?.replace('-', "\\-"));
+        Some(format!(".TP\n\\fB{name}\\fR\nThe same as \\-\\-{flag}, where that flag is left out\n"))
+    });
+    format!(".SH ENVIRONMENT\n{}", rows.collect::<String>())
+}
+
+/// A page for each subcommand that users see, and for each of its own.
+fn pages(command: &clap::Command, name: &str) -> std::io::Result<()> {
+    let shown = |one: &&clap::Command| !one.is_hide_set() && one.get_name() != "help";
+    for one in command.get_subcommands().filter(shown) {
+        let name = format!("{name}-{}", one.get_name());
+        clap_mangen::Man::new(one.clone().display_name(name.clone())).render(&mut stdout())?;
+        pages(one, &name)?;
+    }
+    Ok(())
 }
