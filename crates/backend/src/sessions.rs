@@ -205,7 +205,23 @@ mod tests {
         assert_eq!(lead(1, 98), Takeover::Lead { after_crash: true });
         assert_eq!(lead(9, 99), Takeover::Lead { after_crash: false });
         assert_eq!(lead(0, 80), Takeover::Lead { after_crash: true });
+        assert_eq!(lead(0, 90), Takeover::Lead { after_crash: false }, "seen a ttl ago, and no longer");
         assert_eq!(taken.takeover(at(100), true, None), Takeover::Lead { after_crash: false });
+    }
+
+    #[test]
+    fn silence_that_all_but_reached_the_ttl_is_no_crash() {
+        let last = |millis| Witness { at: at(99), silent: Duration::from_millis(millis) };
+        assert!(last(8_499).crashed(at(100), TTL));
+        assert!(!last(8_500).crashed(at(100), TTL), "a twentieth of the ttl is left for being late");
+    }
+
+    #[test]
+    fn a_lock_that_is_waited_on_until_an_instant_is_led_on_from_then_whoever_is_present() {
+        let taken = Taken::waiting_until(at(110), TTL);
+        assert_eq!((taken.until(), taken.ttl()), (at(110), TTL));
+        assert!(!taken.condition(at(109), at(109)).by_force);
+        assert!(taken.condition(at(110), at(109)).by_force);
     }
 
     #[test]

@@ -66,6 +66,14 @@ mod tests {
     }
 
     #[test]
+    fn a_beat_is_the_next_count_and_the_end_of_the_instant() {
+        let mut beats = Beats::default();
+        let first = beats.next(Boot::from_nanos((5 << INSTANT_BITS) + 3), 0);
+        assert_eq!(first, (1 << INSTANT_BITS) + 3);
+        assert_eq!(beats.next(Boot::from_nanos(4), first), (2 << INSTANT_BITS) + 4);
+    }
+
+    #[test]
     fn what_is_remembered_is_bounded_and_no_number_in_a_record_is_too_large() {
         let mut beats = Beats::default();
         let first = beats.next(Boot::from_nanos(0), u64::MAX);

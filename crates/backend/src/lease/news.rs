@@ -20,7 +20,7 @@ use crate::{Change, Changes, Fut, Notice, Notices, Record, Register, Source};
 
 /// Reads that may be under way at once: enough to keep a connection busy, few enough not to swamp a store that
 /// announces ten thousand elections in one go.
-const LOOKS_MAX: usize = 64;
+pub(super) const LOOKS_MAX: usize = 64;
 
 /// The register's changes and the requests that renewals come across, as one stream.
 pub(super) fn signals<R: Register>(shared: &Arc<Shared<R>>) -> Notices {

@@ -1,13 +1,13 @@
 //! What a lease writes, and what it makes of what it finds. Time is a number here; nothing waits.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bellwether_core::{Ask, CandidateId, Epoch, Holder, Wall};
-use futures_util::{FutureExt, StreamExt};
+use futures_util::{FutureExt, StreamExt, stream};
 
 use super::*;
 use crate::faults::{Fault, Faults, FaultyRegister, Op};
-use crate::{Memory as Cell, MemoryStore};
+use crate::{Change, Changes, Memory as Cell, MemoryStore, Write};
 
 const TTL: Duration = Duration::from_secs(10);
 
@@ -130,6 +130,21 @@ async fn a_request_is_told_once_and_the_next_renewal_takes_it_out_of_the_record(
 }
 
 #[tokio::test]
+async fn a_request_is_told_to_its_leader_alone_and_once_though_it_is_written_again() {
+    let stage = Stage::new();
+    let other = stage.other();
+    let mut notices = [stage.lease.signals(), other.signals()];
+    stage.lease.follow(&on(), true);
+    other.follow(&on(), true);
+    let grant = stage.lead().await;
+    for told in [1, 0] {
+        held(stage.other().request(&on(), &step_down(grant.epoch)).await);
+        assert_eq!(requests(&mut notices[0]).len(), told);
+        assert_eq!(requests(&mut notices[1]), []);
+    }
+}
+
+#[tokio::test]
 async fn a_request_for_another_leadership_is_not_told() {
     let stage = Stage::new();
     let mut notices = stage.lease.signals();
@@ -166,4 +181,195 @@ async fn a_release_that_failed_once_is_not_confirmed_by_what_somebody_else_left_
         let outcome = stage.lease.release(&on(), &grant, &Parting::default()).await;
         assert!(matches!(outcome, Outcome::Denied(_)), "{outcome:?}");
     }
+}
+
+/// A register that shows what it is told to, at whatever version, and says what it is told to say of it.
+#[derive(Default)]
+struct Shown {
+    found: Mutex<Found<u64>>,
+    life: Mutex<Option<Life>>,
+    takes_away: AtomicBool,
+    retired: Mutex<Vec<Candidate>>,
+    announces: Mutex<Vec<Change<u64>>>,
+    hangs: AtomicBool,
+    loads: AtomicU64,
+}
+
+impl Shown {
+    fn show(&self, record: Record, version: u64) {
+        *self.found.lock().unwrap() = Some((record, version));
+    }
+}
+
+impl Register for Shown {
+    type Version = u64;
+
+    fn name(&self) -> &'static str {
+        "shown"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::REGISTER
+    }
+
+    fn load<'a>(&'a self, _: &'a ElectionName) -> Fut<'a, Result<Found<u64>, Error>> {
+        self.loads.fetch_add(1, Ordering::SeqCst);
+        Box::pin(async {
+            if self.hangs.load(Ordering::SeqCst) {
+                std::future::pending::<()>().await;
+            }
+            Ok(self.found.lock().unwrap().clone())
+        })
+    }
+
+    fn write<'a>(&'a self, _: &'a ElectionName, _: Option<&'a u64>, _: &'a Record) -> Fut<'a, Write<u64>> {
+        Box::pin(async { Write::Conflict })
+    }
+
+    fn follow(&self, _: &ElectionName, _: bool) {}
+
+    fn changes(&self) -> Changes<u64> {
+        let announced = std::mem::take(&mut *self.announces.lock().unwrap());
+        Box::pin(stream::iter(announced).chain(stream::pending()))
+    }
+
+    fn epoch<'a>(
+        &'a self,
+        _: &'a ElectionName,
+        _: Option<(&'a Record, &'a u64)>,
+        least: Epoch,
+    ) -> Fut<'a, Result<Epoch, Error>> {
+        Box::pin(async move { Ok(least) })
+    }
+
+    fn unwatched(&self, _: &ElectionName) -> Option<Error> {
+        Some(Error::new(ErrorKind::Unavailable, "shown", "nobody tells"))
+    }
+
+    fn life(&self, _: &ElectionName, _: &Record) -> Life {
+        self.life.lock().unwrap().unwrap_or(Life::Unknown)
+    }
+
+    fn takes_away(&self, _: &ElectionName) -> bool {
+        self.takes_away.load(Ordering::SeqCst)
+    }
+
+    fn retire(&self, _: &ElectionName, who: &Candidate) {
+        self.retired.lock().unwrap().push(who.clone());
+    }
+
+    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    #[cfg(unix)]
+    fn crash_proof(&self, _: &ElectionName, _: &Candidate) -> Vec<std::os::fd::OwnedFd> {
+        vec![std::fs::File::open("/dev/null").unwrap().into()]
+    }
+}
+
+/// A follower at 100 s, which has just seen `b` lead.
+async fn following() -> (Lease<Shown>, Arc<Hands>) {
+    let clock = Arc::new(Hands::default());
+    clock.set(100);
+    let lease = Lease::new(Shown::default(), clock.clone());
+    lease.register().show(led_by_b(5), 5);
+    let seen = lease.observe(&on()).await.unwrap();
+    assert_eq!((seen.proof, seen.free_at), (Proof::Record, Some(Boot::from_nanos(110_000_000_000))));
+    (lease, clock)
+}
+
+fn led_by_b(beat: u64) -> Record {
+    let holder = Some(Holder { id: id("b"), incarnation: Some(Incarnation::from_bits(2)) });
+    Record { holder, epoch: Epoch::new(7), ttl: Some(TTL), beat, ..Record::default() }
+}
+
+fn free_at(seen: &Seen) -> Option<u64> {
+    seen.free_at.map(|at| at.as_nanos() / 1_000_000_000)
+}
+
+#[tokio::test]
+async fn a_read_of_an_older_version_that_nothing_overtook_is_a_store_that_fell_back() {
+    let (lease, clock) = following().await;
+    clock.set(104);
+    lease.register().show(led_by_b(4), 4);
+    let seen = lease.observe(&on()).await.unwrap();
+    assert_eq!(free_at(&seen), Some(114));
+}
+
+#[tokio::test]
+async fn the_wait_for_a_vanished_record_begins_anew_unless_the_store_took_it_away() {
+    for (takes_away, until) in [(false, 114), (true, 110)] {
+        let (lease, clock) = following().await;
+        clock.set(104);
+        *lease.register().found.lock().unwrap() = None;
+        lease.register().takes_away.store(takes_away, Ordering::SeqCst);
+        let seen = lease.observe(&on()).await.unwrap();
+        assert_eq!(free_at(&seen), Some(until), "takes away: {takes_away}");
+    }
+}
+
+#[tokio::test]
+async fn what_the_store_knows_of_the_life_of_a_holder_counts_and_of_nobody_else() {
+    let proofs = [(Life::Unknown, Proof::Record), (Life::Alive, Proof::Alive), (Life::Dead, Proof::Dead)];
+    for (life, proof) in proofs {
+        let (lease, _) = following().await;
+        *lease.register().life.lock().unwrap() = Some(life);
+        assert_eq!(lease.observe(&on()).await.unwrap().proof, proof);
+        lease.register().show(Record { holder: None, ..led_by_b(6) }, 6);
+        assert_eq!(lease.observe(&on()).await.unwrap().proof, Proof::Released);
+    }
+}
+
+#[tokio::test]
+async fn what_only_the_register_knows_is_handed_through() {
+    let (lease, _) = following().await;
+    let who = Candidate { id: id("a"), incarnation: Incarnation::from_bits(1) };
+    assert_eq!(lease.name(), "shown");
+    assert!(lease.unwatched(&on()).is_some_and(|error| error.to_string().contains("nobody tells")));
+    #[cfg(unix)]
+    assert_eq!(lease.crash_proof(&on(), &who).len(), 1);
+    lease.retire(&on(), &who);
+    assert_eq!(*lease.register().retired.lock().unwrap(), [who]);
+}
+
+#[tokio::test]
+async fn of_a_candidate_that_retired_nothing_is_remembered() {
+    let stage = Stage::new();
+    stage.lead().await;
+    stage.lease.retire(&on(), &stage.bid("a", 1).who);
+    let memory = stage.lease.shared.memory();
+    assert!(memory.held.is_empty() && memory.beats.is_empty() && memory.claims.is_empty());
+}
+
+#[tokio::test]
+async fn a_record_that_was_told_is_not_read_and_one_that_nobody_follows_is_not_taken_in() {
+    let lease = Lease::new(Shown::default(), Arc::new(Hands::default()));
+    let unfollowed = ElectionName::new("other").unwrap();
+    let told = |on: &ElectionName| Change::Now(on.clone(), Some((led_by_b(5), 5)));
+    let gone = Change::Now(unfollowed.clone(), None);
+    *lease.register().announces.lock().unwrap() = vec![told(&on()), told(&unfollowed), gone];
+    lease.follow(&on(), true);
+    let heard: Vec<_> = std::iter::from_fn({
+        let mut notices = lease.signals();
+        move || notices.next().now_or_never().flatten()
+    })
+    .map(|notice| notice.election)
+    .collect();
+    assert_eq!(heard, [Some(on())]);
+    assert_eq!(lease.register().loads.load(Ordering::SeqCst), 0);
+    assert!(lease.shared.memory().observations.last(&unfollowed).is_none());
+}
+
+#[tokio::test]
+async fn so_many_reads_are_under_way_at_once_and_no_more() {
+    let lease = Lease::new(Shown::default(), Arc::new(Hands::default()));
+    lease.register().hangs.store(true, Ordering::SeqCst);
+    for n in 0..2 * news::LOOKS_MAX {
+        let on = ElectionName::new(format!("e{n}")).unwrap();
+        lease.follow(&on, true);
+        lease.register().announces.lock().unwrap().push(Change::Look(on));
+    }
+    assert!(lease.signals().next().now_or_never().is_none());
+    assert_eq!(lease.register().loads.load(Ordering::SeqCst), news::LOOKS_MAX as u64);
 }

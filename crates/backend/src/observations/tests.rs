@@ -160,6 +160,7 @@ fn seen_and_vanished_counts_for_a_whole_ttl_from_when_it_was_noticed() {
     assert_eq!(b.verdict(108), Verdict::Wait(at(114)));
     let seen = b.seen(108);
     assert_eq!((seen.leader(), seen.epoch, seen.free_at), (None, Epoch::new(7), Some(at(114))));
+    assert_eq!(seen.ttl, Some(TTL));
     assert_eq!(b.0.epoch(&on()), Epoch::new(7).unwrap());
     assert_eq!(b.verdict(114), FREE);
 }
@@ -182,6 +183,19 @@ fn a_read_that_was_overtaken_cannot_make_a_record_go_back_and_its_absence_is_not
     b.load(113, None);
     assert_eq!(b.verdict(113), Verdict::Wait(at(118)), "and not with every one after it");
     assert!(b.0.saw(at(113), &on(), Some((record("c", 3, 8, 1), 9)), Source::Overtaken), "newer is news");
+}
+
+/// A read that began before would otherwise be taken for one that nothing overtook.
+#[test]
+fn what_was_learnt_counts_up_with_every_news_and_with_nothing_else() {
+    let mut b = Follower::new();
+    let mut counts = vec![b.0.learnt(&on())];
+    let (first, second) = (Some((record("a", 1, 7, 1), 5)), Some((record("a", 1, 7, 2), 6)));
+    for found in [first.clone(), first.clone(), None, None, second, first] {
+        b.told(100, found);
+        counts.push(b.0.learnt(&on()));
+    }
+    assert_eq!(counts, [0, 1, 1, 2, 2, 3, 3]);
 }
 
 #[test]
@@ -238,6 +252,18 @@ fn a_vanished_record_that_comes_back_speaks_for_itself() {
     assert_eq!(b.verdict(107), write(8));
 }
 
+/// A store that counts epochs anew can issue one twice.
+#[test]
+fn a_vanished_record_is_not_settled_by_another_holder_of_its_epoch() {
+    let brief = |who, start| Record { ttl: Some(TTL / 5), ..record(who, start, 1, 2) };
+    let mut b = Follower::seeing(100, record("a", 1, 1, 1), 1);
+    b.load(101, None);
+    b.load(102, Some((brief("c", 3), 7)));
+    assert_eq!(b.verdict(102), Verdict::Wait(at(111)));
+    b.load(103, Some((brief("a", 1), 8)));
+    assert_eq!(b.verdict(103), Verdict::Wait(at(105)), "the same one speaks for itself");
+}
+
 #[test]
 fn a_version_that_goes_back_starts_the_wait_anew_when_read_and_is_dropped_when_told() {
     let mut b = Follower::seeing(100, record("a", 1, 1, 5), 5);
@@ -251,9 +277,11 @@ fn a_version_that_goes_back_starts_the_wait_anew_when_read_and_is_dropped_when_t
 
 #[test]
 fn the_same_version_with_another_content_starts_the_wait_anew() {
-    let mut b = Follower::seeing(100, record("a", 1, 1, 5), 5);
-    assert!(b.load(106, Some((record("c", 3, 2, 5), 5))));
-    assert_eq!(b.verdict(106), Verdict::Wait(at(116)));
+    for source in [Source::Load, Source::Watch, Source::Overtaken] {
+        let mut b = Follower::seeing(100, record("a", 1, 1, 5), 5);
+        assert!(b.0.saw(at(106), &on(), Some((record("c", 3, 2, 5), 5)), source), "{source:?}");
+        assert_eq!(b.verdict(106), Verdict::Wait(at(116)), "{source:?}");
+    }
 }
 
 #[test]

@@ -59,6 +59,15 @@ fn a_change_notice_ends_back_off_and_breaker() {
 }
 
 #[test]
+fn a_breaker_never_shortens_the_pause() {
+    let mut script = Script::acquiring(|options| {
+        options.breaker = Some(Breaker { failures: 1, open_for: ms(10) });
+    });
+    script.unknown().unknown();
+    assert_eq!(script.waits(), Some(50));
+}
+
+#[test]
 fn a_connection_that_is_back_ends_back_off_and_breaker() {
     let mut script = troubled(3);
     script.signal(Signal::Restored).unknown().unknown();
@@ -132,7 +141,7 @@ fn a_leader_is_told_of_only_when_it_changes() {
     script.denied_by("b").changed(held_by("b", 9)).changed(held_by("b", 10)).changed(released(10));
     let told = script.told();
     assert_eq!(told.matches("leader ").count(), 2, "{told}");
-    assert_eq!(script.core.leader(), None);
+    assert_eq!((script.core.leader(), script.core.leader_proof()), (None, Some(Proof::Released)));
     let dead = Seen { proof: Proof::Dead, ..held_by("b", 11) };
     script.granted(11).changed(dead);
     assert_eq!(script.core.leader(), Some(&id("a")));
@@ -197,6 +206,26 @@ fn renewals_that_are_spread_come_earlier_after_a_claim_and_after_a_failure_and_n
     script.next().granted(5);
     let after = script.waits().expect("a renewal is due");
     assert!((625..5_000).contains(&after) && after != first, "{after}");
+    let spread: Vec<u64> = (0..200)
+        .map(|_| {
+            script.at(script.wakes().unwrap() + 1).unknown();
+            script.at(script.wakes().unwrap() + 1).granted(5);
+            script.waits().expect("a renewal is due")
+        })
+        .collect();
+    let (least, most) = (spread.iter().min().unwrap(), spread.iter().max().unwrap());
+    assert!((624..800).contains(least) && (4_700..=5_000).contains(most), "{least}..{most}");
+}
+
+#[test]
+fn a_renewal_that_had_no_room_to_be_spread_is_spread_the_next_time() {
+    for (answered, again) in [(2_500, false), (2_600, true)] {
+        let mut script = Script::acquiring(|_| {});
+        script.core.spread_renewals();
+        script.at(answered).granted(5);
+        script.at(script.wakes().unwrap() + 1).granted(5);
+        assert_eq!(script.waits() < Some(4_999), again, "answered at {answered}: {:?}", script.waits());
+    }
 }
 
 #[test]
