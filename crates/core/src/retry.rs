@@ -205,6 +205,28 @@ mod tests {
     }
 
     #[test]
+    fn the_longest_pause_includes_the_jitter() {
+        let near =
+            |strategy: &dyn RetryStrategy, millis| strategy.longest().abs_diff(Duration::from_millis(millis));
+        assert!(near(&Exponential::default(), 5_500) < Duration::from_micros(1));
+        let jitter = DecorrelatedJitter { base: Duration::from_millis(1), max: Duration::from_millis(70) };
+        assert_eq!(jitter.longest(), jitter.max);
+        assert_eq!(AtMost { attempts: 3, then: Fixed(jitter.max) }.longest(), jitter.max);
+    }
+
+    #[test]
+    fn a_strategy_that_names_no_longest_pause_is_reckoned_with_the_longest_there_is() {
+        #[derive(Debug)]
+        struct Own;
+        impl RetryStrategy for Own {
+            fn next_delay(&self, _: &RetryContext<'_>, _: &mut Rng) -> Option<Duration> {
+                None
+            }
+        }
+        assert_eq!(Own.longest(), RETRY_MAX);
+    }
+
+    #[test]
     fn a_strategy_can_give_up() {
         let thrice = AtMost { attempts: 3, then: Fixed(Duration::from_secs(5)) };
         assert_eq!(delay(&thrice, 2, None), Some(Duration::from_secs(5)));

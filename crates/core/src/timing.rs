@@ -237,8 +237,8 @@ mod tests {
             (TimingOptions { renew: Some(ms(1_001)), ..base }, "a third of the ttl"),
             (TimingOptions { renew: Some(Duration::ZERO), ..base }, "renew interval must be at least"),
             (TimingOptions { retry: Some(ms(3_001)), ..base }, "retry interval"),
-            (TimingOptions { margin: Some(Duration::ZERO), ..base }, "margin"),
-            (TimingOptions { margin: Some(ms(1_600)), ..base }, "margin"),
+            (TimingOptions { margin: Some(Duration::ZERO), ..base }, "margin must be"),
+            (TimingOptions { margin: Some(ms(1_501)), renew: Some(ms(500)), ..base }, "margin must be"),
             (TimingOptions { call_timeout: Some(ms(1_500)), ..base }, "call time-out"),
             (TimingOptions { work_grace: ms(2_000), ..base }, "shorten the grace"),
             (TimingOptions { work_grace: Duration::from_secs(1 << 40), ..base }, "shorten the grace"),
@@ -247,6 +247,32 @@ mod tests {
             let said = Timing::new(&options).unwrap_err().to_string();
             assert!(said.contains(part), "{said}");
         }
+    }
+
+    #[test]
+    fn what_just_keeps_within_the_limits_is_accepted() {
+        let base = TimingOptions { ttl: ms(3_000), ..Default::default() };
+        let one = Some(ms(1));
+        // 1000 + 600 + 300 for the renewal, its time-out and the margin; the rest is for stopping the work.
+        let grace = ms(1_100) - KILL_LEAD;
+        for options in [
+            TimingOptions { renew: one, retry: one, call_timeout: one, ..base },
+            TimingOptions { margin: Some(ms(30)), ..base },
+            TimingOptions { margin: Some(ms(1_500)), renew: Some(ms(500)), ..base },
+            TimingOptions { retry: Some(ms(3_000)), ..base },
+            TimingOptions { call_timeout: Some(ms(1_000)), ..base },
+            TimingOptions { work_grace: grace, ..base },
+        ] {
+            let timing = Timing::new(&options).unwrap();
+            assert_eq!(timing.work_grace(), options.work_grace);
+        }
+        Timing::new(&TimingOptions { work_grace: grace + ms(1), ..base }).unwrap_err();
+    }
+
+    #[test]
+    fn a_record_is_kept_for_a_fifth_of_the_ttl_and_for_a_second_at_most() {
+        assert_eq!(Timing::reservation(ms(3_000)), ms(600));
+        assert_eq!(Timing::reservation(ms(15_000)), ms(1_000));
     }
 
     #[test]

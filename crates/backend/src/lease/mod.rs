@@ -13,7 +13,7 @@ mod claim;
 mod keep;
 mod news;
 
-#[cfg(all(test, feature = "conformance"))]
+#[cfg(test)]
 mod tests;
 
 use std::collections::{HashMap, HashSet};

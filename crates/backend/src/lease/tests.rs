@@ -1,4 +1,5 @@
 //! What a lease writes, and what it makes of what it finds. Time is a number here; nothing waits.
+#![cfg(feature = "conformance")]
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
