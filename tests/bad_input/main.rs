@@ -45,6 +45,21 @@ fn unsafe_timings_say_what_to_change() {
 }
 
 #[test]
+fn what_was_typed_wrong_is_told_before_anything_is_started() {
+    for flags in [
+        &["--backend", "memory:", "run", "job", "--ttl", "3s", "--renew", "2s"][..],
+        &["--backend", "memory:", "run", "job", "--grace", "1m"],
+        &["--backend", "memory:", "--id", "", "run", "job"],
+        &["--backend", "file:", "run", "job"],
+    ] {
+        let output = plain(&[flags, &["--", "true"]].concat());
+        refused(&output, 64, "bellwether: ");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+}
+
+#[test]
 fn wrong_words_are_told_from_right_ones() {
     refused(&plain(&["rum", "job"]), 64, "run");
     refused(&plain(&["run", "job", "--tll", "3s"]), 64, "--ttl");
@@ -223,7 +238,7 @@ fn fingerprint(directory: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn a_backend_file_is_stronger_than_the_environment_and_not_than_a_flag() {
+fn a_backend_file_is_stronger_than_the_environment_and_refused_beside_a_flag() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let file = directory.path().join("url");
     std::fs::write(&file, format!("file:{}\n", directory.path().join("store").display()))

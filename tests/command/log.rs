@@ -1,8 +1,9 @@
 //! What people read while it runs: the log and `watch`.
 
+use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use bellwether_tests::{Candidate, Piped, bellwether, run_to_end};
+use bellwether_tests::{Candidate, Piped, bellwether, exit_of, run_to_end};
 use rustix::process::Signal;
 
 use crate::{leader, on, temporary};
@@ -77,6 +78,24 @@ fn a_store_that_cannot_be_reached_is_one_line_and_then_a_count() {
     assert!(warnings[1].contains("failed 10 times so far"), "{log}");
     let most = 1 + errors.ilog10() as usize;
     assert_eq!(warnings.len(), most, "of {errors} failures:\n{log}");
+}
+
+#[test]
+fn watch_ends_when_nobody_reads_it_any_more() {
+    let directory = temporary();
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    let mut watch = Command::new(bellwether());
+    watch.arg("--backend").arg(format!("file:{}", directory.path().display()));
+    watch.args(["watch", "job"]).stdout(writer).stderr(Stdio::null());
+    let mut child = watch.spawn().expect("it starts");
+    drop(watch);
+    let mut reader = BufReader::new(reader);
+    let mut line = String::new();
+    reader.read_line(&mut line).expect("a pipe");
+    assert!(line.contains("nobody leads"), "{line}");
+    drop(reader);
+    // Nothing changes, so there is nothing to write.
+    assert_eq!(exit_of(&mut child).code(), Some(0));
 }
 
 #[test]

@@ -30,6 +30,11 @@ fn only_a_healthy_candidate_stands_and_an_unhealthy_leader_steps_down() {
     fs::write(&well, "").expect("our own directory");
     let second = ready_after(&mut candidate, first.epoch());
     assert!(second.epoch() > first.epoch());
+    candidate.signal(Signal::TERM);
+    let log = candidate.ended().stderr;
+    let said = |words: &str| log.lines().filter(|line| line.contains(words)).count();
+    assert_eq!(said("unhealthy: the health command ended with code 1"), 2, "not at every check: {log}");
+    assert_eq!(said("healthy again: the health command failed "), 2, "{log}");
 }
 
 #[test]
@@ -49,13 +54,11 @@ fn a_hook_gets_the_json_of_every_event_in_order() {
         .filter(|line| !line.is_empty())
         .map(|line| serde_json::from_str(line).expect("JSON"))
         .collect();
+    let heard: Vec<_> =
+        heard.iter().map(|event| (event["event"].as_str(), event["boot_ns"].as_u64())).collect();
     let said = candidate.said.iter().filter(|line| line.event() != "said");
-    for (heard, said) in heard.iter().zip(said) {
-        assert_eq!(
-            (heard["event"].as_str(), heard["boot_ns"].as_u64()),
-            (Some(said.event()), said.number("boot_ns"))
-        );
-    }
+    let said: Vec<_> = said.map(|line| (Some(line.event()), line.number("boot_ns"))).collect();
+    assert_eq!(heard, said);
     assert!(heard.len() > 5, "{heard:?}");
 }
 

@@ -63,7 +63,9 @@ fn a_lease_is_kept_after_the_command_has_ended_so_that_the_job_runs_once() {
     let exited = first.expect("child_exited");
     let (code, _, stderr) = end_of(&stage, "b", &["run", "job", "-n", "--ttl", "1s", "--", "true"]);
     assert_eq!(code, Some(75), "the job ran twice: {stderr}");
-    assert_eq!(first.ended().code, Some(3));
+    let ended = first.ended();
+    assert_eq!(ended.code, Some(3));
+    assert!(ended.stderr.contains("job: the lead is kept for another "), "{}", ended.stderr);
     let released = first.said.iter().find(|line| line.event() == "released").expect("released");
     assert!(released.boot() > exited.boot());
     assert!(released.boot().since(started.boot()).as_millis() >= 3_900, "{released:?} after {started:?}");

@@ -89,7 +89,7 @@ fn a_command_runs_in_every_kind_of_user_namespace_and_the_log_says_what_contains
         assert_eq!(ended.code, Some(4), "{prefix:?}: {}", ended.stderr);
         assert!(has_said(&candidate, "said"), "{prefix:?}: {:?}", candidate.said);
         let (level, holds) = match namespace {
-            true => (" INFO ", "containment=PID namespace"),
+            true => (" INFO ", "it has a PID namespace of its own"),
             false => (" WARN ", "could outlive the leadership"),
         };
         let said = ended.stderr.lines().any(|line| line.contains(level) && line.contains(holds));

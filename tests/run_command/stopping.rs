@@ -45,17 +45,27 @@ fn a_command_that_is_asked_to_stop_may_finish_before_anybody_else_leads() {
     }
 }
 
+/// The one that was asked first has longer, and so is the last to be killed.
 #[test]
 fn the_stop_timeout_ends_a_command_that_does_not_stop() {
-    let stage = plain();
     let script = format!("trap 'say stopping' TERM{WAIT}");
-    let mut leader = run(&stage, &["--ttl", "60s", "--stop-timeout", "300ms"], &script);
-    ready_after(&mut leader, None);
-    let mut asking = stage.bellwether("operator");
-    asking.args(["step-down", "job"]);
-    let mut asking = asking.stdout(std::process::Stdio::null()).spawn().expect("the command starts");
-    assert_eq!(words(&mut leader), "stopping");
-    assert_eq!(leader.expect("child_exited").number("code"), Some(137));
-    let _ = asking.kill();
-    let _ = asking.wait();
+    let asked = |stop_timeout: &str| {
+        let stage = plain();
+        let mut leader = run(&stage, &["--ttl", "60s", "--stop-timeout", stop_timeout], &script);
+        ready_after(&mut leader, None);
+        let mut asking = stage.bellwether("operator");
+        asking.args(["step-down", "job"]);
+        let asking = asking.stdout(std::process::Stdio::null()).spawn().expect("the command starts");
+        assert_eq!(words(&mut leader), "stopping");
+        (stage, leader, asking)
+    };
+    let (_long_stage, mut long, long_asking) = asked("1h");
+    let (_short_stage, mut short, short_asking) = asked("300ms");
+    assert_eq!(short.expect("child_exited").number("code"), Some(137));
+    long.drain();
+    assert!(!has_said(&long, "child_exited"), "{:?}", long.said);
+    for mut asking in [long_asking, short_asking] {
+        let _ = asking.kill();
+        let _ = asking.wait();
+    }
 }

@@ -6,10 +6,11 @@ use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 
-use bellwether_tests::{PATIENCE, Stage};
+use bellwether_tests::{PATIENCE, Process, Stage};
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 
 use crate::plain;
+use crate::surroundings::group;
 
 /// `bellwether run` as the leader of a session on a terminal of its own.
 struct Terminal {
@@ -125,6 +126,22 @@ fn a_command_in_a_pipeline_reads_what_is_typed_too() {
     terminal.type_in(b"some words\n");
     assert_eq!(terminal.expect("@read"), "some words");
     assert_eq!(terminal.code(), Some(0), "the code of the last in the pipeline");
+}
+
+/// A group of its own in the background would be stopped when it reads: docs/adr/0016.
+#[test]
+fn a_command_in_a_pipeline_stays_in_our_process_group() {
+    for more in [&[][..], &["--no-pid-namespace"]] {
+        let stage = plain();
+        let mut terminal = Terminal::run_by("\"$@\" | cat", &stage, more, "echo @ready; read line");
+        terminal.expect("@ready");
+        let is_command = |process: &Process| process.name == "sh" && process.epoch.is_some();
+        let command = stage.alive().into_iter().find(is_command).expect("the command");
+        let shell = terminal.child.id();
+        assert_eq!(group(u64::try_from(command.pid).expect("a pid")), group(shell.into()), "{more:?}");
+        terminal.type_in(b"a line\n");
+        terminal.code();
+    }
 }
 
 #[test]

@@ -1,11 +1,14 @@
 //! What people and machines read.
 
 use std::io::{Write, stdout};
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 use bellwether::core::{Seen, Wall};
 use bellwether::{ElectionName, Epoch};
 use serde_json::{Value, json};
+use tokio::io::Interest;
+use tokio::net::unix::pipe;
 
 /// Prints a line on stdout. False when nobody reads it any more: then there is nothing left to do.
 #[must_use]
@@ -14,6 +17,18 @@ pub(crate) fn line(text: &str) -> bool {
     bytes.extend_from_slice(text.as_bytes());
     bytes.push(b'\n');
     stdout().lock().write_all(&bytes).and_then(|()| stdout().flush()).is_ok()
+}
+
+/// Waits until nobody reads stdout any more; for ever where that cannot be told, as of a file.
+pub(crate) async fn unread() {
+    let copy = stdout().as_fd().try_clone_to_owned();
+    // Nothing is written to it here, so it may block.
+    if let Ok(pipe) = copy.and_then(pipe::Sender::from_owned_fd_unchecked)
+        && pipe.ready(Interest::ERROR).await.is_ok()
+    {
+        return;
+    }
+    std::future::pending().await
 }
 
 /// A record, for machines. What the store cannot tell is null.

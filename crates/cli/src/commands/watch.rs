@@ -43,6 +43,7 @@ pub(crate) async fn watch(global: &Global, watch: &Watch) -> Result<Exit, Failur
         let notice = tokio::select! {
             notice = signals.next() => notice,
             () = leave.leave() => return Ok(Exit::Clean),
+            () = output::unread() => return Ok(Exit::Clean),
         };
         let Some(notice) = notice else {
             return Err(Failure::new(Exit::Unavailable, "the store tells of no more changes"));

@@ -81,7 +81,7 @@ pub(super) fn containment(found: &Result<Containment, String>) -> Finding {
         Err(reason) => Finding::warning(
             WHAT,
             format!(
-                "`run -- COMMAND` cannot be had here ({reason}); `run` without COMMAND, and the library, can"
+                "`run -- COMMAND` does not work here ({reason}); `run` without COMMAND and the library do"
             ),
         ),
     }

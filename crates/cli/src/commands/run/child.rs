@@ -13,6 +13,7 @@ use super::{containment, first_leadership, stopped};
 use crate::args::Run;
 use crate::commands::signals::{Asked, Signals};
 use crate::exit::{Exit, Failure};
+use crate::output::span;
 use crate::secrets;
 
 /// The shortest grace that is worth a TERM.
@@ -21,6 +22,14 @@ const GRACE_MIN: Duration = Duration::from_millis(100);
 /// The time between TERM and KILL when the deadline forces the end.
 pub(crate) fn grace(given: Option<Duration>, ttl: Duration) -> Duration {
     given.unwrap_or((ttl / 10).max(GRACE_MIN))
+}
+
+/// The settings of a command, if there is one, into the library's options.
+pub(super) fn apply(run: &Run, options: &mut Options) {
+    if !run.command_line().is_empty() {
+        options.timing.work_grace = grace(run.grace, options.timing.ttl);
+        options.stop_timeout = run.stop_timeout;
+    }
 }
 
 /// What is to be run, and the guard that will run it.
@@ -39,15 +48,13 @@ enum Next {
 
 impl Work {
     /// Looks the command up, starts its guard, and rehearses a start; `None` without a command.
-    pub(super) async fn prepare(run: &Run, options: &mut Options) -> Result<Option<Work>, Failure> {
+    pub(super) async fn prepare(run: &Run, options: &Options) -> Result<Option<Work>, Failure> {
         let command = run.command_line();
         let Some(name) = command.first() else { return Ok(None) };
         let program = find_command(name, std::env::var_os("PATH").as_deref())
             .map_err(|error| Failure::new(Exit::Command(error.code()), error.to_string()))?;
-        let grace = grace(run.grace, options.timing.ttl);
-        options.timing.work_grace = grace;
-        options.stop_timeout = run.stop_timeout;
-        let mut spec = Spec::new(program, command).grace(grace).stop_timeout(run.stop_timeout);
+        let mut spec = Spec::new(program, command);
+        spec = spec.grace(options.timing.work_grace).stop_timeout(options.stop_timeout);
         if sockets_were_passed() {
             spec = spec.listening();
         }
@@ -126,7 +133,9 @@ impl Work {
                 next => return Ok(next),
             };
             if !run.restart.after(code) {
-                if let Some(until) = kept_until {
+                if let Some(until) = kept_until.filter(|until| *until > boot_now()) {
+                    let (on, left) = (election.name(), span(until.since(boot_now())));
+                    tracing::info!("{on}: the lead is kept for another {left} (--keep-for)");
                     tokio::select! {
                         () = tokio::time::sleep(until.since(boot_now())) => {}
                         _ = leadership.lost() => {}
@@ -188,7 +197,16 @@ impl Work {
             Why::ByItself => Next::Leave(Exit::Command(ended.exit.code())),
             Why::Asked | Why::Over(_) => Next::Stand,
             Why::Overdue | Why::GuardDied => {
-                tracing::warn!(why = ?ended.why, "the command was ended by its guard");
+                let on = election.name();
+                if ended.why == Why::GuardDied {
+                    tracing::warn!(
+                        "{on}: the guard of the command died, and the command was killed; stepping down"
+                    );
+                } else {
+                    tracing::warn!(
+                        "{on}: no renewal reached the guard in time, and it stopped the command; stepping down"
+                    );
+                }
                 let _ = election.step_down().await;
                 Next::Stand
             }

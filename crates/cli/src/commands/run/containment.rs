@@ -6,16 +6,16 @@ use bellwether_supervise::Containment;
 pub(super) fn say(containment: Containment) {
     match containment {
         Containment::Namespace => {
-            tracing::info!(%containment, "no process of the command outlives the leadership");
+            tracing::info!(
+                "no process of the command outlives the leadership: it has a PID namespace of its own"
+            );
         }
         Containment::Sweep if is_first_process() => {
             tracing::info!(
-                %containment,
                 "no process of the command outlives the leadership: bellwether is the first process of its container"
             );
         }
         Containment::Sweep => tracing::warn!(
-            %containment,
             "processes that the command starts could outlive the leadership if bellwether and its guard are both killed; \
              with CAP_SYS_ADMIN, or as the first process of a container, none can"
         ),

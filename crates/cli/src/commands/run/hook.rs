@@ -25,9 +25,9 @@ pub(super) fn run(mut events: Events, command: String, named: Vec<String>) -> Wa
             }
             match shell::run(&command, Some(&line), HOOK_MAX).await {
                 Ended::Well => {}
-                Ended::Badly(how) => tracing::warn!(event = word, %how, "the hook failed"),
+                Ended::Badly(how) => tracing::warn!("the hook for {word} {how}"),
                 Ended::Late => {
-                    tracing::warn!(event = word, "the hook did not end within {HOOK_MAX:?} and was killed")
+                    tracing::warn!("the hook for {word} did not end within {HOOK_MAX:?} and was killed");
                 }
             }
         }

@@ -17,7 +17,7 @@ mod staying_out;
 use std::time::Duration;
 
 use bellwether::core::Proof;
-use bellwether::{Election, Error, Leadership, Options, Over, StateName, Store};
+use bellwether::{CandidateId, Election, Error, Leadership, Options, Over, Settings, StateName, Store};
 
 use tokio::task::JoinHandle;
 
@@ -45,12 +45,16 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
     let mut options = Options { auto_reacquire: !run.once, ..backend::options(global)? };
     run.timing.apply(&mut options);
     run.standing.apply(&mut options);
-    // Before standing: a node that cannot run the command must not win.
-    let work = child::Work::prepare(run, &mut options).await?;
+    child::apply(run, &mut options);
+    // What was typed wrong is told before anything is started.
     #[cfg(feature = "nats")]
     let (store, health) = answering::connect(global, &on)?;
     #[cfg(not(feature = "nats"))]
     let store = backend::connect(global)?;
+    Settings::new(options.clone()).map_err(Error::from)?;
+    CandidateId::new(id(global)).map_err(Error::from)?;
+    // Before standing: a node that cannot run the command must not win.
+    let work = child::Work::prepare(run, &options).await?;
     let mut signals = Signals::new()?;
     tokio::spawn(reaping::reap_orphans());
     let mut builder = Election::builder(on.as_str()).backend(store.clone()).id(id(global)).options(options);

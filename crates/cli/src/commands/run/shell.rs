@@ -1,6 +1,7 @@
 //! Commands of the user's beside the work: health checks and hooks, by `/bin/sh -c`, in a process group of their own,
 //! killed as a group when their time is up.
 
+use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -15,13 +16,13 @@ use crate::secrets;
 pub(super) enum Ended {
     /// With exit code 0.
     Well,
-    /// With another code, by a signal, or it could not be started.
+    /// With another code, by a signal, or it could not be started: the rest of a sentence about it.
     Badly(String),
     /// Not within its time; its group was killed.
     Late,
 }
 
-/// Runs a command with this on its standard input, for so long at the most.
+/// Runs a command with this on its standard input, and kills its group after `limit`.
 pub(super) async fn run(command: &str, input: Option<&str>, limit: Duration) -> Ended {
     let stdin = if input.is_some() { Stdio::piped() } else { Stdio::null() };
     let mut shell = Command::new("/bin/sh");
@@ -37,7 +38,7 @@ pub(super) async fn run(command: &str, input: Option<&str>, limit: Duration) -> 
         .spawn();
     let mut child = match spawned {
         Ok(child) => child,
-        Err(error) => return Ended::Badly(format!("/bin/sh could not be started: {error}")),
+        Err(error) => return Ended::Badly(format!("could not be started by /bin/sh: {error}")),
     };
     let group = Group::of(&child);
     let work = async {
@@ -49,8 +50,12 @@ pub(super) async fn run(command: &str, input: Option<&str>, limit: Duration) -> 
     };
     let ended = match tokio::time::timeout(limit, work).await {
         Ok(Ok(status)) if status.success() => Ended::Well,
-        Ok(Ok(status)) => Ended::Badly(status.to_string()),
-        Ok(Err(error)) => Ended::Badly(error.to_string()),
+        Ok(Ok(status)) => Ended::Badly(match (status.code(), status.signal()) {
+            (Some(code), _) => format!("ended with code {code}"),
+            (None, Some(signal)) => format!("was ended by signal {signal}"),
+            (None, None) => format!("ended with {status}"),
+        }),
+        Ok(Err(error)) => Ended::Badly(format!("could not be waited for: {error}")),
         Err(_) => Ended::Late,
     };
     drop(group);
