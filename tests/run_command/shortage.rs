@@ -102,7 +102,7 @@ fn a_candidate_whose_start_fails_stays_out_until_a_rehearsal_succeeds() {
     assert!(ended.stderr.contains("oo many open files"), "{}", ended.stderr);
 }
 
-fn guard_of(stage: &Stage, candidate: &Candidate) -> Process {
+pub(crate) fn guard_of(stage: &Stage, candidate: &Candidate) -> Process {
     let guard = || {
         let of_it = |process: &Process| process.parent == candidate.pid().cast_signed();
         stage.alive().into_iter().find(|process| of_it(process) && process.name == "bellw-guard")

@@ -3,6 +3,7 @@
 use bellwether_tests::{Candidate, run_to_end};
 use rustix::process::Signal;
 
+use crate::shortage::guard_of;
 use crate::{WAIT, command, has_said, plain, ready_after, run, words};
 
 /// Takes three leases to stop, and says when it is done.
@@ -43,6 +44,19 @@ fn a_command_that_is_asked_to_stop_may_finish_before_anybody_else_leads() {
             assert_eq!(lost.text("reason"), Some("admin"));
         }
     }
+}
+
+#[test]
+fn a_guard_that_is_killed_ends_the_leadership_and_the_log_says_so() {
+    let stage = plain();
+    let mut leader = run(&stage, &["--ttl", "60s"], &WAIT[1..]);
+    let first = ready_after(&mut leader, None);
+    guard_of(&stage, &leader).signal(Signal::KILL);
+    let second = ready_after(&mut leader, first.epoch());
+    assert!(second.epoch() > first.epoch());
+    leader.signal(Signal::TERM);
+    let log = leader.ended().stderr;
+    assert!(log.contains("job: the guard of the command died, and the command was killed"), "{log}");
 }
 
 /// The one that was asked first has longer, and so is the last to be killed.

@@ -16,8 +16,8 @@ pub(super) fn say(containment: Containment) {
             );
         }
         Containment::Sweep => tracing::warn!(
-            "processes that the command starts could outlive the leadership if bellwether and its guard are both killed; \
-             with CAP_SYS_ADMIN, or as the first process of a container, none can"
+            "there is no right to make a PID namespace: processes that the command starts could outlive the leadership if \
+             bellwether and its guard are both killed; with CAP_SYS_ADMIN, or as the first process of a container, none can"
         ),
     }
 }
