@@ -244,7 +244,8 @@ impl ElectionBuilder {
     }
 
     /// Stops the election, with a release, when this future is ready: a cancellation token, a signal. It is heeded
-    /// at any time, also in back-off and while connecting.
+    /// at any time, also in back-off and while connecting, and in whichever runtime the election was started last. A future
+    /// that belongs to one runtime, such as a timer, ends with it.
     pub fn stop_when(mut self, signal: impl Future<Output = ()> + Send + 'static) -> Self {
         self.stop_when = Some(Box::pin(signal));
         self

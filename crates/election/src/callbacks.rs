@@ -2,14 +2,13 @@
 
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bellwether_core::What;
 use futures_util::FutureExt;
 
 use crate::event::Event;
-use crate::subscription::Events;
+use crate::subscription::{Events, Queue};
 
 /// What a callback is called for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -84,7 +83,10 @@ type Callback = Arc<dyn Fn(Event) -> Called + Send + Sync>;
 #[derive(Default)]
 pub(crate) struct Callbacks {
     registered: Mutex<Vec<(On, Callback)>>,
-    running: AtomicBool,
+    /// Where the task that calls them gets its events. It is closed when that task has ended with its runtime, or the driver with its own.
+    feed: Mutex<Option<Arc<Queue>>>,
+    /// Held by that task. One that follows it begins when it has ended: callbacks are called one after the other.
+    turn: tokio::sync::Mutex<()>,
 }
 
 impl Callbacks {
@@ -112,19 +114,30 @@ impl Callbacks {
         );
     }
 
-    /// Whether the task that calls them is needed and not there yet; true once.
-    pub(crate) fn should_run(&self) -> bool {
-        let any = !self.registered.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
-        any && !self.running.swap(true, Ordering::AcqRel)
+    /// The events for [`run`], and where to put them, if there is anything to call and no task yet that gets events.
+    pub(crate) fn new_feed(&self) -> Option<(Events, Arc<Queue>)> {
+        if self.registered().is_empty() {
+            return None;
+        }
+        let mut feed = self.feed.lock().unwrap_or_else(PoisonError::into_inner);
+        if feed.as_ref().is_some_and(|queue| !queue.is_closed()) {
+            return None;
+        }
+        let (events, queue) = Events::new();
+        *feed = Some(Arc::clone(&queue));
+        Some((events, queue))
     }
 
     fn push(&self, on: On, callback: Callback) {
-        self.registered.lock().unwrap_or_else(PoisonError::into_inner).push((on, callback));
+        self.registered().push((on, callback));
     }
 
     fn matching(&self, what: &What) -> Vec<(On, Callback)> {
-        let all = self.registered.lock().unwrap_or_else(PoisonError::into_inner);
-        all.iter().filter(|(on, _)| on.matches(what)).cloned().collect()
+        self.registered().iter().filter(|(on, _)| on.matches(what)).cloned().collect()
+    }
+
+    fn registered(&self) -> MutexGuard<'_, Vec<(On, Callback)>> {
+        self.registered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn call(&self, event: &Event) {
@@ -151,6 +164,7 @@ impl Callbacks {
 
 /// Calls the callbacks of one election until there are no more events.
 pub(crate) async fn run(callbacks: Arc<Callbacks>, mut events: Events) {
+    let _turn = callbacks.turn.lock().await;
     while let Some(event) = events.next().await {
         callbacks.call(&event).await;
     }

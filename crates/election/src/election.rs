@@ -1,8 +1,8 @@
 //! The handle that people hold.
 
 mod letting_go;
+mod stop_signal;
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -23,7 +23,8 @@ use crate::{
     callbacks, hooks,
 };
 
-pub(crate) type StopWhen = Pin<Box<dyn Future<Output = ()> + Send>>;
+use stop_signal::StopSignal;
+pub(crate) use stop_signal::StopWhen;
 
 /// How to take part, kept for starting again.
 pub(crate) struct Recipe {
@@ -48,6 +49,7 @@ struct Handle {
     key: AtomicU64,
     /// Held while starting, so that two starts at once are one.
     starting: tokio::sync::Mutex<()>,
+    stop_signal: StopSignal,
 }
 
 impl Drop for Handle {
@@ -85,6 +87,7 @@ impl Election {
             recipe,
             key: AtomicU64::new(0),
             starting: tokio::sync::Mutex::new(()),
+            stop_signal: StopSignal::default(),
         }))
     }
 
@@ -92,8 +95,9 @@ impl Election {
     /// Does nothing if it takes part already.
     ///
     /// # Errors
-    /// What trying again cannot mend; also that the store's connection ended with its runtime, or that a call of the start before is
-    /// still without an answer a ttl later.
+    /// What trying again cannot mend; also that the store's connection ended with its runtime. [`Error::StillWorking`] when the work of
+    /// the start before has not ended a ttl after the stop time-out; what the store owes when a call of that start is still without an
+    /// answer by then.
     pub async fn start(&self) -> Result<(), Error> {
         let _one_at_a_time = self.0.starting.lock().await;
         if self.takes_part().await? {
@@ -126,6 +130,7 @@ impl Election {
             self.0.shared.orphaned();
             return Err(Error::DriverGone);
         }
+        self.await_stop_signal();
         if let Some(health) = recipe.health.clone() {
             tokio::spawn(health::watch(key, health, driver.downgrade(), Arc::downgrade(&self.0.shared)));
         }
@@ -134,18 +139,23 @@ impl Election {
 
     /// Whether it takes part; waits until a start that was told to stop has ended.
     async fn takes_part(&self) -> Result<bool, Error> {
-        let (time, timing) = (&self.0.shared.time, self.0.recipe.settings.timing());
-        // By then its work and its release are over, one way or the other. What is left is a call that gets no answer.
-        let patience = time.boot() + timing.ttl() + timing.call_timeout();
+        let (time, settings) = (&self.0.shared.time, &self.0.recipe.settings);
+        let timing = settings.timing();
+        // By then its work has had all its time and its release is over, one way or the other. What is left is work that does not
+        // end, or a call that gets no answer.
+        let patience = time.boot() + settings.options().stop_timeout + timing.ttl() + timing.call_timeout();
         let mut timer = time.timer().ok();
         let mut snapshot = self.0.shared.snapshot.subscribe();
         loop {
-            let (running, stopping) = {
+            let (running, stopping, working) = {
                 let now = snapshot.borrow_and_update();
-                (now.running, now.stopping)
+                (now.running, now.stopping, now.work_ending)
             };
             if !running || !stopping {
                 return Ok(running);
+            }
+            if time.boot() >= patience && working {
+                return Err(Error::StillWorking);
             }
             if time.boot() >= patience {
                 let sentence =
@@ -376,8 +386,9 @@ impl Election {
 
     fn start_callbacks(&self) {
         let registered = Arc::clone(&self.0.shared.callbacks);
-        if registered.should_run() {
-            tokio::spawn(callbacks::run(registered, self.events()));
+        if let Some((events, queue)) = registered.new_feed() {
+            self.0.shared.subscribe(queue);
+            tokio::spawn(callbacks::run(registered, events));
         }
     }
 }

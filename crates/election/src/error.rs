@@ -35,6 +35,8 @@ pub enum Error {
     CasFailed,
     /// It did not happen in time.
     TimedOut,
+    /// The work of the leadership before has not ended; nothing was started.
+    StillWorking,
     /// The task that drives the elections is gone: its runtime was shut down. [`Election::start`](crate::Election::start) takes part again.
     DriverGone,
     /// The store.
@@ -62,6 +64,9 @@ impl fmt::Display for Error {
                 f.write_str("somebody else changed the record in between: look, and try again")
             }
             Error::TimedOut => f.write_str("it did not happen in time"),
+            Error::StillWorking => {
+                f.write_str("the work of the start before has not ended: start again once it has")
+            }
             Error::DriverGone => f.write_str(
                 "the runtime that drove this election was shut down: start it again in another one",
             ),

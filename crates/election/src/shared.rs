@@ -37,6 +37,22 @@ pub(crate) struct Snapshot {
     pub(crate) running: bool,
     /// On its way out.
     pub(crate) stopping: bool,
+    /// Work, or its demotion hook, has been told to stop and has not ended.
+    pub(crate) work_ending: bool,
+}
+
+impl Snapshot {
+    /// Of a candidate that does not take part.
+    pub(crate) fn new(status: Status) -> Snapshot {
+        Snapshot {
+            status,
+            leadership: None,
+            failure: None,
+            running: false,
+            stopping: false,
+            work_ending: false,
+        }
+    }
 }
 
 impl Shared {
@@ -47,7 +63,7 @@ impl Shared {
         callbacks: Callbacks,
     ) -> Shared {
         let status = Status::new(&election, &candidate);
-        let snapshot = Snapshot { status, leadership: None, failure: None, running: false, stopping: false };
+        let snapshot = Snapshot::new(status);
         Shared {
             election,
             time,
@@ -86,6 +102,7 @@ impl Shared {
         self.snapshot.send_modify(|snapshot| {
             snapshot.running = false;
             snapshot.stopping = false;
+            snapshot.work_ending = false;
             snapshot.leadership = None;
         });
         self.close();

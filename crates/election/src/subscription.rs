@@ -78,6 +78,11 @@ impl Queue {
         true
     }
 
+    /// Whether nobody listens any more, or nothing more comes.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.waiting().closed
+    }
+
     /// No more events: what waits can still be taken.
     pub(crate) fn close(&self) {
         let mut waiting = self.waiting();

@@ -6,6 +6,26 @@ use bellwether_backend::MemoryStore;
 use bellwether_election::{Event, On};
 use common::*;
 
+/// Found by review: the task that calls them had ended with the first runtime, and no other was made.
+#[test]
+fn they_are_called_in_the_next_runtime_too() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (store, log) = (MemoryStore::default(), Log::default());
+    let acquired = log.clone();
+    let first = runtime();
+    let election = first.block_on(async {
+        let builder = candidate(&store, "a").ttl(ms(300));
+        let election = builder.on_acquired(move |_| acquired.put("acquired")).start().await.unwrap();
+        log.until("acquired", 1).await;
+        election
+    });
+    drop(first);
+    runtime().block_on(async {
+        soon(election.start()).await.unwrap();
+        log.until("acquired", 2).await;
+    });
+}
+
 #[tokio::test]
 async fn several_for_one_event_are_called_in_the_order_of_registration() {
     let store = MemoryStore::default();

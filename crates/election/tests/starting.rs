@@ -136,3 +136,56 @@ async fn a_signal_ends_a_leadership_with_a_release_also_after_a_restart() {
     puppet.log.until("retire", 2).await;
     assert_eq!(puppet.log.count("answered release"), 2);
 }
+
+/// Found by review: the task that waited for the signal had ended with the first runtime, and no other was made.
+#[test]
+fn a_signal_is_heeded_in_the_next_runtime_too() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let store = MemoryStore::default();
+    let (stop, heard) = signal();
+    let first = runtime();
+    let election = first.block_on(candidate(&store, "a").ttl(ms(300)).stop_when(heard).start()).unwrap();
+    drop(first);
+    runtime().block_on(async {
+        soon(election.start()).await.unwrap();
+        soon(election.wait_for_leadership()).await.unwrap();
+        let mut events = election.events();
+        stop.notify_one();
+        next(&mut events, "stopped").await;
+        // It has served: whoever starts again means to.
+        soon(election.start()).await.unwrap();
+        soon(election.wait_for_leadership()).await.unwrap();
+    });
+}
+
+/// Found by review: it gave up after a ttl and a call, and blamed the store.
+#[tokio::test]
+async fn a_start_waits_for_work_that_may_stop_for_longer_than_a_ttl() {
+    let store = MemoryStore::default();
+    let election = candidate(&store, "a").ttl(ms(1_000)).stop_timeout(ms(60_000)).start().await.unwrap();
+    let leadership = soon(election.wait_for_leadership()).await.unwrap();
+    let work = leadership.hold().unwrap();
+    let (stopped, started) = (election.clone(), election.clone());
+    let stopping = tokio::spawn(async move { stopped.stop().await });
+    soon(leadership.lost()).await;
+    let mut starting = tokio::spawn(async move { started.start().await });
+    let early = tokio::time::timeout(ms(2_500), &mut starting).await;
+    assert!(early.is_err(), "it did not wait for the work: {early:?}");
+    drop(work);
+    soon(stopping).await.unwrap().unwrap();
+    soon(starting).await.unwrap().unwrap();
+    soon(election.wait_for_leadership()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_start_that_waits_for_work_in_vain_says_so() {
+    let store = MemoryStore::default();
+    let election = candidate(&store, "a").ttl(ms(300)).start().await.unwrap();
+    let leadership = soon(election.wait_for_leadership()).await.unwrap();
+    let _work = leadership.hold().unwrap();
+    let stopped = election.clone();
+    tokio::spawn(async move { stopped.stop().await });
+    soon(leadership.lost()).await;
+    let error = soon(election.start()).await.expect_err("its work has not ended");
+    assert!(matches!(error, Error::StillWorking), "{error}");
+}

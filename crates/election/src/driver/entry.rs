@@ -56,13 +56,7 @@ impl Entry {
         let status = Status::new(&shared.election, core.who());
         let span = log::span(&shared.election, core.who());
         shared.snapshot.send_modify(|snapshot| {
-            *snapshot = Snapshot {
-                status: status.clone(),
-                leadership: None,
-                failure: None,
-                running: true,
-                stopping: false,
-            };
+            *snapshot = Snapshot { running: true, ..Snapshot::new(status.clone()) };
         });
         Entry {
             key,
@@ -346,6 +340,7 @@ impl Entry {
             snapshot.leadership = self.leadership.clone();
             snapshot.failure = self.core.failure().cloned();
             snapshot.stopping |= self.core.state() == StateName::Stopped;
+            snapshot.work_ending = self.ending.is_some();
         });
     }
 

@@ -1,15 +1,12 @@
-//! Letting go: by stepping down, by stopping, by a signal of the caller's; each within a limit if wanted.
+//! Letting go: by stepping down or by stopping, each within a limit if wanted. By a signal of the caller's: `stop_signal`.
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bellwether_core::CandidateId;
-use tokio::sync::oneshot;
 
-use super::{Election, Handle, StopWhen};
+use super::Election;
 use crate::Error;
-use crate::driver::{Command, Key};
+use crate::driver::Command;
 
 impl Election {
     /// Lets go and stays away for a while, so that somebody else can take over. Returns when the release is written
@@ -67,42 +64,5 @@ impl Election {
         driver.send(Command::Hurry(self.key())).map_err(|_| Error::DriverGone)?;
         let last = self.0.recipe.settings.timing().call_timeout();
         tokio::time::timeout(last, asked).await.map_err(|_| Error::TimedOut)?
-    }
-
-    /// Starts, unless the signal comes first, and stops at the signal however often it was started again. The task
-    /// holds no handle, so that it keeps nobody alive.
-    pub(crate) async fn start_until(&self, mut signal: StopWhen) -> Result<(), Error> {
-        tokio::select! {
-            biased;
-            () = &mut signal => {
-                self.0.ask_to_stop();
-                return Ok(());
-            }
-            started = self.start() => started?,
-        }
-        let handle = Arc::downgrade(&self.0);
-        let mut snapshot = self.0.shared.snapshot.subscribe();
-        tokio::spawn(async move {
-            tokio::select! {
-                () = signal => {
-                    if let Some(handle) = handle.upgrade() {
-                        handle.ask_to_stop();
-                    }
-                }
-                // Never true, so this ends when there is no election left.
-                _ = snapshot.wait_for(|_| false) => {}
-            }
-        });
-        Ok(())
-    }
-}
-
-impl Handle {
-    /// Stops without waiting for it.
-    fn ask_to_stop(&self) {
-        if let Some(driver) = self.store.running_driver() {
-            let key = Key(self.key.load(Ordering::Acquire));
-            let _ = driver.send(Command::Stop(key, oneshot::channel().0));
-        }
     }
 }

@@ -1,0 +1,95 @@
+//! Stopping by a signal of the caller's, once, in whichever runtime the election was started last.
+//!
+//! The task that waits for the signal ends with its runtime, but the signal does not: the handle keeps it, and each start sees to it that
+//! a task waits. The task holds no handle, so that it keeps nobody alive.
+
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::FutureExt;
+use futures_util::future::Shared;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use super::{Election, Handle};
+use crate::Error;
+use crate::driver::{Command, Key};
+
+pub(crate) type StopWhen = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// The signal, until it came.
+#[derive(Default)]
+pub(super) struct StopSignal(Mutex<Option<Awaited>>);
+
+struct Awaited {
+    signal: Shared<StopWhen>,
+    waiting: Option<JoinHandle<()>>,
+}
+
+impl StopSignal {
+    fn lock(&self) -> MutexGuard<'_, Option<Awaited>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Election {
+    /// Starts, unless the signal comes first, and stops at the signal however often it was started again.
+    pub(crate) async fn start_until(&self, signal: StopWhen) -> Result<(), Error> {
+        let signal = unless_it_panics(signal).shared();
+        *self.0.stop_signal.lock() = Some(Awaited { signal: signal.clone(), waiting: None });
+        tokio::select! {
+            biased;
+            () = signal => {
+                self.0.heed_stop_signal();
+                Ok(())
+            }
+            started = self.start() => started,
+        }
+    }
+
+    /// Sees to it that a task waits for the signal, if there is one to wait for.
+    pub(super) fn await_stop_signal(&self) {
+        let mut slot = self.0.stop_signal.lock();
+        let Some(awaited) = slot.as_mut() else { return };
+        if awaited.waiting.as_ref().is_some_and(|task| !task.is_finished()) {
+            return;
+        }
+        let signal = awaited.signal.clone();
+        let handle = Arc::downgrade(&self.0);
+        let mut snapshot = self.0.shared.snapshot.subscribe();
+        awaited.waiting = Some(tokio::spawn(async move {
+            tokio::select! {
+                () = signal => {
+                    if let Some(handle) = handle.upgrade() {
+                        handle.heed_stop_signal();
+                    }
+                }
+                // Never true, so this ends when there is no election left.
+                _ = snapshot.wait_for(|_| false) => {}
+            }
+        }));
+    }
+}
+
+impl Handle {
+    /// Stops without waiting for it. The signal has served: whoever starts again afterwards means to.
+    fn heed_stop_signal(&self) {
+        *self.stop_signal.lock() = None;
+        if let Some(driver) = self.store.running_driver() {
+            let key = Key(self.key.load(Ordering::Acquire));
+            let _ = driver.send(Command::Stop(key, oneshot::channel().0));
+        }
+    }
+}
+
+/// A future that belongs to a runtime which has ended, such as a timer, panics in another: that is no signal.
+fn unless_it_panics(signal: StopWhen) -> StopWhen {
+    Box::pin(async move {
+        if AssertUnwindSafe(signal).catch_unwind().await.is_err() {
+            tracing::error!("the future given to stop_when panicked, so no signal will come from it");
+            std::future::pending::<()>().await;
+        }
+    })
+}
