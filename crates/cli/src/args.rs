@@ -236,12 +236,19 @@ pub(crate) struct Explain {
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) grace: Option<Duration>,
 
+    /// Between TERM and KILL to a command on a planned end.
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = STOP_TIMEOUT)]
+    pub(crate) stop_timeout: Duration,
+
     #[command(flatten)]
     pub(crate) timing: Timing,
 
     #[command(flatten)]
     pub(crate) standing: Standing,
 }
+
+/// A command's time to stop on a planned end, unless it is set.
+const STOP_TIMEOUT: &str = "10s";
 
 /// The name of an election. The library takes any; one that looks like another in every table is mostly a slip of the shell's.
 fn election(text: &str) -> Result<ElectionName, String> {

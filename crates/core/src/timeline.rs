@@ -48,8 +48,10 @@ impl Timeline {
         // An attempt that was under way when the faults stopped runs into its time-out, and its look
         // into another; then comes the longest pause that errors can have earned.
         let pause = options.strategy.longest().max(options.breaker.map_or(Duration::ZERO, |b| b.open_for));
-        let away = pause.max(settings.hold_off()).max(timing.retry());
-        let recovery = unannounced + call * 2 + away + options.reconnect_grace.unwrap_or_default();
+        let away = pause.max(settings.hold_off()).max(settings.stay_out()).max(timing.retry());
+        // Before all this, the work of a leadership that was to end may take its time to stop, and nobody leads meanwhile.
+        let ending = options.stop_timeout + options.reconnect_grace.unwrap_or_default();
+        let recovery = ending + unannounced + call * 2 + away;
         Timeline {
             renew: timing.renew(),
             stop,
@@ -69,6 +71,7 @@ impl Timeline {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Options;
 
     #[test]
     fn the_instants_of_a_lease_come_in_order() {
@@ -80,5 +83,15 @@ mod tests {
         assert_eq!(line.deadline, Duration::from_millis(13_500));
         assert!((0.11..0.12).contains(&line.clock_rate));
         assert_eq!(line.latency, Duration::from_millis(8_500));
+    }
+
+    #[test]
+    fn recovery_allows_for_a_candidate_that_stays_out_and_for_work_that_takes_its_time_to_stop() {
+        let recovery = |options: Options| Timeline::new(&Settings::new(options).unwrap()).recovery;
+        let patient = Options { stop_timeout: Duration::from_secs(60), ..Options::default() };
+        let plain = Timeline::new(&Settings::default());
+        assert_eq!(recovery(patient), plain.recovery + Duration::from_secs(60));
+        let (ttl, call) = (Duration::from_secs(15), Duration::from_secs(3));
+        assert_eq!(plain.recovery, plain.unannounced + call * 2 + ttl * 3 / 2);
     }
 }

@@ -53,7 +53,7 @@ pub(crate) struct Run {
 
     /// Time between TERM and KILL on a planned end: a signal, `step-down`, preemption, a failed health check. The lease is still
     /// renewed meanwhile, and the deadline still applies.
-    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "10s")]
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = super::STOP_TIMEOUT)]
     pub(crate) stop_timeout: Duration,
 
     /// Start a command that ended by itself again, under the same leadership, with growing pauses between.

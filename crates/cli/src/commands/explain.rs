@@ -14,6 +14,7 @@ pub(crate) fn explain(global: &Global, explain: &Explain) -> Result<Exit, Failur
     explain.timing.apply(&mut options);
     explain.standing.apply(&mut options);
     options.timing.work_grace = super::run::grace(explain.grace, options.timing.ttl);
+    options.stop_timeout = explain.stop_timeout;
     let settings = Settings::new(options).map_err(bellwether::Error::from)?;
     let line = Timeline::new(&settings);
     let timing = settings.timing();
@@ -51,7 +52,7 @@ pub(crate) fn explain(global: &Global, explain: &Explain) -> Result<Exit, Failur
         ("  a follower that saw that call may take over", span(line.takeover)),
         ("After a release, the next leader is one call away, at most", span(line.handover)),
         ("After a crash or a silence, somebody leads again within", span(line.failover)),
-        ("After any trouble of the store is over, within", span(line.recovery)),
+        ("After any combination of faults has stopped, within", span(line.recovery)),
         ("Tolerated: a follower's clock faster than the leader's by", percent),
         ("Tolerated: the store taking for every call", span(line.latency)),
     ];
