@@ -44,6 +44,35 @@ fn the_log_is_for_people() {
     }
 }
 
+/// Found by review: it was said to be handed over on request.
+#[test]
+fn a_leadership_whose_record_vanishes_while_its_command_stops_was_not_handed_over() {
+    let directory = temporary();
+    let stubborn = [
+        "--ttl",
+        "10s",
+        "--stop-timeout",
+        "60s",
+        "--",
+        "sh",
+        "-c",
+        "trap '' TERM; while :; do sleep 1; done",
+    ];
+    let mut leader = leader(directory.path(), "a", &stubborn);
+    leader.expect("child_started");
+    let mut asked = Command::new(bellwether());
+    asked.arg("--backend").arg(format!("file:{}", directory.path().display())).args(["step-down", "job"]);
+    let mut asked = asked.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the command starts");
+    while leader.expect("state_changed").text("to") != Some("releasing") {}
+    std::fs::remove_dir_all(directory.path().join("job")).expect("a directory");
+    assert_eq!(leader.expect("lost").text("reason"), Some("conflict"));
+    asked.kill().expect("a child");
+    asked.wait().expect("a child");
+    leader.signal(Signal::TERM);
+    let log = leader.ended().stderr;
+    assert!(!log.contains("handed over") && log.contains("WARN job: lost (epoch"), "{log}");
+}
+
 #[test]
 fn what_tells_starts_apart_is_for_machines_and_the_curious() {
     for flags in [&["-v"][..], &["--log", "json"]] {

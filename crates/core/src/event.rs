@@ -150,6 +150,8 @@ pub enum What {
         reason: Reason,
         /// When belief in it ended at the latest, which may be long before anybody was awake to say so.
         deadline: Boot,
+        /// Whether the store acknowledged a release: the work had ended, and others need not wait for the ttl.
+        released: bool,
     },
     /// In doubt, so over; a new leadership may follow within the grace.
     Suspended {
@@ -256,7 +258,9 @@ impl What {
             }
             What::Acquired { .. } => "leading",
             What::Released { .. } => "let go by choice; whether the store acknowledged it",
-            What::Lost { .. } => "lost, and why; when belief ended at the latest",
+            What::Lost { .. } => {
+                "lost, and why; when belief ended at the latest; whether the store acknowledged a release"
+            }
             What::Suspended { .. } => {
                 "leadership is uncertain and has ended; it may resume under a new epoch within the grace"
             }
@@ -286,7 +290,7 @@ impl What {
             What::StateChanged { from: state, to: state },
             What::Acquired { epoch, deadline },
             What::Released { epoch, confirmed: true },
-            What::Lost { epoch, reason, deadline },
+            What::Lost { epoch, reason, deadline, released: false },
             What::Suspended { epoch, reason, deadline },
             What::Resumed { epoch, deadline },
             What::AcquireFailed { holder: None },

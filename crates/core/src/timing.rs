@@ -168,6 +168,11 @@ impl Timing {
         self.retry
     }
 
+    /// How long to wait before a renewal that failed is tried again.
+    pub(crate) fn renew_again(&self) -> Duration {
+        self.retry.min(self.renew)
+    }
+
     /// What the leader gives up of the ttl for safety.
     pub fn margin(&self) -> Duration {
         self.margin

@@ -63,7 +63,12 @@ fn details(what: &What) -> Vec<(&'static str, Value)> {
             vec![("deadline_boot_ns", deadline.as_nanos().into())]
         }
         What::Released { confirmed, .. } => vec![("confirmed", (*confirmed).into())],
-        What::Lost { reason, deadline, .. } | What::Suspended { reason, deadline, .. } => {
+        What::Lost { reason, deadline, released, .. } => vec![
+            ("reason", reason.as_str().into()),
+            ("deadline_boot_ns", deadline.as_nanos().into()),
+            ("released", (*released).into()),
+        ],
+        What::Suspended { reason, deadline, .. } => {
             vec![("reason", reason.as_str().into()), ("deadline_boot_ns", deadline.as_nanos().into())]
         }
         What::AcquireFailed { holder } => vec![("holder", json!(holder.as_ref().map(|id| id.as_str())))],

@@ -7,6 +7,10 @@ use bellwether_core::{Candidate, ElectionName, Epoch, Error, Reason, What};
 
 use crate::event::Event;
 
+/// After the end of a leadership that should have been released.
+const UNCONFIRMED: &str =
+    ", but the store did not confirm the release, so others may have to wait for the ttl";
+
 /// The span of everything that is done for one candidate.
 pub(crate) fn span(election: &ElectionName, who: &Candidate) -> tracing::Span {
     tracing::info_span!("election", election = %election, id = %who.id, incarnation = %who.incarnation)
@@ -81,23 +85,23 @@ pub(crate) fn line(event: &Event) {
             line!(info, confirmed = true, "{election}: released (epoch {epoch})");
         }
         What::Released { epoch, confirmed: false } => {
-            let sentence = "the store did not confirm it, so others may have to wait for the ttl";
-            line!(warn, confirmed = false, "{election}: released (epoch {epoch}), but {sentence}");
+            line!(warn, confirmed = false, "{election}: released (epoch {epoch}){UNCONFIRMED}");
         }
-        What::Lost { epoch, reason: Reason::Admin, .. } => {
+        What::Lost { epoch, reason: Reason::Admin, released: true, .. } => {
             line!(
                 info,
                 reason = Reason::Admin.as_str(),
                 "{election}: handed over on request (epoch {epoch})"
             );
         }
-        What::Lost { epoch, reason: Reason::Preempted, .. } => {
+        What::Lost { epoch, reason: Reason::Preempted, released: true, .. } => {
             let reason = Reason::Preempted.as_str();
             line!(info, reason, "{election}: handed over to a higher priority (epoch {epoch})");
         }
-        What::Lost { epoch, reason, .. } => {
+        What::Lost { epoch, reason, released, .. } => {
             let meaning = reason.meaning();
-            line!(warn, reason = reason.as_str(), "{election}: lost (epoch {epoch}): {meaning}");
+            let waits = if reason.is_planned() && !released { UNCONFIRMED } else { "" };
+            line!(warn, reason = reason.as_str(), "{election}: lost (epoch {epoch}): {meaning}{waits}");
         }
         What::Suspended { epoch, reason, .. } => {
             let meaning = reason.meaning();

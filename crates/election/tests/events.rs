@@ -79,8 +79,8 @@ async fn every_event_has_the_fields_that_scripts_rely_on() {
         (What::Danger { epoch, deadline }, r#""deadline_boot_ns":99"#),
         (What::Released { epoch, confirmed: true }, r#""confirmed":true"#),
         (
-            What::Lost { epoch, reason: Reason::Conflict, deadline },
-            r#""reason":"conflict","deadline_boot_ns":99"#,
+            What::Lost { epoch, reason: Reason::Conflict, deadline, released: false },
+            r#""reason":"conflict","deadline_boot_ns":99,"released":false"#,
         ),
         (
             What::Suspended { epoch, reason: Reason::Connection, deadline },

@@ -83,11 +83,12 @@ async fn a_stop_during_an_attempt_waits_until_the_late_grant_is_given_back() {
         async move { election.stop().await }
     });
     tokio::task::yield_now().await;
-    assert!(!stopping.is_finished(), "the claim may have landed");
-    assert_eq!(connect(&store).observe(&name()).await.unwrap().leader().unwrap().as_str(), "a");
+    // The record that the claim left is released as soon as it is seen; what the answer brings, once more when it comes.
+    puppet.log.until("answered release", 1).await;
+    assert_eq!(connect(&store).observe(&name()).await.unwrap().leader(), None);
+    assert!(!stopping.is_finished(), "the claim is not answered");
     puppet.set_all(Rule::Pass);
     soon(stopping).await.unwrap().unwrap();
-    assert_eq!(puppet.log.count("release"), 1);
     assert_eq!(connect(&store).observe(&name()).await.unwrap().leader(), None);
 }
 
@@ -105,7 +106,7 @@ async fn a_start_that_is_called_off_can_still_be_stopped_and_gives_back_what_it_
     }
     let ((), stopped) = tokio::join!(async { puppet.set_all(Rule::Pass) }, soon(election.stop()));
     stopped.unwrap();
-    assert_eq!(puppet.log.count("release"), 1);
+    assert!(puppet.log.count("release") >= 1, "{:?}", puppet.log.lines());
     assert_eq!(connect(&store).observe(&name()).await.unwrap().leader(), None);
 }
 

@@ -119,7 +119,7 @@ mod tests {
         let deadline = Boot::from_nanos(1);
         let (epoch, reason) = (epoch(1), Reason::Deadline);
         let acquired = What::Acquired { epoch, deadline };
-        let lost = What::Lost { epoch, reason, deadline };
+        let lost = What::Lost { epoch, reason, deadline, released: false };
         let suspended = What::Suspended { epoch, reason, deadline };
         let mut one = Alternation::default();
         one.told(&acquired).unwrap();

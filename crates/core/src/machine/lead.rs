@@ -172,8 +172,7 @@ impl Core {
         if call <= leading.after {
             return;
         }
-        let current =
-            matches!(leading.renewal, Renewal::UnderWay { call: under_way, .. } if under_way == call);
+        let current = leading.renewal.is(call);
         match outcome {
             Outcome::Held(grant) if grant.epoch == leading.grant.epoch => {
                 self.renewal_confirmed(current, grant)
@@ -226,7 +225,7 @@ impl Core {
     }
 
     fn renew_after_retry(&mut self) {
-        let at = self.now + self.settings.timing().retry().min(self.settings.timing().renew());
+        let at = self.now + self.settings.timing().renew_again();
         if let State::Leader(leading) = &mut self.state {
             leading.renewal = Renewal::Due(at);
         }
@@ -259,15 +258,15 @@ impl Core {
         }
     }
 
-    /// Whether this shows the present leadership. A store that does not tell epochs can still tell incarnations.
+    /// Whether this shows the leadership that is held, or whose work is being stopped. A store that does not tell epochs can
+    /// still tell incarnations.
     pub(super) fn shows_us(&self, seen: &Seen) -> bool {
-        let ours = self.leadership().map(|(epoch, _)| epoch);
-        seen.is_held_by(&self.who) && (seen.epoch.is_none() || seen.epoch == ours)
+        seen.is_held_by(&self.who) && (seen.epoch.is_none() || seen.epoch == self.state.held())
     }
 
-    /// Whether this shows a leadership after ours, which is proof enough that ours is over.
+    /// Whether this shows a leadership after that one, which is proof enough that it is over.
     pub(super) fn overtaken_by(&self, seen: &Seen) -> bool {
-        let later = self.leadership().is_some_and(|(ours, _)| seen.epoch.is_some_and(|theirs| theirs > ours));
+        let later = self.state.held().is_some_and(|ours| seen.epoch.is_some_and(|theirs| theirs > ours));
         later && seen.holder.is_some()
     }
 
@@ -325,7 +324,7 @@ impl Core {
             return;
         }
         self.end_work(epoch, by, reason);
-        self.tell(What::Lost { epoch, reason, deadline });
+        self.tell(What::Lost { epoch, reason, deadline, released: false });
         if self.leader() == Some(&self.who.id) {
             self.leader_is(None, None);
         }

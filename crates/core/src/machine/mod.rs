@@ -247,10 +247,10 @@ impl Core {
     fn stop(&mut self) {
         match &mut self.state {
             State::Stopped => {}
-            State::Follower { .. } => self.halt(),
-            State::Acquiring(_) | State::Reconnecting(_) => {
+            State::Follower { .. } | State::Acquiring(_) | State::Reconnecting(_) => {
                 // A grant in hand is given back; one that is still on its way is given back when it comes.
                 self.give_back_settling();
+                self.release_leftover();
                 self.halt();
             }
             State::Leader(_) => self.let_go(state::Why::Chosen, state::Then::Stop, None),

@@ -8,7 +8,7 @@ impl Core {
     /// Leader to Releasing. From here on this epoch is over, whatever a renewal still under way may answer.
     pub(super) fn let_go(&mut self, why: Why, then: Then, reserve_for: Option<CandidateId>) {
         let State::Leader(leading) = &self.state else { return };
-        let (grant, deadline) = (leading.grant.clone(), leading.deadline);
+        let (grant, after, deadline) = (leading.grant.clone(), leading.after, leading.deadline);
         let keep = self.keep_while_stopping(why, leading.renewal);
         let epoch = grant.epoch;
         let reason = match why {
@@ -18,7 +18,7 @@ impl Core {
         self.ending = Some(epoch);
         self.outputs.push_back(Output::EndWork { epoch, by: deadline, why: reason });
         let step = LettingStep::EndingWork;
-        self.enter(State::Releasing(Letting { grant, deadline, why, then, reserve_for, keep, step }));
+        self.enter(State::Releasing(Letting { grant, after, deadline, why, then, reserve_for, keep, step }));
         if self.has(Bug::ReleaseBeforeWorkEnds) {
             self.write_release(epoch);
         }
@@ -91,13 +91,18 @@ impl Core {
     /// The work did not end in time: nothing may be written any more.
     fn expired(&mut self) {
         let State::Releasing(letting) = &self.state else { return };
-        let (epoch, why, then) = (letting.grant.epoch, letting.why, letting.then);
-        let deadline = letting.deadline;
-        let reason = match why {
+        let reason = match letting.why {
             Why::Lost(reason) => reason,
             Why::Chosen => Reason::Deadline,
         };
-        self.tell(What::Lost { epoch, reason, deadline });
+        self.lose_unreleased(reason);
+    }
+
+    /// The leadership is over, and there was no time or nothing left to release.
+    pub(super) fn lose_unreleased(&mut self, reason: Reason) {
+        let State::Releasing(letting) = &self.state else { return };
+        let (epoch, deadline, why, then) = (letting.grant.epoch, letting.deadline, letting.why, letting.then);
+        self.tell(What::Lost { epoch, reason, deadline, released: false });
         self.after_letting_go(why, then);
     }
 
@@ -108,7 +113,7 @@ impl Core {
         let deadline = letting.deadline;
         match why {
             Why::Chosen => self.tell(What::Released { epoch, confirmed }),
-            Why::Lost(reason) => self.tell(What::Lost { epoch, reason, deadline }),
+            Why::Lost(reason) => self.tell(What::Lost { epoch, reason, deadline, released: confirmed }),
         }
         self.after_letting_go(why, then);
     }

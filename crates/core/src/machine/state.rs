@@ -27,6 +27,15 @@ impl State {
             State::Releasing(_) => StateName::Releasing,
         }
     }
+
+    /// The leadership that is held, or whose work is being stopped.
+    pub(super) fn held(&self) -> Option<Epoch> {
+        match self {
+            State::Leader(leading) => Some(leading.grant.epoch),
+            State::Releasing(letting) => Some(letting.grant.epoch),
+            State::Stopped | State::Follower { .. } | State::Acquiring(_) | State::Reconnecting(_) => None,
+        }
+    }
 }
 
 /// One try to lead, from the claim until it is certain what became of it.
@@ -94,6 +103,11 @@ impl Renewal {
             Renewal::UnderWay { expires, .. } => *expires,
         }
     }
+
+    /// Whether this call is the one under way.
+    pub(super) fn is(&self, call: Call) -> bool {
+        matches!(self, Renewal::UnderWay { call: under_way, .. } if *under_way == call)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -130,13 +144,15 @@ pub(super) struct Suspended {
 impl Suspended {
     /// The leadership is lost after all.
     pub(super) fn as_lost(&self) -> What {
-        What::Lost { epoch: self.epoch, reason: self.reason, deadline: self.deadline }
+        What::Lost { epoch: self.epoch, reason: self.reason, deadline: self.deadline, released: false }
     }
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Letting {
     pub(super) grant: Grant,
+    /// As in [`Leading`].
+    pub(super) after: Call,
     /// Past it nothing is written.
     pub(super) deadline: Boot,
     pub(super) why: Why,

@@ -41,7 +41,7 @@ impl Core {
     pub(super) fn stopping_due(&mut self) {
         let State::Releasing(Letting { keep: Some(keep), grant, .. }) = &mut self.state else { return };
         if let Renewal::UnderWay { .. } = keep.renewal {
-            keep.renewal = Renewal::Due(self.now + retry(&self.settings));
+            keep.renewal = Renewal::Due(self.now + self.settings.timing().renew_again());
             let error = self.timed_out("the renewal");
             self.tell(What::Error(error));
             return;
@@ -55,33 +55,29 @@ impl Core {
         self.outputs.push_back(Output::Renew { call, grant, sent: self.now });
     }
 
-    /// A renewal was answered while the work stops.
+    /// A renewal was answered while the work stops; it may have left before the work was told to. Where none is sent any more,
+    /// the answer brings no time. But what it shows of others counts all the same: the work must not run beside theirs.
     pub(super) fn renewed_while_stopping(&mut self, call: Call, outcome: Outcome<Grant>) {
-        let pause = retry(&self.settings);
-        let State::Releasing(Letting {
-            keep: Some(keep), grant: held, step: LettingStep::EndingWork, ..
-        }) = &mut self.state
-        else {
+        let State::Releasing(letting) = &self.state else { return };
+        if call <= letting.after || !matches!(letting.step, LettingStep::EndingWork) {
             return;
-        };
-        let current = matches!(keep.renewal, Renewal::UnderWay { call: under_way, .. } if under_way == call);
+        }
+        let held = letting.grant.epoch;
         match outcome {
-            Outcome::Held(grant) if grant.epoch == held.epoch => self.stop_extended(current, grant),
+            Outcome::Held(grant) if grant.epoch == held => self.stop_extended(call, grant),
             Outcome::Held(_) => {}
+            Outcome::Denied(seen) if self.shows_us(&seen) => {
+                self.renew_again_while_stopping(call);
+            }
             Outcome::Denied(seen) => {
-                let ours = seen.is_held_by(&self.who) && seen.epoch.is_none_or(|epoch| epoch == held.epoch);
-                if !ours {
-                    self.note(&seen);
-                    self.unprotected(Reason::Conflict);
-                } else if current {
-                    keep.renewal = Renewal::Due(self.now + pause);
+                self.note(&seen);
+                self.unprotected(Reason::Conflict);
+            }
+            Outcome::Unknown(error) => {
+                if self.renew_again_while_stopping(call) {
+                    self.tell(What::Error(error));
                 }
             }
-            Outcome::Unknown(error) if current => {
-                keep.renewal = Renewal::Due(self.now + pause);
-                self.tell(What::Error(error));
-            }
-            Outcome::Unknown(_) => {}
             Outcome::Refused(error) => {
                 if let State::Releasing(letting) = &mut self.state {
                     letting.keep = None;
@@ -91,12 +87,24 @@ impl Core {
         }
     }
 
-    fn stop_extended(&mut self, current: bool, grant: Grant) {
+    /// The renewal brought nothing, so another is to follow; false if it was given up before, or none follows any more.
+    fn renew_again_while_stopping(&mut self, call: Call) -> bool {
+        let again = self.now + self.settings.timing().renew_again();
+        let State::Releasing(Letting { keep: Some(keep), .. }) = &mut self.state else { return false };
+        let current = keep.renewal.is(call);
+        if current {
+            keep.renewal = Renewal::Due(again);
+        }
+        current
+    }
+
+    fn stop_extended(&mut self, call: Call, grant: Grant) {
         let from = self.counted_from(&grant);
         let deadline = self.deadline(from, &grant);
         let renew = self.settings.timing().renew();
         let State::Releasing(letting) = &mut self.state else { return };
-        if let Some(keep) = letting.keep.as_mut().filter(|_| current) {
+        let Some(keep) = &mut letting.keep else { return };
+        if keep.renewal.is(call) {
             keep.renewal = Renewal::Due(from + renew);
         }
         if deadline > letting.deadline {
@@ -108,8 +116,7 @@ impl Core {
 
     /// The watch shows a record while the work stops.
     pub(super) fn stopping_saw(&mut self, seen: &Seen) {
-        let State::Releasing(letting) = &self.state else { return };
-        if seen.holder.is_some() && seen.epoch.is_some_and(|theirs| theirs > letting.grant.epoch) {
+        if self.overtaken_by(seen) {
             self.unprotected(Reason::Conflict);
         }
     }
@@ -122,10 +129,7 @@ impl Core {
         if let LettingStep::EndingWork = letting.step {
             letting.deadline = letting.deadline.min(self.now);
             self.outputs.push_back(Output::EndWork { epoch, by: self.now, why: Some(reason) });
+            self.lose_unreleased(reason);
         }
     }
-}
-
-fn retry(settings: &crate::Settings) -> std::time::Duration {
-    settings.timing().retry().min(settings.timing().renew())
 }

@@ -84,8 +84,10 @@ fn line(event: &Event) -> Option<String> {
         What::Released { epoch, confirmed: false } => {
             format!("released epoch {epoch}, but the store did not confirm it")
         }
-        What::Lost { epoch, reason: Reason::Admin, .. } => format!("handed over on request, epoch {epoch}"),
-        What::Lost { epoch, reason: Reason::Preempted, .. } => {
+        What::Lost { epoch, reason: Reason::Admin, released: true, .. } => {
+            format!("handed over on request, epoch {epoch}")
+        }
+        What::Lost { epoch, reason: Reason::Preempted, released: true, .. } => {
             format!("handed over to a higher priority, epoch {epoch}")
         }
         What::Lost { epoch, reason, .. } => {

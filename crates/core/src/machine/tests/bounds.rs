@@ -84,9 +84,9 @@ fn stop_is_heard_during_back_off() {
 }
 
 #[test]
-fn the_hundred_thousandth_attempt_waits_no_longer_than_the_twentieth() {
+fn the_millionth_attempt_waits_no_longer_than_the_twentieth() {
     let mut script = Script::acquiring(|_| {});
-    for _ in 0..100_000 {
+    for _ in 0..1_000_000 {
         script.unknown().unknown().next();
         script.told();
         script.sent = script.sent.split_off(&script.last());

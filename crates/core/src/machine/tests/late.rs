@@ -312,6 +312,44 @@ fn a_late_conflict_of_an_earlier_leadership_does_not_end_the_next() {
     assert_eq!(script.leads(), Some((6, 18_500)));
 }
 
+/// Found by review: it used to end the work that was being stopped, and the record was not released.
+#[test]
+fn a_late_answer_about_an_earlier_leadership_does_not_touch_the_one_that_is_being_stopped() {
+    let answers = || {
+        let (nothing, another) = (Outcome::Denied(Seen::nothing()), Outcome::Denied(held_by("b", 6)));
+        [nothing, another, Outcome::Refused(super::script::forbidden())]
+    };
+    for late in answers() {
+        let mut script = Script::leading(|options| options.stop_timeout = ms(10_000));
+        script.at(5_000).signal(Signal::Gone).work_ended(5).granted(6);
+        script.at(6_000).feed(Input::StepDown { to: None }).told();
+        script.answer(2, late);
+        assert_eq!((script.state(), script.told().as_str()), ("releasing", ""));
+        script.at(10_000);
+        assert_eq!(script.told(), "renew#4 e6", "its record is still renewed");
+        script.granted(6).at(11_000).work_ended(6).released();
+        assert_eq!(script.heard(), "extend_stop e6 by 23500, released e6");
+    }
+}
+
+#[test]
+fn who_stops_releases_the_record_that_an_unknown_claim_left() {
+    let mut acquiring = Script::acquiring(|_| {});
+    acquiring.unknown().looked(held_by_me(5)).told();
+    acquiring.feed(Input::Stop);
+    assert_eq!(acquiring.told(), "release#4 e5, state acquiring→stopped, stopped");
+    // The second claim, too, may have landed.
+    acquiring.granted_to(3, 6);
+    assert_eq!(acquiring.told(), "release#5 e6");
+
+    let mut follower = Script::acquiring(|_| {});
+    follower.unknown().looked(held_by_me(5)).unknown().unknown();
+    assert_eq!(follower.state(), "follower");
+    follower.told();
+    follower.feed(Input::Stop);
+    assert_eq!(follower.told(), "release#5 e5, state follower→stopped, stopped");
+}
+
 #[test]
 fn an_unasked_grant_that_is_worth_nothing_does_not_disturb_the_attempt_under_way() {
     let mut script = Script::new();

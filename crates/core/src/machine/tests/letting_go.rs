@@ -140,7 +140,7 @@ fn work_in_a_process_is_told_to_stop_early_enough_to_be_killed_before_the_deadli
     script.at(12_450);
     assert_eq!(script.told(), "end_work e5 by 13500 deadline, state leader→releasing");
     script.at(13_000).work_ended(5).released();
-    assert_eq!(script.heard(), "lost e5 deadline", "in time, so even released");
+    assert_eq!(script.heard(), "lost e5 deadline (released)", "in time");
     assert_eq!(script.calls(Kind::Release), 1);
 }
 

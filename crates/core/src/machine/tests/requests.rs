@@ -22,7 +22,22 @@ fn a_request_for_this_leadership_is_followed() {
     script.signal(ask(5, Ask::StepDown { to: None }));
     assert_eq!(script.told(), "end_work e5 by 13500 admin, state leader→releasing");
     script.work_ended(5).released();
-    assert_eq!(script.told(), "release#2 e5, lost e5 admin, leader nobody, state releasing→follower");
+    assert_eq!(
+        script.told(),
+        "release#2 e5, lost e5 admin (released), leader nobody, state releasing→follower"
+    );
+}
+
+#[test]
+fn a_requested_release_that_is_not_confirmed_is_told_as_such() {
+    let answers: [fn(&mut Script); 3] = [|s| _ = s.unknown(), |s| _ = s.denied_by("b"), |s| _ = s.at(4_000)];
+    for answer in answers {
+        let mut script = Script::leading(|_| {});
+        script.signal(ask(5, Ask::StepDown { to: None })).work_ended(5);
+        answer(&mut script);
+        let heard = script.heard();
+        assert!(heard.ends_with("lost e5 admin"), "{heard}");
+    }
 }
 
 #[test]
@@ -61,7 +76,7 @@ fn a_leader_of_lower_priority_stops_its_work_and_then_makes_room_for_the_asker()
     script.at(3_000).work_ended(5);
     assert_eq!(script.told(), "release#2 e5 to c");
     script.released();
-    assert_eq!(script.heard(), "lost e5 preempted");
+    assert_eq!(script.heard(), "lost e5 preempted (released)");
     assert_eq!(script.wakes(), Some(5_000), "it is in no hurry to come back");
 }
 

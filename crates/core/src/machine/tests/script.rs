@@ -349,7 +349,10 @@ fn tell(event: &Event) -> String {
         What::Resumed { epoch, .. } => format!("resumed e{epoch}"),
         What::Released { epoch, confirmed: true } => format!("released e{epoch}"),
         What::Released { epoch, confirmed: false } => format!("released e{epoch} unconfirmed"),
-        What::Lost { epoch, reason, .. } => format!("lost e{epoch} {}", reason.as_str()),
+        What::Lost { epoch, reason, released, .. } => {
+            let released = if *released { " (released)" } else { "" };
+            format!("lost e{epoch} {}{released}", reason.as_str())
+        }
         What::Suspended { epoch, reason, .. } => format!("suspended e{epoch} {}", reason.as_str()),
         What::AcquireFailed { holder: Some(holder) } => format!("acquire_failed {holder}"),
         What::AcquireFailed { holder: None } => "acquire_failed".to_owned(),

@@ -104,6 +104,42 @@ fn renewals_that_fail_are_tried_again_and_the_deadline_still_applies() {
     assert_eq!(script.told(), "", "an answer past the deadline brings nothing back");
 }
 
+/// Found by review: it used to be told as lost at its deadline, or as handed over on request.
+#[test]
+fn a_leadership_that_ends_while_its_work_stops_is_lost_for_what_ended_it() {
+    let asked = Request { epoch: e(5), what: Ask::StepDown { to: None } };
+    for planned in [Input::StepDown { to: None }, Input::Signal(Signal::Requested(asked))] {
+        for (ends, reason) in [(Signal::Changed(held_by("b", 6)), "conflict"), (Signal::Gone, "connection")] {
+            let mut script = Script::leading(|options| {
+                patient(options);
+                options.cooldown = Some(ms(60_000));
+            });
+            script.at(4_000).feed(planned.clone()).at(5_000).signal(ends);
+            assert_eq!(script.heard(), format!("lost e5 {reason}"));
+            script.work_ended(5);
+            assert_eq!(script.waits(), Some(60_000), "it was to step down all the same");
+        }
+    }
+}
+
+/// Found by review: the work used to run on beside the other's, until its deadline.
+#[test]
+fn without_a_stop_timeout_too_a_denied_renewal_ends_the_work_at_once() {
+    for denied in [held_by("b", 6), released(5), Seen::nothing()] {
+        let mut script = Script::leading(|_| {});
+        script.at(5_000).feed(Input::StepDown { to: None }).told();
+        script.at(5_100).denied(denied);
+        let told = script.told();
+        assert!(told.contains("end_work e5 by 5100 conflict, lost e5 conflict"), "{told}");
+        script.work_ended(5);
+        assert_eq!(script.calls(Kind::Release), 0);
+    }
+    let mut script = Script::leading(|_| {});
+    script.at(5_000).feed(Input::StepDown { to: None }).told();
+    script.denied(held_by_me(5));
+    assert_eq!((script.state(), script.told().as_str()), ("releasing", ""), "a call of its own overtook it");
+}
+
 #[test]
 fn only_a_later_leadership_is_taken_for_a_successor() {
     let by_hand = released(9);
