@@ -18,7 +18,7 @@ use bellwether_backend::{
     Capabilities, Changes, Discarded, Finding, Found, FoundNote, Fut, Lease, Life, Note, Notes, Probing,
     Record, Register, Write,
 };
-use bellwether_core::{Candidate, Clock, ElectionName, Epoch, Error, ErrorKind};
+use bellwether_core::{Candidate, Clock, ElectionName, Epoch, Error, ErrorKind, Incarnation};
 
 use crate::cell::{Cell, look, records};
 use crate::directory::Directory;
@@ -213,8 +213,8 @@ impl Register for FileRegister {
         life(&dir, incarnation, record.boot_id.as_deref(), self.store.boot_id.as_deref())
     }
 
-    fn retire(&self, on: &ElectionName, who: &Candidate) {
-        self.store.cell(on).signs.end(who.incarnation);
+    fn retire(&self, on: &ElectionName, who: Incarnation) {
+        self.store.cell(on).signs.end(who);
     }
 
     fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>> {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bellwether_backend::Backend;
 use bellwether_file::File;
 use bellwether_support::{Actor, Scratch};
-use support::{actor, names};
+use support::{actor, incarnation, names};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -54,6 +54,28 @@ async fn but_not_while_a_guard_holds_the_old_one_for_this_leadership() {
     leader.let_go(&grant).await;
     leader.lead().await;
     assert!(sign(&dir, &leader).exists() && promises(&dir), "a new leadership, a new guard");
+}
+
+/// Found by review: every change of runtime kept a locked file of its own.
+#[tokio::test]
+async fn a_candidate_whose_runtime_ended_leaves_none_once_it_cannot_lead_any_more() {
+    for ttl in [LONG, Duration::from_millis(500)] {
+        let scratch = Scratch::new();
+        let dir = scratch.path().join("reports");
+        let mut candidate = actor(scratch.path(), "a", ttl);
+        candidate.lead().await;
+        let before = sign(&dir, &candidate);
+        candidate.backend.change_runtime().unwrap();
+        candidate.bid.who.incarnation = incarnation(7);
+        if ttl == LONG {
+            candidate.denied().await;
+            assert!(before.exists(), "its work may not have ended yet");
+        } else {
+            let (grant, _) = candidate.lead_within(10 * ttl).await;
+            candidate.keep(&grant).await;
+            assert!(!before.exists() && sign(&dir, &candidate).exists());
+        }
+    }
 }
 
 #[tokio::test]

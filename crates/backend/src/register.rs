@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use bellwether_core::{Bid, Candidate, Clock, ElectionName, Epoch, Error};
+use bellwether_core::{Bid, Candidate, Clock, ElectionName, Epoch, Error, Incarnation};
 use futures_util::Stream;
 
 use crate::{Capabilities, Discarded, Finding, Fut, Probing, Record};
@@ -99,7 +99,7 @@ pub trait Register: Send + Sync + 'static {
     }
 
     /// This candidate takes part no more: let go of what proved that it lived.
-    fn retire(&self, on: &ElectionName, who: &Candidate) {
+    fn retire(&self, on: &ElectionName, who: Incarnation) {
         let _ = (on, who);
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bellwether_core::{Bid, Candidate, Clock, ElectionName, Epoch, Error};
+use bellwether_core::{Bid, Candidate, Clock, ElectionName, Epoch, Error, Incarnation};
 
 use super::{Faults, Op};
 use crate::{
@@ -107,7 +107,7 @@ impl<R: Register> Register for FaultyRegister<R> {
         self.inner.takes_away(on)
     }
 
-    fn retire(&self, on: &ElectionName, who: &Candidate) {
+    fn retire(&self, on: &ElectionName, who: Incarnation) {
         self.inner.retire(on, who);
     }
 

@@ -108,6 +108,7 @@ impl<R: Register> Shared<R> {
     fn begin(&self, on: &ElectionName, bid: &Bid) {
         let mut memory = self.memory();
         memory.own_ttl = Some(bid.ttl);
+        memory.takes_part(on, bid.who.incarnation);
         let new = Claims { first: bid.sent, latest: bid.sent };
         let claims = memory.claims.entry((on.clone(), bid.who.incarnation)).or_insert(new);
         claims.latest = bid.sent.max(claims.latest);

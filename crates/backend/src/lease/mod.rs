@@ -11,6 +11,7 @@
 mod beats;
 mod claim;
 mod keep;
+mod leavers;
 mod news;
 
 #[cfg(test)]
@@ -25,6 +26,7 @@ use bellwether_core::{
     Bid, Boot, Bug, Candidate, Clock, ElectionName, Error, ErrorKind, Grant, Incarnation, Outcome, Parting,
     Planted, Proof, Request, Seen,
 };
+use leavers::Leaver;
 use tokio::sync::mpsc;
 
 use crate::{
@@ -65,6 +67,8 @@ struct Memory<V> {
     /// How many candidates here follow each election, and the ttl they go by.
     followers: HashMap<ElectionName, usize>,
     own_ttl: Option<Duration>,
+    /// Candidates of a runtime that has ended, until they are retired.
+    leavers: Vec<Leaver>,
 }
 
 impl<V> Memory<V> {
@@ -77,6 +81,7 @@ impl<V> Memory<V> {
             cooldown_checked: HashSet::new(),
             followers: HashMap::new(),
             own_ttl: None,
+            leavers: Vec::new(),
         }
     }
 
@@ -223,10 +228,12 @@ impl<R: Register> Backend for Lease<R> {
     }
 
     fn claim<'a>(&'a self, on: &'a ElectionName, bid: &'a Bid) -> Fut<'a, Outcome<Grant>> {
+        self.shared.retire_leavers();
         Box::pin(self.shared.claim(on, bid))
     }
 
     fn renew<'a>(&'a self, sent: Boot, held: &'a [(ElectionName, Grant)]) -> Fut<'a, Vec<Outcome<Grant>>> {
+        self.shared.retire_leavers();
         Box::pin(async move {
             let mut answers = Vec::with_capacity(held.len());
             for (on, grant) in held {
@@ -284,7 +291,7 @@ impl<R: Register> Backend for Lease<R> {
         memory.claims.remove(&key);
         memory.cooldown_checked.remove(&key);
         drop(memory);
-        self.shared.register.retire(on, who);
+        self.shared.register.retire(on, who.incarnation);
     }
 
     fn signals(&self) -> Notices {
@@ -299,6 +306,7 @@ impl<R: Register> Backend for Lease<R> {
             let mut memory = shared.memory();
             // Nobody heard what the store said meanwhile.
             memory.observations.restart(now);
+            memory.all_leave(now);
             memory.followers.drain().map(|(on, _)| on).collect()
         };
         followed.iter().for_each(|on| shared.register.follow(on, false));

@@ -190,7 +190,7 @@ struct Shown {
     found: Mutex<Found<u64>>,
     life: Mutex<Option<Life>>,
     takes_away: AtomicBool,
-    retired: Mutex<Vec<Candidate>>,
+    retired: Mutex<Vec<Incarnation>>,
     announces: Mutex<Vec<Change<u64>>>,
     hangs: AtomicBool,
     loads: AtomicU64,
@@ -255,8 +255,8 @@ impl Register for Shown {
         self.takes_away.load(Ordering::SeqCst)
     }
 
-    fn retire(&self, _: &ElectionName, who: &Candidate) {
-        self.retired.lock().unwrap().push(who.clone());
+    fn retire(&self, _: &ElectionName, who: Incarnation) {
+        self.retired.lock().unwrap().push(who);
     }
 
     fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>> {
@@ -331,7 +331,7 @@ async fn what_only_the_register_knows_is_handed_through() {
     #[cfg(unix)]
     assert_eq!(lease.crash_proof(&on(), &who).len(), 1);
     lease.retire(&on(), &who);
-    assert_eq!(*lease.register().retired.lock().unwrap(), [who]);
+    assert_eq!(*lease.register().retired.lock().unwrap(), [who.incarnation]);
 }
 
 #[tokio::test]
