@@ -5,7 +5,7 @@
 //! ```text
 //!  1 directory   made if there is none, out of a plain file if there is one   `prepare`
 //!  2 sign        the incarnation's kernel lock, before any record names it    `Signs`
-//!  3 marker      that the election was held, before its first record          `Marker`
+//!  3 marker      that the election was held, if there is none                 `Marker`
 //!  4 record      compare-and-set                                              `Numbered`
 //!  5 sweep       signs of life of the dead
 //! ```
@@ -168,13 +168,17 @@ impl Cell {
                 Record { boot_id, ..record.clone() }
             }
         };
-        if let Whose::Claim(..) = whose
-            && at.is_none_or(|at| self.lease.stays(at))
-        {
-            let first = self.marker.make()?;
-            let oldest = by_clock(now).get().saturating_sub(DRAWN_WITHIN.as_millis() as u64);
-            if at.is_none() && !first && record.epoch.is_some_and(|epoch| epoch.get() < oldest) {
-                return Ok(Write::Conflict);
+        if let Whose::Claim(..) = whose {
+            let made = self.marker.make();
+            if at.is_none_or(|at| self.lease.stays(at)) {
+                let first = made?;
+                let oldest = by_clock(now).get().saturating_sub(DRAWN_WITHIN.as_millis() as u64);
+                if at.is_none() && !first && record.epoch.is_some_and(|epoch| epoch.get() < oldest) {
+                    return Ok(Write::Conflict);
+                }
+            } else if let Err(error) = made {
+                // The record tells that the election was held, as long as it is there.
+                tracing::warn!(%error, "epochs would start over if the records of this election were deleted");
             }
         }
         let bytes = record::print(&self.on, &record).map_err(|error| {

@@ -1,8 +1,9 @@
 //! Whether an election was ever held in a store, which its own directory cannot tell once somebody has removed it.
 //!
-//! Owns `DIR/.floors/<election>/`: a directory that is made before the election's first record, and never changed after that. So
-//! no claim on an election that has a record depends on it, and a candidate that may not make it is refused before it
-//! has written anything. (Earlier versions kept the highest epoch there, as the name of an empty file. Such a name still counts.)
+//! Owns `DIR/.floors/<election>/`: a directory that is made before the election's first record, and never changed after that. A
+//! candidate that may not make it is refused before it has written anything. Every claim makes it where it is missing (the store was
+//! copied without it, say), but none on an election that has a record depends on it. (Earlier versions kept the highest epoch there, as
+//! the name of an empty file. Such a name still counts.)
 
 use std::path::{Path, PathBuf};
 

@@ -126,6 +126,20 @@ async fn epochs_that_can_be_read_count_where_the_newest_record_cannot_and_the_ma
     assert!(next.epoch > grant.epoch, "{:?} followed {:?}", next.epoch, grant.epoch);
 }
 
+/// Found by review: only the first record of an election came with a marker.
+#[tokio::test]
+async fn epochs_go_on_after_a_deletion_also_in_a_store_that_was_copied_without_its_markers() {
+    let scratch = Scratch::new();
+    let first = actor(scratch.path(), "a", TTL);
+    let grant = first.lead().await;
+    first.let_go(&grant).await;
+    fs::remove_dir_all(scratch.path().join(".floors")).unwrap();
+    let (grant, _) = actor(scratch.path(), "b", TTL).lead_within(10 * TTL).await;
+    fs::remove_dir_all(scratch.path().join("reports")).unwrap();
+    let (next, _) = actor(scratch.path(), "c", TTL).lead_within(10 * TTL).await;
+    assert!(next.epoch > grant.epoch, "{:?} followed {:?}", next.epoch, grant.epoch);
+}
+
 #[tokio::test]
 async fn epochs_go_on_after_a_deletion_also_where_the_first_record_followed_a_file_of_others() {
     let scratch = Scratch::new();
