@@ -1,4 +1,5 @@
-//! `bellwether step-down`: only the one who was meant counts as success, and nobody waits for a timer.
+//! `bellwether step-down`: only a takeover by the named candidate, or by any other where none is named, counts as success, and
+//! nobody waits for a timer.
 
 use std::time::Duration;
 

@@ -16,7 +16,7 @@ pub enum Error {
     NoBackend,
     /// Not leading, so there is nothing to step down from.
     NotLeader,
-    /// The one who is to take over leads already.
+    /// The named successor is already the leader.
     AlreadyLeader,
     /// Not taking part.
     NotStarted,
@@ -51,7 +51,7 @@ impl fmt::Display for Error {
             Error::NoBackend => f.write_str("an election needs a store: give the builder a backend"),
             Error::NotLeader => f.write_str("not the leader"),
             Error::AlreadyLeader => {
-                f.write_str("the one who is to take over leads already: there is nothing to hand over")
+                f.write_str("the named successor is already the leader: there is nothing to hand over")
             }
             Error::NotStarted => f.write_str("not started"),
             Error::InCooldown => f.write_str("in cooldown after stepping down"),

@@ -131,7 +131,7 @@ impl<'a> Asked<'a> {
         seen.epoch.is_some_and(|epoch| epoch > self.epoch)
     }
 
-    /// Prints what came of it. Only the one who was meant, or anybody else if nobody was named, is a success.
+    /// Prints who leads now. It is a success if the candidate of `--to` took over, or without `--to`, any other candidate.
     fn report(
         &self,
         global: &Global,
