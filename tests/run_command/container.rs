@@ -1,6 +1,8 @@
 //! As process 1 of a container, and as an ordinary user.
 
-use bellwether_tests::{Candidate, Process, Stage, Surroundings};
+use std::process::Command;
+
+use bellwether_tests::{Candidate, Process, Stage, Surroundings, bellwether, run_to_end};
 use rustix::process::Signal;
 
 use crate::{WAIT, command, has_said, run, words};
@@ -48,6 +50,28 @@ fn an_ordinary_user_is_told_that_there_is_no_namespace_and_the_rest_is_the_same(
     assert!(ended.stderr.contains("no right to make a PID namespace"), "{}", ended.stderr);
     let left = stage.alive();
     assert!(left.is_empty(), "a daemon outlived the leadership: {left:?}");
+}
+
+/// Process 1 keeps deadlines for what it was started with, and for nobody else.
+#[test]
+fn only_what_a_container_was_started_with_is_promised_what_process_1_does() {
+    let Some(stage) = Stage::new(Surroundings::Container) else { return };
+    let mut candidate = run(&stage, &["--no-pid-namespace"], &WAIT[1..]);
+    assert_eq!(words(&mut candidate), "ready");
+    let mut second = Command::new("nsenter");
+    second
+        .args(["--target", &first(&stage, &candidate).pid.to_string(), "--pid", "--mount"])
+        .arg(bellwether());
+    second.arg("--backend").arg(format!("file:{}", stage.store().display()));
+    second.args(["run", "other", "--no-pid-namespace", "--", "true"]);
+    let second = run_to_end(second);
+    let said = String::from_utf8_lossy(&second.stderr);
+    assert_eq!(second.status.code(), Some(0), "{said}");
+    assert!(said.contains(" WARN ") && said.contains("could outlive the leadership"), "{said}");
+    assert!(!said.contains("the first process of its container"), "{said}");
+    first(&stage, &candidate).signal(Signal::TERM);
+    let ended = candidate.ended();
+    assert!(ended.stderr.contains("the first process of its container"), "{}", ended.stderr);
 }
 
 /// Process 1 of the container, as seen from here.

@@ -5,7 +5,9 @@ use std::process::Command;
 
 use bellwether_tests::{Candidate, is_root, permitted, run_to_end, skipped};
 
-use crate::{command, has_said, plain};
+use rustix::process::Signal;
+
+use crate::{command, has_said, plain, words};
 
 /// What bellwether is started by, and whether it can make a PID namespace there.
 const OF_ANYBODY: [(&[&str], bool); 3] = [
@@ -111,4 +113,28 @@ fn doctor_says_in_every_kind_of_user_namespace_which_containment_there_is() {
         let holds = if namespace { "has a PID namespace" } else { "no right to a PID namespace" };
         assert!(said.contains(holds), "{prefix:?}: {said}");
     }
+}
+
+/// The right to make a PID namespace may be gone when it is needed.
+#[test]
+fn a_start_with_less_containment_than_announced_is_warned_of() {
+    let prefix = ["unshare", "--user", "--map-root-user"];
+    if !permitted(Command::new(prefix[0]).args(&prefix[1..]).arg("true"), "a user namespace") {
+        return;
+    }
+    let stage = plain();
+    let mut first = Candidate::start(command(&stage, "a", &[], &crate::WAIT[1..]));
+    assert_eq!(words(&mut first), "ready");
+    let mut next = Candidate::start(within(&prefix, &command(&stage, "b", &[], "say ran; exit 4")));
+    next.joined();
+    let mut forbid = Command::new("nsenter");
+    forbid.args(["--target", &next.pid().to_string(), "--user", "--preserve-credentials"]);
+    forbid.args(["sh", "-c", "echo 0 > /proc/sys/user/max_pid_namespaces"]);
+    assert!(forbid.status().expect("util-linux is installed").success());
+    first.signal(Signal::TERM);
+    assert_eq!(first.ended().code, Some(0));
+    let ended = next.ended();
+    assert_eq!(ended.code, Some(4), "{}", ended.stderr);
+    let warned = |line: &str| line.contains(" WARN ") && line.contains("os error 28");
+    assert!(ended.stderr.lines().any(warned), "{}", ended.stderr);
 }

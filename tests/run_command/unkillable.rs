@@ -63,3 +63,20 @@ fn no_release_is_written_while_a_setuid_descendant_runs() {
         assert!(left.is_empty(), "{why}: {left:?}");
     }
 }
+
+#[test]
+fn a_setuid_descendant_that_ends_in_time_is_waited_for_and_the_code_is_the_commands_own() {
+    let Some(stage) = Stage::new(Surroundings::Nobody) else { return };
+    let root = become_root(&stage);
+    let script = format!(
+        "cd {}; {root} sh -c 'touch up; exec sleep 1' & until test -e up; do sleep 0.01; done; exit 5",
+        stage.path().display()
+    );
+    let mut candidate = run(&stage, &["--ttl", "60s"], &script);
+    let ended = candidate.ended();
+    assert_eq!(ended.code, Some(5), "{}", ended.stderr);
+    assert_eq!(candidate.heard("child_exited").number("code"), Some(5), "{:?}", candidate.said);
+    assert!(has_said(&candidate, "released"), "{:?}", candidate.said);
+    assert!(ended.stderr.contains("was started by the command and cannot be killed"), "{}", ended.stderr);
+    assert!(stage.emptied().is_empty());
+}

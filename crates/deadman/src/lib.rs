@@ -40,7 +40,7 @@ mod watched;
 pub use clock::{COUNTS_SUSPEND, SystemClock, boot_now};
 pub use deadline::KernelDeadline;
 pub use identity::{boot_id, random_bits};
-pub use pid1::{Pid1Deadline, leave_pid1};
+pub use pid1::{Pid1Deadline, Pid1Spared, leave_pid1};
 pub use protections::{PROTECTIONS, Protections};
 pub use stderr::{never_wait_for_stderr, say_without_waiting};
 pub use timer::BootTimer;

@@ -16,11 +16,15 @@
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod deadlines;
 
+use crate::process::Pid;
 use bellwether_core::Boot;
 use std::io;
 
 /// An instant at which process 1 ends the container if anything of a command's tree still runs in it; for where this program has left
 /// process 1. Called off when dropped.
+///
+/// Every descendant of this program counts that is not spared ([`Pid1Spared`]). So this program has to adopt orphans
+/// ([`adopt_orphans`](crate::process::adopt_orphans)).
 #[derive(Debug)]
 pub struct Pid1Deadline {
     #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -42,6 +46,35 @@ impl Pid1Deadline {
         self.slot.set(at);
         #[cfg(not(any(target_os = "linux", target_os = "android")))]
         let _ = at;
+    }
+}
+
+/// A process of this program's own, which process 1 does not take for one of a command's at a [`Pid1Deadline`]. Called off when dropped.
+#[derive(Debug)]
+pub struct Pid1Spared {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    _slot: deadlines::Spared,
+}
+
+impl Pid1Spared {
+    /// The process alone. `None` where process 1 is not this program's, spares too many already, or the process has ended.
+    pub fn alone(pid: Pid) -> Option<Pid1Spared> {
+        Pid1Spared::new(pid, false)
+    }
+
+    /// Likewise, and all descendants of it that have not become orphans.
+    pub fn with_descendants(pid: Pid) -> Option<Pid1Spared> {
+        Pid1Spared::new(pid, true)
+    }
+
+    fn new(pid: Pid, with_descendants: bool) -> Option<Pid1Spared> {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        return deadlines::Spared::new(pid, with_descendants).map(|slot| Pid1Spared { _slot: slot });
+        #[cfg(not(any(target_os = "linux", target_os = "android")))]
+        {
+            let _ = (pid, with_descendants);
+            None
+        }
     }
 }
 

@@ -14,6 +14,19 @@ pub enum Containment {
     Sweep,
 }
 
+impl Containment {
+    /// What users can rely on, whoever is killed or stopped; where process 1 of a container is this program, too, the first holds for both.
+    pub const fn promise(self) -> &'static str {
+        match self {
+            Containment::Namespace => "no process of the command outlives the leadership",
+            Containment::Sweep => {
+                "processes that the command starts, but not the command itself, could outlive the leadership if bellwether, its \
+                 guard and its init are killed or stopped all three at once"
+            }
+        }
+    }
+}
+
 impl fmt::Display for Containment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -77,8 +90,8 @@ pub enum Why {
     Overdue,
     /// The guard was killed, and the tree with it.
     GuardDied,
-    /// It was to be killed, and this process of its tree cannot be: it has gained rights that this program does not have. It still runs.
-    /// Nothing is released; the leadership runs out.
+    /// It was to be killed, and this process of its tree cannot be: it has gained rights that this program does not have, or is frozen. It has been
+    /// waited for until the deadline and still runs. Nothing is released before it has ended; the leadership runs out.
     Unkillable(Survivor),
 }
 
@@ -91,9 +104,18 @@ pub struct Survivor {
     pub uid: u32,
 }
 
+#[cfg(target_os = "linux")]
+impl Survivor {
+    /// Whether anybody is left could not be found out, and in doubt somebody is.
+    pub(crate) const UNKNOWN: Survivor = Survivor { pid: 0, uid: 0 };
+}
+
 impl fmt::Display for Survivor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "process {} of user {}", self.pid, self.uid)
+        match self.pid {
+            0 => f.write_str("a process that could not be looked up"),
+            pid => write!(f, "process {pid} of user {}", self.uid),
+        }
     }
 }
 

@@ -17,7 +17,7 @@
 //! - The release of a leadership waits until the whole tree has been reaped.
 //! - No process of the tree outlives COMMAND, daemons included. With a PID namespace ([`Containment::Namespace`]) the
 //!   kernel sees to it; without the right to make one ([`Containment::Sweep`]), its descendants are looked for and killed until
-//!   there is none, and one that cleared its environment and left its parents could outlive a kill −9 of guard *and* init.
+//!   there is none, by whoever is left of supervisor, guard and init: [`Containment::promise`] says what that leaves open.
 //!
 //! The guard is this very program, started again with a hidden argument, so `main` begins like this:
 //!
@@ -68,6 +68,8 @@ mod message;
 #[cfg(target_os = "linux")]
 mod orphans;
 #[cfg(target_os = "linux")]
+mod own;
+#[cfg(target_os = "linux")]
 mod reach;
 #[cfg(target_os = "linux")]
 mod supervisor;
@@ -85,11 +87,13 @@ pub use find::{NotRunnable, find_command};
 #[cfg(target_os = "linux")]
 pub use orphans::Orphans;
 #[cfg(target_os = "linux")]
+pub use own::start_beside;
+#[cfg(target_os = "linux")]
 pub use reach::containment_here;
 pub use spec::{PROOFS_MAX, Spec};
 pub use supervisor::{Child, Supervisor};
 #[cfg(not(target_os = "linux"))]
-pub use supervisor::{Orphans, containment_here};
+pub use supervisor::{Orphans, containment_here, start_beside};
 
 /// The argument that makes a start of this program a guard.
 #[cfg(target_os = "linux")]

@@ -7,7 +7,7 @@ use crate::ended::Survivor;
 use serde::{Deserialize, Serialize};
 
 /// Raised with every change to what is said.
-pub(crate) const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 4;
 /// Longest packet: the names of an election and a candidate are short, and a program's arguments are not sent.
 pub(crate) const MESSAGE_MAX_BYTES: usize = 16 * 1024;
 
@@ -46,7 +46,8 @@ pub(crate) enum Report {
     /// The guard cannot do its part, for this reason, and leaves.
     Unable { sentence: String },
     /// The process that everything hangs on is there, and its pidfd comes with this; nothing of the command runs yet.
-    Contained { epoch: u64, init: i32, namespace: bool },
+    /// Where a PID namespace was wanted and there is none, `refused` says why.
+    Contained { epoch: u64, init: i32, namespace: bool, refused: Option<String> },
     /// The command runs, in the supervisor's process group or in one of its own.
     Started { epoch: u64, pid: i32, shares_group: bool },
     /// The command could not be run, and nothing of it is left.
@@ -55,7 +56,8 @@ pub(crate) enum Report {
     /// it to stop for want of a renewal.
     Ended { epoch: u64, status: i32, overdue: bool },
     /// This process of the command's tree cannot be killed. The guard keeps the proofs, and stays, until it has ended by itself.
-    Unkillable { epoch: u64, survivor: Survivor },
+    /// COMMAND itself has ended with that wait status, if it is known.
+    Unkillable { epoch: u64, survivor: Survivor, status: Option<i32> },
 }
 
 impl Order {

@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use rustix::process::{PidfdFlags, WaitOptions};
 use std::collections::BTreeSet;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The most processes that one pass looks at; what is beyond waits for the next pass.
@@ -22,41 +23,71 @@ const PASS_MAX: usize = 100_000;
 #[derive(Debug, Default)]
 pub(crate) struct Pass {
     /// Who was sent the signal.
-    pub(crate) reached: Vec<Pid>,
+    reached: usize,
     /// Who may not be signalled by this process.
-    pub(crate) refused: Vec<Survivor>,
+    refused: Vec<Survivor>,
+    /// The children of this process that it is about, zombies too, by their numbers in `/proc` and here.
+    children: Vec<(i32, Option<Pid>)>,
+    /// Whether the children of this process could be listed.
+    listed: bool,
 }
 
 impl Pass {
     /// Somebody whom no further pass will reach, once everybody else is gone.
     pub(crate) fn unkillable(&self) -> Option<Survivor> {
-        if self.reached.is_empty() { self.refused.first().copied() } else { None }
+        if self.reached == 0 { self.refused.first().copied() } else { None }
+    }
+
+    /// Whether there was nobody. A zombie is somebody: what it leaves may have come to this process after its children were listed.
+    pub(crate) fn found_nobody(&self) -> bool {
+        self.listed && self.children.is_empty()
+    }
+
+    /// Reaps those children that have ended.
+    pub(crate) fn reap(&self) {
+        for pid in self.children.iter().filter_map(|(_, pid)| *pid) {
+            let _ = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG);
+        }
+    }
+
+    /// Somebody who is left.
+    pub(crate) fn left(&self) -> Survivor {
+        let child = || {
+            let (shown, pid) = *self.children.first()?;
+            Some(Survivor { pid: pid?.as_raw_pid().cast_unsigned(), uid: owner(shown).unwrap_or(0) })
+        };
+        self.refused.first().copied().or_else(child).unwrap_or(Survivor::UNKNOWN)
     }
 }
 
 /// Sends a signal to every descendant of this process that one pass finds.
 pub(crate) fn signal_descendants(signal: Signal) -> Pass {
-    signal_descendants_if(signal, |_, _| true)
+    signal_descendants_but(signal, |_| false)
 }
 
-/// Likewise, but only to those that `chosen` picks by their directory in `/proc` and by whether they are children of this process, and all
-/// descendants of theirs.
-pub(crate) fn signal_descendants_if(signal: Signal, chosen: impl Fn(&Path, bool) -> bool) -> Pass {
+/// Likewise, but to no child of this process that is to be spared, nor to its descendants.
+pub(crate) fn signal_descendants_but(signal: Signal, spared: impl Fn(Pid) -> bool) -> Pass {
     let Some(numbering) = Numbering::new() else { return Pass::default() };
     let own = numbering.own;
     let mut found = BTreeSet::new();
-    let mut waiting: Vec<(i32, bool)> = vec![(own, false)];
-    let mut pass = Pass::default();
-    while let Some((parent, inherited)) = waiting.pop() {
-        for shown in children(parent) {
+    let mut waiting = vec![own];
+    let mut pass = Pass { listed: true, ..Pass::default() };
+    while let Some(parent) = waiting.pop() {
+        let listed = children(parent);
+        pass.listed &= parent != own || listed.is_ok();
+        for shown in listed.unwrap_or_default() {
             if found.len() >= PASS_MAX || !found.insert(shown) {
                 continue;
             }
-            let picked = inherited || chosen(&directory(shown), parent == own);
-            waiting.push((shown, picked));
-            if picked {
-                numbering.signal(shown, &[parent, own], signal, &mut pass);
+            if parent == own {
+                let pid = numbering.ours(shown);
+                if pid.is_some_and(&spared) {
+                    continue;
+                }
+                pass.children.push((shown, pid));
             }
+            waiting.push(shown);
+            numbering.signal(shown, &[parent, own], signal, &mut pass);
         }
     }
     pass
@@ -74,28 +105,20 @@ pub(crate) fn reap(mut each: impl FnMut(Pid, i32)) -> bool {
     }
 }
 
-/// The children of this process that have ended and that nobody has waited for, guards left out.
+/// The children of this process that have ended and that nobody has waited for.
 pub(crate) fn zombies() -> Vec<Pid> {
-    let Some(numbering) = Numbering::new() else { return Vec::new() };
-    let ended = |shown: &i32| {
-        let zombie = stat(*shown).is_some_and(|(state, _)| state == "Z");
-        let name = fs::read_to_string(directory(*shown).join("comm")).unwrap_or_default();
-        zombie && !name.starts_with("bellw")
-    };
-    children(numbering.own).into_iter().filter(ended).filter_map(|shown| numbering.ours(shown)).collect()
+    children_if(|shown| stat(shown).is_some_and(|stat| stat.ended))
 }
 
-/// Whether the process with this directory in `/proc` was started with all of these variables; `or` if it has more rights than this process
-/// and so hides them.
-pub(crate) fn has_env(process: &Path, variables: &[(String, String)], or: bool) -> bool {
-    let environment = match fs::read(process.join("environ")) {
-        Ok(environment) => environment,
-        Err(error) => return or && error.kind() == std::io::ErrorKind::PermissionDenied,
-    };
-    variables.iter().all(|(name, value)| {
-        let wanted = format!("{name}={value}");
-        environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
-    })
+/// All children of this process.
+pub(crate) fn all_children() -> Vec<Pid> {
+    children_if(|_| true)
+}
+
+fn children_if(wanted: impl Fn(i32) -> bool) -> Vec<Pid> {
+    let Some(numbering) = Numbering::new() else { return Vec::new() };
+    let children = children(numbering.own).unwrap_or_default().into_iter();
+    children.filter(|shown| wanted(*shown)).filter_map(|shown| numbering.ours(shown)).collect()
 }
 
 /// How the numbers in `/proc` relate to ours: it may have been mounted for a namespace further out.
@@ -122,7 +145,7 @@ impl Numbering {
             return;
         }
         match rustix::process::pidfd_send_signal(&held, signal) {
-            Ok(()) => pass.reached.push(pid),
+            Ok(()) => pass.reached += 1,
             Err(Errno::PERM) => {
                 let pid = pid.as_raw_pid().cast_unsigned();
                 pass.refused.push(Survivor { pid, uid: owner(shown).unwrap_or(0) });
@@ -162,43 +185,59 @@ fn status(shown: i32, name: &str) -> Option<String> {
 }
 
 fn parent_of_living(shown: i32) -> Option<i32> {
-    stat(shown).filter(|(state, _)| !["Z", "X"].contains(&state.as_str())).map(|(_, parent)| parent)
+    stat(shown).filter(|stat| !stat.ended).map(|stat| stat.parent)
 }
 
-/// Its state and its parent.
-fn stat(shown: i32) -> Option<(String, i32)> {
+/// What `/proc` says of a process.
+struct Stat {
+    ended: bool,
+    parent: i32,
+}
+
+fn stat(shown: i32) -> Option<Stat> {
     let stat = fs::read_to_string(directory(shown).join("stat")).ok()?;
     // The name comes in parentheses and may contain any of what follows it.
     let (_, rest) = stat.rsplit_once(')')?;
-    let mut fields = rest.split_whitespace();
-    Some((fields.next()?.to_owned(), fields.next()?.parse().ok()?))
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    // A process whose first thread has ended looks like a zombie, but its other threads run on.
+    let threads: u32 = fields.get(17)?.parse().ok()?;
+    let ended = ["Z", "X"].contains(fields.first()?) && threads <= 1;
+    Some(Stat { ended, parent: fields.get(1)?.parse().ok()? })
 }
 
-/// The children of every thread of a process. Empty if it is gone.
-fn children(shown: i32) -> Vec<i32> {
-    let Ok(threads) = fs::read_dir(directory(shown).join("task")) else { return Vec::new() };
+/// The children of every thread of a process. None if it is gone.
+fn children(shown: i32) -> io::Result<Vec<i32>> {
+    let threads = match fs::read_dir(directory(shown).join("task")) {
+        Ok(threads) => threads,
+        Err(error) if is_gone(&error) => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
     let lists = threads.flatten().map(|thread| fs::read_to_string(thread.path().join("children")));
     let mut all = Vec::new();
     for list in lists {
         match list {
             Ok(list) => all.extend(list.split_whitespace().filter_map(|number| number.parse::<i32>().ok())),
             // A kernel without these lists: look at everybody.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound && !has_lists() => {
-                let child = |other: &i32| stat(*other).is_some_and(|(_, parent)| parent == shown);
-                return everybody().filter(child).collect();
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !has_lists() => {
+                let child = |other: &i32| stat(*other).is_some_and(|stat| stat.parent == shown);
+                return Ok(everybody()?.filter(child).collect());
             }
             // The thread has just ended.
-            Err(_) => {}
+            Err(error) if is_gone(&error) => {}
+            Err(error) => return Err(error),
         }
     }
-    all
+    Ok(all)
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(Errno::SRCH.raw_os_error())
 }
 
 fn has_lists() -> bool {
     Path::new("/proc/thread-self/children").exists()
 }
 
-fn everybody() -> impl Iterator<Item = i32> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+fn everybody() -> io::Result<impl Iterator<Item = i32>> {
+    Ok(fs::read_dir("/proc")?.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()))
 }

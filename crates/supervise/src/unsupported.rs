@@ -54,6 +54,17 @@ pub fn containment_here() -> io::Result<Containment> {
     Err(io::Error::new(io::ErrorKind::Unsupported, PROTECTIONS.missing().join("; ")))
 }
 
+/// Starts a child of this process.
+///
+/// # Errors
+/// Those of `spawn`.
+pub fn start_beside<C>(
+    spawn: impl FnOnce() -> io::Result<C>,
+    _pid: impl FnOnce(&C) -> Option<u32>,
+) -> io::Result<C> {
+    spawn()
+}
+
 /// On Linux only.
 #[derive(Debug, Default)]
 pub struct Orphans(());
@@ -105,6 +116,11 @@ impl Child {
 
     /// Kills the whole tree at once.
     pub fn kill(&self) {
+        match self.0 {}
+    }
+
+    /// Waits until what could not be killed is gone too.
+    pub async fn outlived(&mut self) {
         match self.0 {}
     }
 

@@ -9,7 +9,7 @@ mod stage;
 use bellwether_deadman::boot_now;
 use rustix::process::Signal;
 use stage::{
-    Cast, Host, LONG, NOBODY, PROBE, Stage, kill, may_become_nobody, may_make_namespaces, parent,
+    Cast, Freezer, Host, LONG, NOBODY, PROBE, Stage, kill, may_become_nobody, may_make_namespaces, parent,
     wait_for_end_of, wait_for_lock,
 };
 use std::process::Command;
@@ -258,16 +258,77 @@ fn guard_and_init_are_killed_and_the_supervisor_sweeps() {
         let stage = Stage::new();
         let mut host = stage.host(user, &["deaf", "daemon"]);
         let cast = host.running();
-        kill(cast.guard, Signal::STOP);
-        kill(cast.init, Signal::STOP);
-        kill(cast.init, Signal::KILL);
-        kill(cast.guard, Signal::KILL);
+        lose_guard_and_init(&cast);
         let ended = host.expect("ended");
         assert!(ended.starts_with("Signal(9) GuardDied"), "{ended}");
         assert!(!stage.witnessed(), "{cast:?}");
         host.expect("released");
         stage.expect_empty();
     });
+}
+
+/// Whatever it did to hide: its environment says nothing, and its parents are gone.
+#[test]
+fn guard_and_init_are_killed_and_nothing_is_released_beside_a_daemon_without_an_environment() {
+    each_user(|user| {
+        let stage = Stage::new();
+        let lock = stage.witness_lock();
+        // Without anything but what the test knows it by.
+        let command = ["/usr/bin/env", "-i", stage.mark(), PROBE, "witness", &lock, "deaf", "daemon"];
+        let mut host = stage.host_of(&with(user, &["sweep"]), &command);
+        let cast = host.running();
+        lose_guard_and_init(&cast);
+        let ended = host.expect("ended");
+        assert!(ended.starts_with("Signal(9) GuardDied"), "{ended}");
+        assert!(!stage.witnessed(), "{cast:?}");
+        host.expect("released");
+    });
+}
+
+/// A hook, say.
+#[test]
+fn guard_and_init_are_killed_and_what_runs_beside_the_command_is_left_alone() {
+    each_user(|user| {
+        let stage = Stage::new();
+        let mut host = stage.host(&with(user, &["beside=1000", "sweep"]), &["deaf", "daemon"]);
+        let beside: i32 = host.expect("beside").parse().unwrap();
+        let cast = host.running();
+        lose_guard_and_init(&cast);
+        let ended = host.expect("ended");
+        assert!(ended.starts_with("Signal(9) GuardDied"), "{ended}");
+        assert!(!stage.witnessed(), "{cast:?}");
+        assert!(stage.alive().iter().any(|(pid, _)| *pid == beside), "{beside} was killed");
+        host.expect("released");
+        kill(beside, Signal::KILL);
+        stage.expect_empty();
+    });
+}
+
+/// A frozen process is not killed before it is thawed. Nobody may lead meanwhile by a word of ours.
+#[test]
+fn guard_and_init_are_killed_and_nothing_is_released_beside_a_frozen_process() {
+    let Some(freezer) = Freezer::new() else { return };
+    let stage = Stage::new();
+    let mut host = stage.host(&["sweep", "ttl=3000"], &["deaf", "daemon"]);
+    let cast = host.running();
+    let (daemon, _) =
+        stage.alive().into_iter().find(|(pid, _)| parent(*pid) == cast.init && *pid != cast.command).unwrap();
+    freezer.freeze(daemon);
+    lose_guard_and_init(&cast);
+    let ended = host.expect("ended");
+    assert!(ended.starts_with(&format!("Signal(9) Unkillable(Survivor {{ pid: {daemon}")), "{ended}");
+    assert!(stage.witnessed(), "{cast:?}");
+    drop(freezer);
+    host.expect("released");
+    stage.expect_empty();
+}
+
+/// Both before either can act.
+fn lose_guard_and_init(cast: &Cast) {
+    kill(cast.guard, Signal::STOP);
+    kill(cast.init, Signal::STOP);
+    kill(cast.init, Signal::KILL);
+    kill(cast.guard, Signal::KILL);
 }
 
 /// Nobody is left who would kill the command for want of renewals, and it is long until the deadline.

@@ -107,8 +107,9 @@ fn all_but_process_1_are_killed_and_nothing_gets_away() {
 fn all_but_process_1_are_stopped_and_process_1_keeps_the_deadline() {
     let stage = Stage::new();
     let (lock, nobody) = (stage.witness_lock(), format!("user={}", stage::NOBODY));
-    for manner in ["daemon", "grandchild"] {
-        let command = ["host", &nobody, "ttl=5000", "--", "/proc/self/exe", "witness", &lock, "deaf", manner];
+    for manners in [["daemon", ""], ["grandchild", ""], ["daemon", "disguised"]] {
+        let command = ["host", &nobody, "ttl=5000", "--", "/proc/self/exe", "witness", &lock, "deaf"];
+        let command = [&command[..], &manners].concat();
         let Some(mut host) = container(&stage, &command) else { return };
         assert!(host.expect("started").ends_with(" Sweep"));
         host.expect("witness");
@@ -176,11 +177,36 @@ fn a_stopped_supervisor_whose_guard_has_acted_does_not_end_the_container() {
     assert!(host.expect("ended").contains("Over"));
 }
 
-/// The only child of process 1.
+/// Those who came into the container from outside, and what the program started beside its command, are nobody's tree.
+#[test]
+fn strangers_and_what_runs_beside_the_command_do_not_make_process_1_end_the_container() {
+    let stage = Stage::new();
+    let (lock, nobody) = (stage.witness_lock(), format!("user={}", stage::NOBODY));
+    let command = ["host", &nobody, "beside=1000", "ttl=1000", "--"];
+    let command = [&command[..], &["/proc/self/exe", "witness", &lock, "deaf", "daemon"]].concat();
+    let Some(mut host) = container(&stage, &command) else { return };
+    host.expect("witness");
+    let one = first(&host).to_string();
+    let mut stranger = Command::new("nsenter");
+    // The orphan of a stranger comes to process 1.
+    stranger.args(["--target", &one, "--pid", "sh", "-c", "(sleep 1000 &); echo in; exec sleep 1000"]);
+    let mut stranger = stage.spawn(&mut stranger);
+    stranger.expect("in");
+    let supervisor = supervisor(&host);
+    kill(supervisor, Signal::STOP);
+    stage.wait_for_witness_gone();
+    // Until well past the deadline, which is what this is about.
+    std::thread::sleep(Duration::from_millis(1_200));
+    kill(supervisor, Signal::CONT);
+    assert!(host.expect("ended").contains("Over"));
+}
+
+/// The program among the children of process 1.
 fn supervisor(host: &Host) -> i32 {
     let one = first(host);
     let children = std::fs::read_to_string(format!("/proc/{one}/task/{one}/children")).unwrap();
-    children.trim().parse().unwrap()
+    // Orphans of others may have come to process 1 since.
+    children.split_whitespace().next().unwrap().parse().unwrap()
 }
 
 /// With process 1 everything ends at once, the proof perhaps first: a successor waits 20 ms after it.

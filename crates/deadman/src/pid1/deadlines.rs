@@ -2,6 +2,9 @@
 //!
 //! The program only writes a word; process 1 is woken for a deadline that comes earlier than those it knows of, and looks again when the
 //! earliest has come. So a renewal costs nothing, and a program that is stopped has told all that there is to tell.
+//!
+//! What runs past a deadline is of a command's tree if it descends from the program: orphans of the tree come to the program, which adopts them.
+//! Excepted is what the program has said to be its own. Strangers, who came into the container from outside, descend from nobody in it.
 
 use crate::boot_now;
 use crate::process::Pid;
@@ -14,16 +17,26 @@ use std::{fs, io, ptr};
 
 /// The most deadlines at a time: one for every command that runs.
 const SLOTS: usize = 64;
-/// No deadline.
+/// The most processes at a time that are spared; any more are taken for a command's.
+const SPARED_MAX: usize = 256;
+/// No deadline, and nobody.
 const NONE: u64 = 0;
 
 #[derive(Debug)]
 struct Shared {
-    deadlines: &'static [AtomicU64; SLOTS],
+    page: &'static Page,
     /// An eventfd: readable when there is an earlier deadline.
     news: OwnedFd,
     /// A timer of process 1's.
     timer: OwnedFd,
+}
+
+/// What the program tells process 1.
+#[derive(Debug)]
+struct Page {
+    deadlines: [AtomicU64; SLOTS],
+    /// Processes of the program's own: see [`Mark`].
+    spared: [AtomicU64; SPARED_MAX],
 }
 
 static SHARED: OnceLock<Shared> = OnceLock::new();
@@ -36,7 +49,7 @@ pub(super) fn share() -> io::Result<()> {
     // SAFETY: takes no pointers; the answer is checked before use.
     let timer =
         owned(unsafe { libc::timerfd_create(libc::CLOCK_BOOTTIME, libc::TFD_NONBLOCK | libc::TFD_CLOEXEC) })?;
-    let size = size_of::<[AtomicU64; SLOTS]>();
+    let size = size_of::<Page>();
     let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
     // SAFETY: asks for fresh memory anywhere; nothing that exists is touched.
     let page = unsafe { libc::mmap(ptr::null_mut(), size, access, kind, -1, 0) };
@@ -44,8 +57,8 @@ pub(super) fn share() -> io::Result<()> {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: fresh, zeroed, large enough, aligned to a page, and never unmapped; whoever shares it uses it as these atomics only.
-    let deadlines = unsafe { &*page.cast::<[AtomicU64; SLOTS]>() };
-    let _ = SHARED.set(Shared { deadlines, news, timer });
+    let page = unsafe { &*page.cast::<Page>() };
+    let _ = SHARED.set(Shared { page, news, timer });
     Ok(())
 }
 
@@ -72,7 +85,7 @@ impl Slot {
     }
 
     pub(super) fn set(&mut self, at: Boot) {
-        let before = shared().deadlines[self.0].swap(at.as_nanos().max(1), Ordering::AcqRel);
+        let before = shared().page.deadlines[self.0].swap(at.as_nanos().max(1), Ordering::AcqRel);
         if before == NONE || at.as_nanos() < before {
             let one = 1u64.to_ne_bytes();
             // SAFETY: eight bytes, valid for the call. A full counter is news already.
@@ -83,7 +96,7 @@ impl Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        shared().deadlines[self.0].store(NONE, Ordering::Release);
+        shared().page.deadlines[self.0].store(NONE, Ordering::Release);
         TAKEN[self.0].store(false, Ordering::Release);
     }
 }
@@ -95,17 +108,17 @@ pub(super) fn watched() -> [BorrowedFd<'static>; 2] {
 
 /// In process 1: a process that runs although a deadline has passed. Also sets the timer to the next deadline.
 pub(super) fn overdue(program: Pid) -> Option<i32> {
-    let Shared { deadlines, news, timer } = shared();
+    let Shared { page, news, timer } = shared();
     let mut count = [0u8; 8];
     // SAFETY: the kernel writes at most eight bytes to a buffer valid and exclusive for that many.
     unsafe { libc::read(news.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
     let now = boot_now().as_nanos();
     let mut next = None;
-    for slot in deadlines.iter() {
+    for slot in &page.deadlines {
         match slot.load(Ordering::Acquire) {
             NONE => {}
             past if past <= now => {
-                if let Some(left) = somebody_but(program) {
+                if let Some(left) = somebody_of(program, page) {
                     return Some(left);
                 }
                 // Its tree is gone, and the program is about to say so.
@@ -124,16 +137,119 @@ pub(super) fn overdue(program: Pid) -> Option<i32> {
     None
 }
 
-/// A living process that is none of ours. Without a look at them, there may be some.
-fn somebody_but(program: Pid) -> Option<i32> {
-    let Ok(entries) = fs::read_dir("/proc") else { return Some(0) };
-    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok()).find(|pid| {
-        let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
-        let Some((name, rest)) = stat.split_once('(').and_then(|(_, rest)| rest.rsplit_once(')')) else {
-            return true;
+/// A living process that descends from the program and is not spared. Without a look at them, there may be some.
+fn somebody_of(program: Pid, page: &Page) -> Option<i32> {
+    // One of another namespace has other numbers.
+    let own_numbers = fs::read_link("/proc/self").is_ok_and(|link| link.as_os_str() == "1");
+    let Some(entries) = fs::read_dir("/proc").ok().filter(|_| own_numbers) else { return Some(0) };
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok())
+        .find(|pid| is_work(*pid, program.as_raw_pid(), &page.spared))
+}
+
+/// How often an ancestry is followed anew that changed while it was.
+const ATTEMPTS_MAX: usize = 8;
+/// The longest ancestry.
+const ANCESTORS_MAX: usize = 10_000;
+
+fn is_work(pid: i32, program: i32, spared: &[AtomicU64]) -> bool {
+    let marked = |mark: Mark| spared.iter().any(|one| one.load(Ordering::Acquire) == mark.word());
+    'attempt: for _ in 0..ATTEMPTS_MAX {
+        let stat = match Stat::of(pid) {
+            Ok(stat) => stat,
+            Err(error) => return !is_gone(&error),
         };
-        let ended = rest.trim_start().starts_with(['Z', 'X']);
-        let ours = *pid == 1 || *pid == program.as_raw_pid() || name.starts_with("bellw-");
-        !ended && !ours
-    })
+        let alone = Mark { pid, began: stat.began, with_descendants: false };
+        if pid == program || stat.ended || marked(alone) {
+            return false;
+        }
+        let (mut next, mut stat) = (pid, stat);
+        for _ in 0..ANCESTORS_MAX {
+            if next == program {
+                return true;
+            }
+            // Process 1, or somebody outside: not of the program.
+            if next <= 1 || marked(Mark { pid: next, began: stat.began, with_descendants: true }) {
+                return false;
+            }
+            let parent = stat.parent;
+            if parent > 1 {
+                let Ok(found) = Stat::of(parent) else { continue 'attempt };
+                stat = found;
+            }
+            next = parent;
+        }
+    }
+    // In doubt, it is.
+    true
+}
+
+/// What `/proc` says of a process.
+struct Stat {
+    ended: bool,
+    parent: i32,
+    /// In ticks of the kernel's since the start of the machine: with the number, this names a process for good.
+    began: u64,
+}
+
+impl Stat {
+    fn of(pid: i32) -> io::Result<Stat> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+        Stat::parse(&stat).ok_or_else(|| io::Error::other("an unknown format of /proc/PID/stat"))
+    }
+
+    fn parse(stat: &str) -> Option<Stat> {
+        // The name comes in parentheses and may contain any of what follows it.
+        let (_, rest) = stat.rsplit_once(')')?;
+        let fields: Vec<&str> = rest.split_whitespace().collect();
+        // A process whose first thread has ended looks like a zombie, but its other threads run on.
+        let threads: u32 = fields.get(17)?.parse().ok()?;
+        let ended = ["Z", "X"].contains(fields.first()?) && threads <= 1;
+        Some(Stat { ended, parent: fields.get(1)?.parse().ok()?, began: fields.get(19)?.parse().ok()? })
+    }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
+}
+
+/// A process of the program's own, in one word.
+#[derive(Clone, Copy)]
+struct Mark {
+    pid: i32,
+    began: u64,
+    with_descendants: bool,
+}
+
+impl Mark {
+    fn word(self) -> u64 {
+        // Numbers have at most 22 bits, and 40 are 348 years of ticks.
+        let pid = u64::from(self.pid.cast_unsigned());
+        u64::from(self.with_descendants) << 63 | pid << 40 | self.began & ((1 << 40) - 1)
+    }
+}
+
+/// In the program: a process of its own. Called off when dropped.
+#[derive(Debug)]
+pub(super) struct Spared(usize);
+
+impl Spared {
+    /// `None` if process 1 is not this program's, the process is gone, or there are too many.
+    pub(super) fn new(pid: Pid, with_descendants: bool) -> Option<Spared> {
+        let page = SHARED.get()?.page;
+        // By the numbers that process 1 goes by.
+        let own = fs::read_link("/proc/self").ok()?.to_str()?.parse::<u32>() == Ok(std::process::id());
+        let began = Stat::of(pid.as_raw_pid()).ok().filter(|_| own)?.began;
+        let word = Mark { pid: pid.as_raw_pid(), began, with_descendants }.word();
+        let free =
+            |slot: &AtomicU64| slot.compare_exchange(NONE, word, Ordering::AcqRel, Ordering::Acquire).is_ok();
+        page.spared.iter().position(free).map(Spared)
+    }
+}
+
+impl Drop for Spared {
+    fn drop(&mut self) {
+        shared().page.spared[self.0].store(NONE, Ordering::Release);
+    }
 }

@@ -86,12 +86,13 @@ impl Run {
         }
         station.kernel.arm(start.deadline - KERNEL_LEAD);
         match Run::make(station, start) {
-            Ok(run) => {
+            Ok((run, refused)) => {
                 run.limit(station);
                 let report = Report::Contained {
                     epoch: run.epoch,
                     init: run.init.pid.as_raw_pid(),
                     namespace: run.init.containment == Containment::Namespace,
+                    refused,
                 };
                 station.report(&report, &[&run.init.pidfd]);
                 run.tell(Word::Go { own_group: !run.init.shares_group });
@@ -108,23 +109,29 @@ impl Run {
         }
     }
 
-    fn make(station: &mut Station, mut start: Start) -> Result<Run, (u64, io::Error)> {
+    /// Also why there is no PID namespace, if one was wanted.
+    fn make(station: &mut Station, mut start: Start) -> Result<(Run, Option<String>), (u64, io::Error)> {
         let (epoch, wanted) = (start.epoch, start.namespace);
         let lend = |_| Terminal::lend(&start.stdin, station.supervisors_group);
         let terminal = (!start.rehearsal).then_some(()).and_then(lend);
         let (report, mut their_report) = channel::pair().map_err(|error| (epoch, error))?;
+        let mut refused = None;
         let made = rustix::net::sockopt::set_socket_passcred(&report, true)
             .map_err(io::Error::from)
             .and_then(|()| {
                 let mut contain = |containment| {
                     contain(containment, station, &mut start, terminal.as_ref(), &mut their_report)
                 };
-                let first =
-                    if wanted { contain(Containment::Namespace) } else { Err(io::ErrorKind::Other.into()) };
-                first.or_else(|_not_permitted| contain(Containment::Sweep))
+                if wanted {
+                    match contain(Containment::Namespace) {
+                        Ok(init) => return Ok(init),
+                        Err(error) => refused = Some(error.to_string()),
+                    }
+                }
+                contain(Containment::Sweep)
             });
         let init = made.map_err(|error| (epoch, error))?;
-        Ok(Run {
+        let run = Run {
             epoch,
             deadline: start.deadline,
             grace: start.grace,
@@ -137,7 +144,8 @@ impl Run {
             status: None,
             proofs: start.proofs,
             terminal,
-        })
+        };
+        Ok((run, refused))
     }
 
     pub(super) fn epoch(&self) -> u64 {
@@ -269,7 +277,8 @@ impl Run {
                     self.kill();
                 } else if let (Stage::Killing, Some(survivor)) = (self.stage, pass.unkillable()) {
                     self.stage = Stage::InVain;
-                    station.report(&Report::Unkillable { epoch: self.epoch, survivor }, &[]);
+                    let report = Report::Unkillable { epoch: self.epoch, survivor, status: self.status };
+                    station.report(&report, &[]);
                 }
             }
         }

@@ -1,61 +1,142 @@
 //! What the supervisor does when the guard is gone: it ends the process that the tree hangs on, and what that one left.
 
-use crate::{Containment, Survivor, tree};
-use bellwether_deadman::Watched;
+use super::link::Link;
+use super::task::PID1_LEAD;
+use crate::message::Report;
+use crate::{Containment, Survivor, own, tree};
+use bellwether_core::Boot;
 use bellwether_deadman::process::{Pid, Signal};
+use bellwether_deadman::{Pid1Deadline, Pid1Spared, Watched, boot_now};
+use bellwether_election::{Standing, Standings};
 use rustix::process::{WaitOptions, pidfd_send_signal, waitpid};
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// How long an init without a guard has to kill its tree.
 const SWEPT_WITHIN: Duration = Duration::from_millis(500);
-/// How often, and how many times, orphans of a tree without a namespace are looked for after guard and init were killed.
+/// How long a tree gets that nobody can be asked about: a hundred times what it takes to die.
+const BLIND_WAIT: Duration = Duration::from_millis(250);
+/// How long what a lost guard left is killed again and again, also past the deadline, before it counts as not to be killed.
+const SWEPT_AT_LEAST: Duration = Duration::from_secs(1);
+/// How often orphans of a tree without a namespace are killed after guard and init were lost.
 const SWEEP_EVERY: Duration = Duration::from_millis(2);
-const SWEEPS_MAX: usize = 2_500;
+/// Likewise, when all that is left cannot be killed.
+const WAIT_EVERY: Duration = Duration::from_millis(50);
 
 /// The process that the tree hangs on.
 pub(super) struct Init {
     pub(super) pid: Option<Pid>,
     pub(super) ended: Watched,
     pub(super) containment: Containment,
+    /// Process 1 of a container does not take it for one of the command's.
+    pub(super) _spared: Option<Pid1Spared>,
+}
+
+impl Init {
+    fn as_survivor(&self) -> Survivor {
+        let uid = rustix::process::getuid().as_raw();
+        self.pid.map_or(Survivor::UNKNOWN, |pid| Survivor { pid: pid.as_raw_pid().cast_unsigned(), uid })
+    }
+}
+
+/// Ends what a guard that is gone has left; who cannot be ended by the deadline is returned.
+pub(super) async fn end(init: Option<&Init>, guard: Option<Pid>, deadline: Boot) -> Option<Survivor> {
+    let until = deadline.max(boot_now() + SWEPT_AT_LEAST);
+    match init {
+        Some(init) => {
+            let ended = end_init(init, until).await;
+            match init.containment {
+                Containment::Namespace => (!ended).then(|| init.as_survivor()),
+                Containment::Sweep => sweep(guard, until).await,
+            }
+        }
+        None => {
+            // Dead before it had said what the tree hangs on, or we could not take it in: whatever it made is dying.
+            tokio::time::sleep(BLIND_WAIT).await;
+            sweep(guard, until).await
+        }
+    }
 }
 
 /// Waits for the end of an init whose guard is gone. One without a namespace kills the tree by itself, unless it has been stopped: so it is
-/// woken, and killed if that does not help, since what it leaves is found from here.
-pub(super) async fn end(init: &Init) {
+/// woken, and killed if that does not help, since what it leaves is found from here. A frozen one is not waited for any longer than `until`.
+async fn end_init(init: &Init, until: Boot) -> bool {
     let first = match init.containment {
         Containment::Namespace => Signal::KILL,
         Containment::Sweep => Signal::CONT,
     };
     let _ = pidfd_send_signal(&init.ended, first);
-    if tokio::time::timeout(SWEPT_WITHIN, init.ended.readable()).await.is_err() {
+    let mut ended = tokio::time::timeout(SWEPT_WITHIN, init.ended.readable()).await.is_ok();
+    if !ended {
         let _ = pidfd_send_signal(&init.ended, Signal::KILL);
-        let _ = init.ended.readable().await;
+        ended = tokio::time::timeout(until.since(boot_now()), init.ended.readable()).await.is_ok();
     }
     // Orphaned, it may have become our child.
     let _ = init.pid.map(|pid| waitpid(Some(pid), WaitOptions::NOHANG));
+    ended
 }
 
-/// Init ends when it has swept, unless it was killed too. What it left is ours now, next to children that have nothing to do with it;
-/// the environment that it was started with tells which is which. Returns somebody who cannot be killed, if there is one.
-pub(super) async fn sweep(env: &[(String, String)]) -> Option<Survivor> {
-    let mut killed = BTreeSet::new();
-    for _ in 0..SWEEPS_MAX {
-        // A child that hides its environment is an orphan of the tree: no other child of ours has more rights than we have.
-        let pass = tree::signal_descendants_if(Signal::KILL, |found, child| tree::has_env(found, env, child));
-        if let Some(survivor) = pass.unkillable() {
-            return Some(survivor);
-        }
-        let none = pass.reached.is_empty();
-        killed.extend(pass.reached.into_iter().map(|pid| pid.as_raw_pid()));
-        killed.retain(|pid| {
-            // Reaped or not ours: either way there is nothing to wait for once this says so.
-            matches!(waitpid(Pid::from_raw(*pid), WaitOptions::NOHANG), Ok(None))
+/// Kills what a tree without a namespace has left, until nobody is there any more; what is left at that instant is returned.
+///
+/// Init ends when it has swept, unless it was killed too. What it left has come to this process, as every orphan does, next to the children
+/// that this process started itself. So whoever is its child and was not started by it counts, and all below; and so does what still
+/// hangs on the guard that was lost, if that has not ended yet.
+async fn sweep(guard: Option<Pid>, until: Boot) -> Option<Survivor> {
+    loop {
+        let pass = own::told_apart(|own| {
+            tree::signal_descendants_but(Signal::KILL, |pid| own(pid).is_some() && Some(pid) != guard)
         });
-        if none && killed.is_empty() {
+        if pass.found_nobody() {
             return None;
         }
-        tokio::time::sleep(SWEEP_EVERY).await;
+        pass.reap();
+        if boot_now() >= until {
+            return Some(pass.left());
+        }
+        tokio::time::sleep(if pass.unkillable().is_some() { WAIT_EVERY } else { SWEEP_EVERY }).await;
     }
-    None
+}
+
+/// What is left of a command that could not be killed whole.
+pub(super) struct Rest {
+    pub(super) epoch: u64,
+    /// The guard, which still kills what it can and keeps the proofs. None if it was lost.
+    pub(super) link: Option<Link>,
+    pub(super) init: Option<Init>,
+    pub(super) standing: Standings,
+    pub(super) pid1: Option<Pid1Deadline>,
+}
+
+impl Rest {
+    /// Waits until it is gone too, if that comes to pass while somebody can tell; process 1 of a container, if it keeps a deadline, keeps it
+    /// meanwhile.
+    pub(super) async fn gone(self) -> bool {
+        let Rest { epoch, link, init, mut standing, mut pid1 } = self;
+        let gone = async {
+            let Some(link) = link else {
+                if let Some(init) = init {
+                    let _ = init.ended.readable().await;
+                }
+                return sweep(None, Boot::FOREVER).await.is_none();
+            };
+            loop {
+                match link.receive().await {
+                    Ok((Report::Ended { epoch: ended, .. }, _)) if ended == epoch => return true,
+                    Ok(_) => {}
+                    Err(_) => return false,
+                }
+            }
+        };
+        let mut gone = std::pin::pin!(gone);
+        loop {
+            tokio::select! {
+                gone = &mut gone => return gone,
+                () = standing.changed() => {
+                    let (Standing::Until(until) | Standing::Over { by: until, .. }) = standing.now();
+                    if let Some(pid1) = &mut pid1 {
+                        pid1.set(until - PID1_LEAD);
+                    }
+                }
+            }
+        }
+    }
 }

@@ -13,6 +13,7 @@ pub struct Child {
     shares_group: bool,
     wishes: mpsc::UnboundedSender<Wish>,
     ended: oneshot::Receiver<Ended>,
+    gone: oneshot::Receiver<()>,
     known: Option<Ended>,
 }
 
@@ -21,9 +22,10 @@ impl Child {
         running: Running,
         wishes: mpsc::UnboundedSender<Wish>,
         ended: oneshot::Receiver<Ended>,
+        gone: oneshot::Receiver<()>,
     ) -> Child {
         let Running { pid, containment, shares_group } = running;
-        Child { pid, containment, shares_group, wishes, ended, known: None }
+        Child { pid, containment, shares_group, wishes, ended, gone, known: None }
     }
 
     /// The command's process id, as this process sees it; within its own PID namespace it has another.
@@ -75,5 +77,13 @@ impl Child {
         let ended = (&mut self.ended).await.unwrap_or(lost);
         self.known = Some(ended);
         ended
+    }
+
+    /// After [`Why::Unkillable`]: waits until that process has ended by itself, and with it the whole tree, so that the leadership may be released.
+    /// Without an end if that cannot be found out any more. Cancel-safe.
+    pub async fn outlived(&mut self) {
+        if (&mut self.gone).await.is_err() {
+            std::future::pending::<()>().await;
+        }
     }
 }

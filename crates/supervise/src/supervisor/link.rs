@@ -2,7 +2,7 @@
 
 use crate::channel::{self, Packet};
 use crate::message::{self, Order, Report, VERSION};
-use crate::{ROLE, Spec};
+use crate::{ROLE, Spec, own};
 use bellwether_deadman::Watched;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -37,7 +37,8 @@ impl Link {
             command.env_remove(name);
         }
         // Its output and errors are ours, and so are the command's.
-        let process = command.stdin(Stdio::from(theirs)).spawn()?;
+        command.stdin(Stdio::from(theirs));
+        let process = own::start_guard(|| command.spawn(), |process| Some(process.id()))?;
         tracing::debug!(guard = process.id(), "guard started");
         Ok(Link { socket: Watched::new(ours)?, process: Reaped(Some(process)) })
     }

@@ -12,13 +12,14 @@ mod task;
 
 pub use handle::Child;
 
-use crate::{Containment, PROOFS_MAX, Spec, StartError, Why};
+use crate::{Containment, PROOFS_MAX, Spec, StartError};
 use bellwether_election::{Leadership, Standing};
 use link::Link;
 use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::{Mutex, mpsc, oneshot};
 
 /// Runs a command, leadership after leadership, through a guard process.
@@ -29,13 +30,17 @@ pub struct Supervisor {
     spec: Arc<Spec>,
     /// Locked for as long as a command runs: there is one at a time. `None` when the guard has died.
     link: Arc<Mutex<Option<Link>>>,
+    /// Whether the last rehearsal had a PID namespace, so that its user counts on one.
+    namespace_announced: Arc<AtomicBool>,
 }
 
 impl Supervisor {
     /// Starts the guard, so that it is there when it is needed.
     ///
     /// Where no PID namespace is permitted, orphans among this process's descendants become its own children from the
-    /// first command on; those of other commands too, which [`Orphans`](crate::Orphans) reaps.
+    /// first command on; those of other commands too, which [`Orphans`](crate::Orphans) reaps. Should guard and init be killed there, this process
+    /// kills every child that it has had since the first `Supervisor` was made and that was not started by
+    /// [`start_beside`](crate::start_beside): it cannot tell the others from a command's.
     ///
     /// # Errors
     /// When the guard cannot be started.
@@ -44,11 +49,12 @@ impl Supervisor {
     /// Outside a tokio runtime, or in one without its I/O driver.
     pub fn new(spec: Spec) -> io::Result<Supervisor> {
         let link = Link::start(&spec)?;
-        Ok(Supervisor { spec: Arc::new(spec), link: Arc::new(Mutex::new(Some(link))) })
+        let link = Arc::new(Mutex::new(Some(link)));
+        Ok(Supervisor { spec: Arc::new(spec), link, namespace_announced: Arc::default() })
     }
 
     /// Does everything that starting the command takes, except becoming the command, and tells which containment it has: so
-    /// that a node which cannot start anything finds out before it leads.
+    /// that a node which cannot start anything finds out before it leads. A later start that has to do with less is warned of in the log.
     ///
     /// # Errors
     /// What is missing. Nothing runs then.
@@ -62,6 +68,12 @@ impl Supervisor {
         if rehearsed.is_err() {
             // Whatever state it is in, the next one begins anew.
             *link = None;
+        }
+        let namespace = matches!(rehearsed, Ok(Containment::Namespace));
+        self.namespace_announced.store(namespace, Ordering::Release);
+        if let Ok(Containment::Sweep) = rehearsed {
+            // From now on: an orphan of the command never goes past this process, however early its guard is lost.
+            let _ = bellwether_deadman::process::adopt_orphans();
         }
         rehearsed.map_err(StartError::Guard)
     }
@@ -94,20 +106,33 @@ impl Supervisor {
         let (wishes, receiver) = mpsc::unbounded_channel();
         let (started, is_started) = oneshot::channel();
         let (ended, is_ended) = oneshot::channel();
-        let task = task::Task::new(link, Arc::clone(&self.spec), leadership, standing, deadline, receiver);
+        let (gone, is_gone) = oneshot::channel();
+        let announced = self.namespace_announced.load(Ordering::Acquire);
+        let spec = Arc::clone(&self.spec);
+        let task = task::Task::new(link, spec, announced, leadership, standing, deadline, receiver);
         // Let go only where the tree is known to be gone. Should the task be given up half-way, nothing is released, and
         // the leadership runs out.
         let hold = ManuallyDrop::new(hold);
         tokio::spawn(async move {
-            let outcome = task.run(proofs, started).await;
-            // The tree is gone: now the release may be written, and then the caller may know. Else there is none.
-            if !matches!(outcome.why, Why::Unkillable(_)) {
-                drop(ManuallyDrop::into_inner(hold));
+            let (outcome, rest) = task.run(proofs, started).await;
+            match rest {
+                // The tree is gone: now the release may be written, and then the caller may know.
+                None => {
+                    drop(ManuallyDrop::into_inner(hold));
+                    let _ = ended.send(outcome);
+                }
+                // There is no release before the rest is gone, too.
+                Some(rest) => {
+                    let _ = ended.send(outcome);
+                    if rest.gone().await {
+                        drop(ManuallyDrop::into_inner(hold));
+                        let _ = gone.send(());
+                    }
+                }
             }
-            let _ = ended.send(outcome);
         });
         match is_started.await {
-            Ok(Ok(running)) => Ok(Child::new(running, wishes, is_ended)),
+            Ok(Ok(running)) => Ok(Child::new(running, wishes, is_ended, is_gone)),
             Ok(Err(error)) => {
                 // The release must not be in the way of whoever acts on the error.
                 let _ = is_ended.await;

@@ -1,12 +1,12 @@
 //! One command, watched from the supervisor.
 
-use super::aftermath::{self, Init};
+use super::aftermath::{self, Init, Rest};
 use super::link::Link;
 use crate::message::{Order, Report};
 use crate::{Containment, Ended, Exit, NotRunnable, Spec, StartError, Why};
 use bellwether_core::{Boot, KILL_LEAD};
 use bellwether_deadman::process::{self, Ignored, Pid, Signal};
-use bellwether_deadman::{BootTimer, Pid1Deadline, Watched, boot_now};
+use bellwether_deadman::{BootTimer, Pid1Deadline, Pid1Spared, Watched, boot_now};
 use bellwether_election::{Leadership, Over, Standing, Standings};
 use rustix::process::pidfd_send_signal;
 use std::io;
@@ -18,13 +18,10 @@ use tokio::sync::{OwnedMutexGuard, mpsc, oneshot};
 /// How long before the end of the leadership a guard without a namespace, and without a kernel deadline, is given up.
 const GIVEN_UP_LEAD: Duration = Duration::from_millis(10);
 /// How long before the end of the leadership process 1 of a container ends it, if anything of a tree without a namespace still runs in it.
-const PID1_LEAD: Duration = Duration::from_millis(5);
+pub(super) const PID1_LEAD: Duration = Duration::from_millis(5);
 /// How long it has to tell that its init has ended. Long enough for one that waits for a processor: given up, it takes the exit code of
 /// the command with it.
 const TELL_WITHIN: Duration = Duration::from_millis(200);
-
-/// How long a tree gets that nobody can be asked about: a hundred times what it takes to die.
-const BLIND_WAIT: Duration = Duration::from_millis(250);
 
 /// What the holder of the handle wants.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +46,8 @@ pub(super) struct Task {
     spec: Arc<Spec>,
     epoch: u64,
     env: Vec<(String, String)>,
+    /// Whether the rehearsal had a PID namespace.
+    namespace_announced: bool,
     standing: Standings,
     /// The last that the guard was told.
     deadline: Boot,
@@ -64,6 +63,10 @@ pub(super) struct Task {
     pid1: Option<Pid1Deadline>,
     /// When a guard without a namespace should have told that its init has ended.
     tell_by: Option<Boot>,
+    /// The guard has been killed, or is about to be found dead.
+    given_up: bool,
+    /// How it ends if what cannot be killed has not ended by then.
+    in_vain: Option<(Ended, Boot)>,
     /// Nothing of the command is left.
     done: bool,
 }
@@ -72,6 +75,7 @@ impl Task {
     pub(super) fn new(
         link: OwnedMutexGuard<Option<Link>>,
         spec: Arc<Spec>,
+        namespace_announced: bool,
         leadership: &Leadership,
         standing: Standings,
         deadline: Boot,
@@ -89,6 +93,7 @@ impl Task {
             spec,
             epoch,
             env,
+            namespace_announced,
             standing,
             deadline,
             wishes,
@@ -99,15 +104,24 @@ impl Task {
             init: None,
             pid1: Pid1Deadline::new(),
             tell_by: None,
+            given_up: false,
+            in_vain: None,
         }
     }
 
-    /// Sees the command through. When this returns, nothing of it is left, unless it is said to be [`Why::Unkillable`].
-    pub(super) async fn run(mut self, proofs: Vec<OwnedFd>, started: Started) -> Ended {
+    /// Sees the command through. When this returns, nothing of it is left but that.
+    pub(super) async fn run(mut self, proofs: Vec<OwnedFd>, started: Started) -> (Ended, Option<Rest>) {
         let ended = self.watch(proofs, started).await;
-        // A guard that still has something to wait for stays behind with it, and a next command gets another.
         self.done = !matches!(ended.why, Why::Unkillable(_));
-        ended
+        let rest = (!self.done).then(|| Rest {
+            epoch: self.epoch,
+            // A next command gets another guard.
+            link: self.link.take(),
+            init: self.init.take(),
+            standing: self.standing.clone(),
+            pid1: self.pid1.take(),
+        });
+        (ended, rest)
     }
 
     async fn watch(&mut self, proofs: Vec<OwnedFd>, started: Started) -> Ended {
@@ -142,14 +156,24 @@ impl Task {
                     self.dropped = wish.is_none();
                     self.grant(wish.unwrap_or(Wish::Kill));
                 }
-                // The guard had until well before this. If it is still there, it has been stopped or starved.
-                () = until(timer.as_mut(), limit) => self.kill_guard(),
+                () = until(timer.as_mut(), limit), if boot_now() < limit => {}
+                () = std::future::ready(()), if boot_now() >= limit => match self.in_vain.take() {
+                    Some((ended, _)) => return ended,
+                    // The guard had until well before this. If it is still there, it has been stopped or starved.
+                    None => self.kill_guard(),
+                },
             }
         }
     }
 
     /// When the guard, or whoever acts in its place, has to be done.
     fn limit(&self) -> Boot {
+        if self.given_up {
+            return Boot::FOREVER;
+        }
+        if let Some((_, until)) = self.in_vain {
+            return until;
+        }
         let limit = self.start_by.unwrap_or(self.deadline).min(self.deadline);
         let swept = self.init.as_ref().is_some_and(|init| init.containment == Containment::Sweep);
         let limit = if swept { limit - GIVEN_UP_LEAD } else { limit };
@@ -187,7 +211,7 @@ impl Task {
         started: &mut Option<Started>,
     ) -> Option<Ended> {
         match report {
-            Report::Contained { epoch, init, namespace } if epoch == self.epoch => {
+            Report::Contained { epoch, init, namespace, refused } if epoch == self.epoch => {
                 let containment = if namespace { Containment::Namespace } else { Containment::Sweep };
                 if containment == Containment::Namespace {
                     self.pid1 = None;
@@ -195,9 +219,16 @@ impl Task {
                     // Should guard and init be killed, what they leave comes to us. It cannot fail on a kernel that is
                     // not broken, and then the tree's end is still that of its init.
                     let _ = process::adopt_orphans();
+                    if let Some(error) = refused.filter(|_| self.namespace_announced) {
+                        tracing::warn!(
+                            epoch, %error, "no PID namespace could be made this time: {}", containment.promise()
+                        );
+                    }
                 }
                 self.init = descriptor.and_then(|pidfd| {
-                    Some(Init { pid: Pid::from_raw(init), ended: Watched::new(pidfd).ok()?, containment })
+                    let pid = Pid::from_raw(init);
+                    let spared = pid.and_then(Pid1Spared::alone);
+                    Some(Init { pid, ended: Watched::new(pidfd).ok()?, containment, _spared: spared })
                 });
                 None
             }
@@ -227,8 +258,15 @@ impl Task {
                 let why = self.stopping.unwrap_or(if overdue { Why::Overdue } else { Why::ByItself });
                 Some(Ended { exit, why })
             }
-            Report::Unkillable { epoch, survivor } if epoch == self.epoch => {
-                Some(Ended { exit: Exit::KILLED, why: Why::Unkillable(survivor) })
+            Report::Unkillable { epoch, survivor, status } if epoch == self.epoch => {
+                // At once: until it has ended, nobody else leads for the rest of the lease. It may do so by itself, which the guard tells then.
+                tracing::error!(
+                    "{survivor} was started by the command and cannot be killed: it has more rights than bellwether. End it by \
+                     hand. Nothing is released before it has ended; others take over when the lease has run out"
+                );
+                let exit = status.map_or(Exit::KILLED, exit_of);
+                self.in_vain = Some((Ended { exit, why: Why::Unkillable(survivor) }, self.deadline));
+                None
             }
             // Of an earlier command, or a greeting.
             _ => None,
@@ -303,8 +341,7 @@ impl Task {
     }
 
     fn kill_guard(&mut self) {
-        // Only once: the timer that leads here has gone off for good.
-        (self.deadline, self.start_by, self.tell_by) = (Boot::FOREVER, None, Some(Boot::FOREVER));
+        self.given_up = true;
         self.stopping.get_or_insert(Why::Overdue);
         if let Some(link) = self.link.as_mut() {
             link.kill();
@@ -313,29 +350,19 @@ impl Task {
 
     /// Without the guard, the tree's end is that of the process it hangs on.
     async fn guard_died(&mut self, started: Option<Started>, error: io::Error) -> Ended {
+        let guard = self.link.as_ref().and_then(|link| Pid::from_raw(link.pid().cast_signed()));
         // Also if it only raves: the end of the channel is its sign to leave.
         self.kill_guard();
         *self.link = None;
+        let survivor = aftermath::end(self.init.as_ref(), guard, self.deadline).await;
+        // Only now: whoever reads the log must not hold up what has to be done.
         tracing::warn!(epoch = self.epoch, %error, "the guard is gone, and the command with it");
-        let survivor = match self.init.take() {
-            Some(init) => {
-                aftermath::end(&init).await;
-                match init.containment {
-                    Containment::Namespace => None,
-                    Containment::Sweep => aftermath::sweep(&self.env).await,
-                }
-            }
-            None => {
-                // Dead before it had said what the tree hangs on, or we could not take it in: whatever it made is dying.
-                tokio::time::sleep(BLIND_WAIT).await;
-                aftermath::sweep(&self.env).await
-            }
-        };
         if let Some(started) = started {
             let _ = started.send(Err(StartError::Guard(error)));
         }
         let why = self.stopping.filter(|why| *why != Why::Overdue).unwrap_or(Why::GuardDied);
-        Ended { exit: Exit::KILLED, why: survivor.map_or(why, Why::Unkillable) }
+        let exit = self.in_vain.take().map_or(Exit::KILLED, |(ended, _)| ended.exit);
+        Ended { exit, why: survivor.map_or(why, Why::Unkillable) }
     }
 }
 

@@ -22,6 +22,7 @@ struct Plan {
     sweep: bool,
     mute: bool,
     pause: bool,
+    beside: Option<String>,
     command: Vec<String>,
 }
 
@@ -41,6 +42,7 @@ fn read(args: &[String]) -> Plan {
         sweep: false,
         mute: false,
         pause: false,
+        beside: None,
         command: Vec::new(),
     };
     let mut args = args.iter();
@@ -55,6 +57,7 @@ fn read(args: &[String]) -> Plan {
             "pause" => plan.pause = true,
             "mute" => plan.mute = true,
             "sweep" => plan.sweep = true,
+            "beside" => plan.beside = Some(value.to_owned()),
             "user" => become_user(value.parse().unwrap()),
             "--" => break,
             other => panic!("no such option: {other}"),
@@ -62,6 +65,13 @@ fn read(args: &[String]) -> Plan {
     }
     plan.command = args.cloned().collect();
     plan
+}
+
+/// Starts a process that has nothing to do with the command.
+fn beside(seconds: &str) {
+    let mut sleep = std::process::Command::new("sleep");
+    let started = bellwether_supervise::start_beside(|| sleep.arg(seconds).spawn(), |child| Some(child.id()));
+    say(&format!("beside {}", started.unwrap().id()));
 }
 
 /// There is one thread yet, so the thread's identity is the process's.
@@ -90,6 +100,7 @@ async fn lead(plan: Plan) {
         spec = spec.without_namespace();
     }
     let supervisor = Supervisor::new(spec).unwrap();
+    plan.beside.as_deref().into_iter().for_each(beside);
     let mut wishes = listen(plan.mute);
     let proof = plan.proof.as_ref().map(|path| {
         let file = File::create(path).unwrap();

@@ -11,6 +11,9 @@ pub(crate) fn run(args: &[String]) {
     if has("deaf") {
         process::block_all_signals();
     }
+    if has("disguised") {
+        process::set_name(c"bellw-worker");
+    }
     if has("daemon") {
         // The work is done by a grandchild that has left group, session and parents.
         process::fork(Namespace::Same, || {

@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use bellwether_deadman::{boot_now, random_bits};
-use bellwether_support::permitted;
+use bellwether_support::{permitted, skipped};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FlockOperation;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
@@ -40,6 +40,10 @@ impl Stage {
         fs::create_dir_all(&dir).unwrap();
         open_to_all(&dir);
         Stage { dir, mark: format!("PROBE_MARK={:032x}", random_bits()) }
+    }
+
+    pub(crate) fn mark(&self) -> &str {
+        &self.mark
     }
 
     pub(crate) fn path(&self, name: &str) -> String {
@@ -229,6 +233,43 @@ pub(crate) fn wait_for_end_of(pid: i32) {
     let limit = Timespec { tv_sec: LONG.as_secs() as i64, tv_nsec: 0 };
     let ended = poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&limit)).unwrap();
     assert_eq!(ended, 1, "{pid} lives on");
+}
+
+/// A control group of cgroup v1 whose processes can be frozen. They are thawed when it is dropped.
+pub(crate) struct Freezer(PathBuf);
+
+impl Freezer {
+    /// One of our own; `None`, said aloud, where there are none or we may not make one.
+    pub(crate) fn new() -> Option<Freezer> {
+        let group = Path::new("/sys/fs/cgroup/freezer").join(format!("supervise-{:016x}", random_bits()));
+        match fs::create_dir(&group) {
+            Ok(()) => Some(Freezer(group)),
+            Err(error) => {
+                skipped(format_args!("a freezer of cgroup v1: {error}"));
+                None
+            }
+        }
+    }
+
+    pub(crate) fn freeze(&self, pid: i32) {
+        fs::write(self.0.join("cgroup.procs"), pid.to_string()).unwrap();
+        fs::write(self.0.join("freezer.state"), "FROZEN").unwrap();
+        let limit = boot_now() + LONG;
+        while fs::read_to_string(self.0.join("freezer.state")).unwrap().trim() != "FROZEN" {
+            assert!(boot_now() < limit, "{pid} does not freeze");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+impl Drop for Freezer {
+    fn drop(&mut self) {
+        let _ = fs::write(self.0.join("freezer.state"), "THAWED");
+        let limit = boot_now() + LONG;
+        while fs::remove_dir(&self.0).is_err() && boot_now() < limit {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
 }
 
 pub(crate) fn parent(pid: i32) -> i32 {

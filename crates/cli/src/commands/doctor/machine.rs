@@ -68,15 +68,16 @@ fn v1_freezer(groups: &str) -> Option<&str> {
 pub(super) fn containment(found: &Result<Containment, String>) -> Finding {
     const WHAT: &str = "containment";
     match found {
-        Ok(Containment::Namespace) => Finding::good(
+        Ok(containment @ Containment::Namespace) => {
+            Finding::good(WHAT, format!("`run -- COMMAND` has a PID namespace: {}", containment.promise()))
+        }
+        Ok(containment @ Containment::Sweep) => Finding::warning(
             WHAT,
-            "`run -- COMMAND` has a PID namespace: no process of COMMAND outlives its leadership",
-        ),
-        Ok(Containment::Sweep) => Finding::warning(
-            WHAT,
-            "`run -- COMMAND` has no right to a PID namespace and finds COMMAND's processes by sweeping: any but COMMAND \
-             itself could outlive a kill -9 of supervisor and guard; give it CAP_SYS_ADMIN, or make bellwether the \
-             first process of a container",
+            format!(
+                "`run -- COMMAND` has no right to a PID namespace and finds the command's processes by sweeping: {}; give it \
+                 CAP_SYS_ADMIN, or make bellwether the first process of a container",
+                containment.promise()
+            ),
         ),
         Err(reason) => Finding::warning(
             WHAT,

@@ -180,18 +180,17 @@ impl Work {
         election.report(epoch, What::ChildExited { code: ended.exit.code() });
         Ok(match ended.why {
             Why::Unkillable(survivor) => {
-                // It counts as work, so that nothing is released: the end of the leadership is all there is to wait for.
+                // It counts as work, so that nothing is released: its end, or that of the leadership, is all there is to wait for.
                 self.unkillable.set(true);
-                // At once: until somebody ends it by hand, nobody leads for the rest of the lease.
-                tracing::error!(
-                    "{survivor} was started by the command and cannot be killed: it has more rights than bellwether. End it by \
-                     hand. Nothing is released; others take over when the lease has run out"
-                );
                 tokio::select! {
-                    _ = election.stop() => {}
-                    _ = election.wait_until(|status| status.state == StateName::Stopped) => {}
+                    biased;
+                    () = child.outlived() => self.unkillable.set(false),
+                    _ = election.stop() => return Err(unkillable(survivor)),
+                    _ = election.wait_until(|status| status.state == StateName::Stopped) => {
+                        return Err(unkillable(survivor));
+                    }
                 }
-                return Err(unkillable(survivor));
+                Next::Leave(if leaving { Exit::Clean } else { Exit::Command(ended.exit.code()) })
             }
             _ if leaving => Next::Leave(Exit::Clean),
             Why::ByItself => Next::Leave(Exit::Command(ended.exit.code())),

@@ -5,6 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 use std::time::Duration;
 
+use bellwether_supervise::start_beside;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
@@ -29,14 +30,8 @@ pub(super) async fn run(command: &str, input: Option<&str>, limit: Duration) -> 
     for name in secrets::variables() {
         shell.env_remove(name);
     }
-    let spawned = shell
-        .args(["-c", command])
-        .stdin(stdin)
-        .stdout(Stdio::null())
-        .process_group(0)
-        .kill_on_drop(true)
-        .spawn();
-    let mut child = match spawned {
+    shell.args(["-c", command]).stdin(stdin).stdout(Stdio::null()).process_group(0).kill_on_drop(true);
+    let mut child = match start_beside(|| shell.spawn(), Child::id) {
         Ok(child) => child,
         Err(error) => return Ended::Badly(format!("could not be started by /bin/sh: {error}")),
     };
