@@ -3,6 +3,7 @@
 mod help;
 mod log;
 mod mistakes;
+mod not_led;
 mod secrets;
 mod step_down;
 mod unread;

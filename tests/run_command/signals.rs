@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bellwether_deadman::boot_now;
-use bellwether_tests::Candidate;
+use bellwether_tests::{Candidate, until_blocking};
 use rustix::process::Signal;
 
 use crate::{WAIT, command, has_said, plain, run, words};
@@ -98,5 +98,24 @@ fn without_a_command_running_the_four_leave_and_the_rest_is_ignored() {
         follower.signal(signal);
         assert_eq!(follower.ended().code, Some(0), "{signal:?}");
         assert!(!has_said(&follower, "said"), "it ran");
+    }
+}
+
+#[test]
+fn one_that_comes_while_the_command_is_prepared_is_heard() {
+    for (signal, ran) in [(Signal::USR1, true), (Signal::TERM, false)] {
+        let stage = plain();
+        let mut candidate = run(&stage, &[], "say ran; exit 0");
+        let of_it = candidate.pid().cast_signed();
+        let guard = || stage.alive().into_iter().find(|process| process.parent == of_it).ok_or("no guard");
+        let guard = until_blocking(guard);
+        // So that what is prepared with it takes longer.
+        guard.signal(Signal::STOP);
+        candidate.signal(signal);
+        guard.signal(Signal::CONT);
+        let ended = candidate.ended();
+        assert_eq!(ended.code, Some(0), "{signal:?}: {}", ended.stderr);
+        assert!(has_said(&candidate, "said") || !ran, "{signal:?}: {}", ended.stderr);
+        assert!(stage.emptied().is_empty());
     }
 }

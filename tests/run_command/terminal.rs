@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 
-use bellwether_tests::{PATIENCE, Process, Stage};
+use bellwether_tests::{PATIENCE, Process, Stage, exit_of};
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 
 use crate::plain;
@@ -69,7 +69,7 @@ impl Terminal {
     }
 
     fn code(&mut self) -> Option<i32> {
-        self.child.wait().expect("our own child").code()
+        exit_of(&mut self.child).code()
     }
 }
 
@@ -103,6 +103,29 @@ fn ctrl_c_reaches_the_command_and_its_end_is_its_own() {
     terminal.expect("@int");
     assert_eq!(terminal.code(), Some(8));
     assert!(stage.emptied().is_empty());
+}
+
+/// The command alone hears what is typed: its end must be the end of `bellwether` too, or nothing typed would end that.
+#[test]
+fn ctrl_c_and_ctrl_backslash_end_a_command_that_would_be_started_again() {
+    for (key, code) in [(3, 130), (0x1c, 131)] {
+        let stage = plain();
+        let options = ["--ttl", "60s", "--restart", "always", "--keep-for", "1h"];
+        let mut terminal = Terminal::run(&stage, &options, "ulimit -c 0; echo @ready; exec sleep 1000");
+        terminal.expect("@ready");
+        terminal.type_in(&[key]);
+        assert_eq!(terminal.code(), Some(code));
+        assert!(stage.emptied().is_empty());
+    }
+}
+
+#[test]
+fn a_signal_that_nobody_typed_does_not_keep_a_command_from_being_started_again() {
+    let stage = plain();
+    let again = stage.path().join("again");
+    let script = format!("test -e {0} && exit 0; touch {0}; kill -INT $$", again.display());
+    let mut candidate = crate::run(&stage, &["--restart", "on-failure"], &script);
+    assert_eq!(candidate.ended().code, Some(0));
 }
 
 #[test]

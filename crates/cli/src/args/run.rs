@@ -24,7 +24,8 @@ pub(crate) struct Run {
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) wait: Option<Duration>,
 
-    /// Give up as soon as a living leader is seen. A record that may be a dead leader's is watched for its ttl first.
+    /// Give up as soon as a living leader is seen, or if this candidate is unhealthy or in cooldown. A record that may be a dead leader's is
+    /// watched for its ttl first.
     #[arg(short, long, conflicts_with = "wait")]
     pub(crate) nonblock: bool,
 
@@ -56,7 +57,8 @@ pub(crate) struct Run {
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = super::STOP_TIMEOUT)]
     pub(crate) stop_timeout: Duration,
 
-    /// Start a command that ended by itself again, under the same leadership, with growing pauses between.
+    /// Start a command that ended by itself again, under the same leadership, with growing pauses between. One that Ctrl-C ended on a
+    /// terminal is not started again.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
     pub(crate) restart: Restart,
 

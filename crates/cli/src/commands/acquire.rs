@@ -1,9 +1,9 @@
 //! `bellwether acquire`: one attempt, by the rule of `run -n`.
 
-use bellwether::Election;
+use bellwether::{Election, Status};
 use serde_json::json;
 
-use super::run::{not_led, somebody_lives};
+use super::run::{not_led, out_of_reach, somebody_lives};
 use super::signals::Signals;
 use crate::args::{Acquire, Format, Global};
 use crate::exit::{Exit, Failure};
@@ -25,15 +25,22 @@ pub(crate) async fn acquire(global: &Global, acquire: &Acquire) -> Result<Exit, 
             biased;
             leadership = election.wait_for_leadership() => leadership.map(Some),
             () = somebody_lives(&election) => Ok(None),
+            () = not_led::in_cooldown(&election) => Ok(None),
+            () = fails(&election) => Ok(None),
         }
     };
     let leadership = tokio::select! {
         biased;
-        leadership = attempt => leadership?,
-        () = leave.leave() => None,
+        leadership = attempt => leadership.map_err(Failure::from),
+        () = leave.leave() => Err(match election.status().last_success {
+            Some(_) => Failure::new(Exit::NotLed, "not acquired: interrupted"),
+            None => out_of_reach(&election),
+        }),
     };
     let outcome = match leadership {
-        Some(leadership) => {
+        Err(failure) => Err(failure),
+        Ok(None) if has_failed(&election.status()) => Err(out_of_reach(&election)),
+        Ok(Some(leadership)) => {
             let epoch = leadership.epoch().get();
             let text = match global.output {
                 Format::Table => epoch.to_string(),
@@ -49,12 +56,27 @@ pub(crate) async fn acquire(global: &Global, acquire: &Acquire) -> Result<Exit, 
                 Ok(Exit::Clean)
             }
         }
-        None => Err(Failure::new(Exit::NotLed, not_led::sentence(&store, &election, "not acquired").await)),
+        Ok(None) => {
+            Err(Failure::new(Exit::NotLed, not_led::sentence(&store, &election, "not acquired").await))
+        }
     };
     // A second signal does not wait for the store; the record then runs out by itself.
-    tokio::select! {
-        stopped = election.stop() => stopped?,
-        () = leave.leave() => {}
+    let stopped = tokio::select! {
+        stopped = election.stop() => stopped,
+        () = leave.leave() => Ok(()),
+    };
+    let exit = outcome?;
+    stopped?;
+    Ok(exit)
+}
+
+/// Waits until the one attempt has failed for want of the store.
+async fn fails(election: &Election) {
+    if election.wait_until(has_failed).await.is_err() {
+        std::future::pending::<()>().await;
     }
-    outcome
+}
+
+fn has_failed(status: &Status) -> bool {
+    status.last_success.is_none() && status.last_error.is_some()
 }

@@ -6,10 +6,12 @@ use std::time::Duration;
 use bellwether::core::What;
 use bellwether::{Election, Leadership, Options, StateName, Store, boot_now};
 use bellwether_supervise::{Child, Ended, Signal, Spec, StartError, Supervisor, Survivor, Why, find_command};
+use rustix::process::{Pid, getpgid};
+use rustix::termios::tcgetpgrp;
 
 use super::restart::Pauses;
 use super::staying_out::StayingOut;
-use super::{containment, first_leadership, stopped};
+use super::{Candidacy, containment, stopped};
 use crate::args::Run;
 use crate::commands::signals::{Asked, Signals};
 use crate::exit::{Exit, Failure};
@@ -41,6 +43,8 @@ pub(super) struct Work {
 /// What comes after a command has ended.
 enum Next {
     Stand,
+    /// The command ended by itself, with this code.
+    Ended(u8),
     /// The command could not be started.
     StayOut(StartError),
     Leave(Exit),
@@ -75,21 +79,21 @@ impl Work {
     /// Runs the command, leadership after leadership.
     pub(super) async fn lead(
         &self,
-        election: &Election,
-        store: &Store,
-        run: &Run,
+        candidacy: &Candidacy<'_>,
         signals: &mut Signals,
     ) -> Result<Exit, Failure> {
+        let &Candidacy { election, store, run, .. } = candidacy;
         let mut first = true;
         let mut staying_out = StayingOut::new(election.settings().timing().ttl());
         loop {
             let leadership = tokio::select! {
-                leadership = self.next_leadership(election, store, run, first) => leadership?,
+                leadership = next_leadership(candidacy, first) => leadership?,
                 () = signals.leave() => return Ok(Exit::Clean),
             };
             first = false;
             match self.lead_once(election, store, leadership, run, signals, &mut staying_out).await? {
                 Next::Leave(exit) => return Ok(exit),
+                Next::Ended(code) => return Ok(Exit::Command(code)),
                 Next::Stand if run.once => return Ok(Exit::Lost),
                 Next::Stand => {}
                 Next::StayOut(error) if run.once => return Err(not_startable(error)),
@@ -99,19 +103,6 @@ impl Work {
                 },
             }
         }
-    }
-
-    async fn next_leadership(
-        &self,
-        election: &Election,
-        store: &Store,
-        run: &Run,
-        first: bool,
-    ) -> Result<Leadership, Failure> {
-        if first {
-            return first_leadership(election, store, run).await;
-        }
-        election.wait_for_leadership().await.map_err(|error| stopped(election, error))
     }
 
     /// One leadership: the command, again where that is wanted, and the lease for as long as it is to be kept.
@@ -129,7 +120,7 @@ impl Work {
         loop {
             let begun = boot_now();
             let code = match self.run_once(election, store, &leadership, signals, staying_out).await? {
-                Next::Leave(Exit::Command(code)) => code,
+                Next::Ended(code) => code,
                 next => return Ok(next),
             };
             if !run.restart.after(code) {
@@ -142,7 +133,7 @@ impl Work {
                         () = signals.leave() => {}
                     }
                 }
-                return Ok(Next::Leave(Exit::Command(code)));
+                return Ok(Next::Ended(code));
             }
             let pause = pauses.next(boot_now().since(begun));
             tracing::warn!(code, "the command has ended and is started again in {pause:?}");
@@ -154,7 +145,7 @@ impl Work {
         }
     }
 
-    /// From a start of the command to its end; [`Exit::Command`] if it ended by itself.
+    /// From a start of the command to its end.
     async fn run_once(
         &self,
         election: &Election,
@@ -176,6 +167,7 @@ impl Work {
         };
         staying_out.reset();
         election.report(epoch, What::ChildStarted { pid: child.pid() });
+        let has_terminal = has_terminal(&child);
         let (ended, leaving) = wait(&mut child, signals).await;
         election.report(epoch, What::ChildExited { code: ended.exit.code() });
         Ok(match ended.why {
@@ -193,7 +185,11 @@ impl Work {
                 Next::Leave(if leaving { Exit::Clean } else { Exit::Command(ended.exit.code()) })
             }
             _ if leaving => Next::Leave(Exit::Clean),
-            Why::ByItself => Next::Leave(Exit::Command(ended.exit.code())),
+            // Nobody but the command hears what is typed, and whoever types it wants all of this to end.
+            Why::ByItself if has_terminal && is_interruption(ended.exit.code()) => {
+                Next::Leave(Exit::Command(ended.exit.code()))
+            }
+            Why::ByItself => Next::Ended(ended.exit.code()),
             Why::Asked | Why::Over(_) => Next::Stand,
             Why::Overdue | Why::GuardDied => {
                 let on = election.name();
@@ -211,6 +207,25 @@ impl Work {
             }
         })
     }
+}
+
+async fn next_leadership(candidacy: &Candidacy<'_>, first: bool) -> Result<Leadership, Failure> {
+    if first {
+        return candidacy.first_leadership().await;
+    }
+    let election = candidacy.election;
+    election.wait_for_leadership().await.map_err(|error| stopped(election, error))
+}
+
+/// Whether the command is in the foreground of our terminal, and we are not.
+fn has_terminal(child: &Child) -> bool {
+    let group = Pid::from_raw(child.pid().cast_signed()).and_then(|pid| getpgid(Some(pid)).ok());
+    !child.shares_group() && group.is_some() && tcgetpgrp(std::io::stdin()).ok() == group
+}
+
+/// Whether a command that ended with this code was ended by Ctrl-C or Ctrl-\: by the signal itself, or with the code that says so.
+fn is_interruption(code: u8) -> bool {
+    [Signal::INT, Signal::QUIT].iter().any(|signal| i32::from(code) == 128 + signal.as_raw())
 }
 
 /// `LISTEN_PID` names the process that sockets were passed to: this one, or process 1 of a container, which it was.

@@ -5,17 +5,38 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bellwether::ElectionBuilder;
+use tokio::sync::watch;
 
 use super::shell::{self, Ended};
 use crate::args::HealthFlags;
 
+/// What the health command has said so far.
+pub(super) struct Health(watch::Receiver<Checked>);
+
+struct Checked {
+    command: String,
+    /// So many failures in a row make a candidate unhealthy.
+    failures_max: u32,
+    failures: u32,
+    may_lead: bool,
+    /// How it last failed: "ended with code 1".
+    how: String,
+}
+
 /// Lets the command decide. It has as long as the pause between two checks.
-pub(super) fn check(builder: ElectionBuilder, command: &str, flags: &HealthFlags) -> ElectionBuilder {
-    let (every, failures) = (flags.health_cmd_interval, flags.health_cmd_failures);
-    let command = command.to_owned();
+pub(super) fn check(
+    builder: ElectionBuilder,
+    command: &str,
+    flags: &HealthFlags,
+) -> (ElectionBuilder, Health) {
+    let (every, failures_max) = (flags.health_cmd_interval, flags.health_cmd_failures);
+    let how = "has not ended yet".to_owned();
+    let begin = Checked { command: command.to_owned(), failures_max, failures: 0, may_lead: false, how };
+    let (checked, health) = watch::channel(begin);
+    let (command, checked) = (command.to_owned(), Arc::new(checked));
     let log = Arc::new(Mutex::new(Log::default()));
-    builder.health(every, every, failures, move || {
-        let (command, log) = (command.clone(), Arc::clone(&log));
+    let builder = builder.health(every, every, failures_max, move || {
+        let (command, log, checked) = (command.clone(), Arc::clone(&log), Arc::clone(&checked));
         async move {
             let ended = shell::run(&command, None, every).await;
             let trouble = match &ended {
@@ -23,10 +44,44 @@ pub(super) fn check(builder: ElectionBuilder, command: &str, flags: &HealthFlags
                 Ended::Badly(how) => Some(how.clone()),
                 Ended::Late => Some(format!("did not end within {every:?} and was killed")),
             };
+            checked.send_modify(|checked| checked.take_in(trouble.as_deref()));
             log.lock().unwrap_or_else(PoisonError::into_inner).checked(trouble);
             ended == Ended::Well
         }
-    })
+    });
+    (builder, Health(health))
+}
+
+impl Health {
+    /// Why this candidate does not compete, if that is why.
+    pub(super) fn keeps_out(&self) -> Option<String> {
+        let checked = self.0.borrow();
+        (!checked.may_lead).then(|| checked.sentence())
+    }
+
+    /// Waits until the command has failed often enough.
+    pub(super) async fn fails(&self) {
+        let fails = |checked: &Checked| !checked.may_lead && checked.failures >= checked.failures_max;
+        if self.0.clone().wait_for(fails).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+impl Checked {
+    fn take_in(&mut self, trouble: Option<&str>) {
+        let Some(how) = trouble else {
+            (self.failures, self.may_lead) = (0, true);
+            return;
+        };
+        self.failures = self.failures.saturating_add(1);
+        self.may_lead &= self.failures < self.failures_max;
+        self.how = how.to_owned();
+    }
+
+    fn sentence(&self) -> String {
+        format!("unhealthy: `{}` {}", self.command, self.how)
+    }
 }
 
 /// What was last said, and how many checks have failed in a row.

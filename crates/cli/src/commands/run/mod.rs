@@ -22,6 +22,7 @@ use bellwether::{CandidateId, Election, Error, Leadership, Options, Over, Settin
 use tokio::task::JoinHandle;
 
 pub(crate) use self::child::grace;
+use self::health::Health;
 use super::signals::Signals;
 use crate::args::{Global, Run};
 use crate::backend;
@@ -41,6 +42,8 @@ struct Watcher {
 
 /// Takes part.
 pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, Failure> {
+    // First of all: what follows takes its time, and a signal must find us listening.
+    let mut signals = Signals::new()?;
     let on = backend::election(global, run.election.as_ref())?;
     let mut options = Options { auto_reacquire: !run.once, ..backend::options(global)? };
     run.timing.apply(&mut options);
@@ -54,12 +57,16 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
     Settings::new(options.clone()).map_err(Error::from)?;
     CandidateId::new(id(global)).map_err(Error::from)?;
     // Before standing: a node that cannot run the command must not win.
-    let work = child::Work::prepare(run, &options).await?;
-    let mut signals = Signals::new()?;
+    let work = tokio::select! {
+        work = child::Work::prepare(run, &options) => work?,
+        () = signals.leave() => return Ok(Exit::Clean),
+    };
     tokio::spawn(reaping::reap_orphans());
     let mut builder = Election::builder(on.as_str()).backend(store.clone()).id(id(global)).options(options);
+    let mut checked = None;
     if let Some(command) = &run.health.health_cmd {
-        builder = health::check(builder, command, &run.health);
+        let (with_check, health) = health::check(builder, command, &run.health);
+        (builder, checked) = (with_check, Some(health));
     }
     let mut watching = Vec::new();
     if let Some(file) = &run.events {
@@ -78,11 +85,12 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
         () = signals.leave() => false,
     };
     let screen = seen.filter(|_| begun).map(|events| screen::show(election.clone(), events));
+    let candidacy = Candidacy { election: &election, store: &store, run, health: checked.as_ref() };
     let outcome = match &work {
         _ if !begun => Ok(Exit::Clean),
-        Some(work) => work.lead(&election, &store, run, &mut signals).await,
+        Some(work) => work.lead(&candidacy, &mut signals).await,
         None => tokio::select! {
-            outcome = take_part(&election, &store, run) => outcome,
+            outcome = candidacy.take_part() => outcome,
             () = signals.leave() => Ok(Exit::Clean),
         },
     };
@@ -115,31 +123,55 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
     outcome
 }
 
-async fn take_part(election: &Election, store: &Store, run: &Run) -> Result<Exit, Failure> {
-    let mut leadership = first_leadership(election, store, run).await?;
-    loop {
-        let over = leadership.lost().await;
-        if run.once {
-            return Ok(if over == Over::Released { Exit::Clean } else { Exit::Lost });
+/// One who takes part, and how long it tries.
+struct Candidacy<'a> {
+    election: &'a Election,
+    store: &'a Store,
+    run: &'a Run,
+    health: Option<&'a Health>,
+}
+
+impl Candidacy<'_> {
+    async fn take_part(&self) -> Result<Exit, Failure> {
+        let mut leadership = self.first_leadership().await?;
+        loop {
+            let over = leadership.lost().await;
+            if self.run.once {
+                return Ok(if over == Over::Released { Exit::Clean } else { Exit::Lost });
+            }
+            let next = self.election.wait_for_leadership().await;
+            leadership = next.map_err(|error| stopped(self.election, error))?;
         }
-        leadership = election.wait_for_leadership().await.map_err(|error| stopped(election, error))?;
+    }
+
+    /// The first leadership, or why there is none.
+    async fn first_leadership(&self) -> Result<Leadership, Failure> {
+        let &Candidacy { election, store, run, health } = self;
+        let is_late = tokio::select! {
+            biased;
+            first = election.wait_for_leadership() => return first.map_err(|error| stopped(election, error)),
+            () = patience(run.wait) => true,
+            () = somebody_lives(election), if run.nonblock => false,
+            () = not_led::in_cooldown(election), if run.nonblock => false,
+            () = unhealthy(health), if run.nonblock => false,
+        };
+        let done = if run.command_line().is_empty() { "not leading" } else { "not run" };
+        let why = match health.and_then(Health::keeps_out) {
+            Some(why) => format!("{done}: {why}"),
+            None if is_late && election.status().last_success.is_none() => {
+                return Err(out_of_reach(election));
+            }
+            None => not_led::sentence(store, election, done).await,
+        };
+        Err(Failure::new(Exit::NotLedAs(run.code), why))
     }
 }
 
-/// The first leadership, or why there is none.
-async fn first_leadership(election: &Election, store: &Store, run: &Run) -> Result<Leadership, Failure> {
-    tokio::select! {
-        biased;
-        first = election.wait_for_leadership() => return first.map_err(|error| stopped(election, error)),
-        () = patience(run.wait) => {
-            if election.status().last_success.is_none() {
-                return Err(out_of_reach(election));
-            }
-        }
-        () = somebody_lives(election), if run.nonblock => {}
+async fn unhealthy(health: Option<&Health>) {
+    match health {
+        Some(health) => health.fails().await,
+        None => std::future::pending().await,
     }
-    let done = if run.command_line().is_empty() { "not leading" } else { "not run" };
-    Err(Failure::new(Exit::NotLedAs(run.code), not_led::sentence(store, election, done).await))
 }
 
 /// Waits until a living leader is seen: one that renews, or whose process is there.
@@ -168,7 +200,8 @@ fn stopped(election: &Election, error: Error) -> Failure {
     }
 }
 
-fn out_of_reach(election: &Election) -> Failure {
+/// The store has not answered once.
+pub(super) fn out_of_reach(election: &Election) -> Failure {
     let said = election.status().last_error.map_or_else(|| "it did not answer".to_owned(), |e| e.to_string());
-    Failure::new(Exit::Unavailable, format!("the store could not be reached in the time given: {said}"))
+    Failure::new(Exit::Unavailable, format!("the store could not be reached: {said}"))
 }

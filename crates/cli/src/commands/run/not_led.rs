@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use bellwether::{Election, Store};
+use bellwether::core::{Clock, Wall};
+use bellwether::{Election, Status, Store, SystemClock, boot_now};
 
 /// How long the store may take to tell since when another leads.
 const LOOK_MAX: Duration = Duration::from_secs(1);
@@ -17,8 +18,26 @@ pub(crate) async fn sentence(store: &Store, election: &Election, done: &str) -> 
         let epoch = seen.epoch.map(|epoch| format!(" (epoch {epoch})")).unwrap_or_default();
         return format!("{done}: {} leads {on}{since}{epoch}", holder.id);
     }
+    if let Some(until) = cooldown(election) {
+        return format!("{done}: {} stepped down and is in cooldown until {until}", election.candidate().id);
+    }
     match election.status().leader.filter(|_| seen.is_none()) {
         Some(leader) => format!("{done}: {leader} leads {on}"),
         None => format!("{done}: nobody leads {on}, and it could not be taken in the time given"),
+    }
+}
+
+/// Until when this candidate stays away, if it does.
+pub(crate) fn cooldown(election: &Election) -> Option<Wall> {
+    let left = election.status().cooldown_until?.since(boot_now());
+    let nanos = i64::try_from(left.as_nanos()).ok().filter(|nanos| *nanos > 0)?;
+    Some(Wall::from_unix_nanos(SystemClock.wall().as_unix_nanos().saturating_add(nanos)))
+}
+
+/// Waits until this candidate stays away.
+pub(crate) async fn in_cooldown(election: &Election) {
+    let cools = |status: &Status| status.cooldown_until.is_some_and(|until| boot_now() < until);
+    if election.wait_until(cools).await.is_err() {
+        std::future::pending::<()>().await;
     }
 }
