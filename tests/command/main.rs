@@ -139,6 +139,19 @@ fn watch_prints_changes_and_explain_the_bounds() {
 }
 
 #[test]
+fn watch_without_a_name_follows_those_that_come() {
+    let directory = temporary();
+    let mut watch = Command::new(bellwether());
+    watch.arg("--backend").arg(format!("file:{}", directory.path().display())).arg("watch");
+    let mut watching = Piped::run(watch);
+    let _leader = leader(directory.path(), "a", &["--ttl", "10s"]);
+    watching.until(|line| line.contains("job: a leads"));
+    let mut other = Candidate::on_file(directory.path(), "other", "b", &["--ttl", "10s"]);
+    other.expect("acquired");
+    watching.until(|line| line.contains("other: b leads"));
+}
+
+#[test]
 fn settings_come_from_flags_then_environment_then_file() {
     let directory = temporary();
     let file = directory.path().join("settings.toml");

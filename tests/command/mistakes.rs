@@ -225,3 +225,86 @@ fn two_containers_with_one_host_name_get_two_ids() {
         "{plain} ends with its process id"
     );
 }
+
+#[test]
+fn a_store_that_cannot_list_is_not_taken_for_an_empty_one() {
+    let directory = temporary();
+    let url = format!("postgres:///db?host={}", directory.path().display());
+    for command in ["watch", "status", "top"] {
+        refused(&typed(&["--backend", &url, command]), "the postgres store cannot list its elections: name");
+    }
+}
+
+#[test]
+fn who_leads_is_asked_of_a_candidate_with_an_id() {
+    let asked = |arguments: &[&str], variable: Option<&str>| {
+        let mut command = Command::new(bellwether());
+        command.env_remove("POD_NAME").env_remove("BELLWETHER_ID").envs(variable.map(|name| (name, "a")));
+        command.args(["--backend", "memory:", "status", "job"]).args(arguments);
+        run_to_end(command)
+    };
+    refused(&asked(&["--is-leader"], None), "name its id");
+    for (arguments, variable) in [
+        (&["--is-leader", "a"][..], None),
+        (&["--id", "a", "--is-leader"], None),
+        (&["--is-leader"], Some("BELLWETHER_ID")),
+        (&["--is-leader"], Some("POD_NAME")),
+    ] {
+        assert_eq!(asked(arguments, variable).status.code(), Some(1), "{arguments:?} {variable:?}");
+    }
+}
+
+#[test]
+fn a_flag_about_a_command_needs_one() {
+    for flag in [
+        &["--keep-for", "1m"][..],
+        &["--restart", "always"],
+        &["--restart", "no"],
+        &["--stop-timeout", "10s"],
+        &["--grace", "1s"],
+        &["--no-pid-namespace"],
+    ] {
+        let arguments = [&["--backend", "memory:", "run", "job"], flag].concat();
+        refused(&typed(&arguments), &format!("{} is about a command, and there is none", flag[0]));
+    }
+    let line = typed(&["--backend", "memory:", "run", "job", "--stop-timeout", "10s", "-c", "exit 0"]);
+    assert_eq!(line.status.code(), Some(0), "{line:?}");
+    // In the configuration it is for every `run`.
+    let directory = temporary();
+    let file = directory.path().join("settings.toml");
+    std::fs::write(&file, "[run]\nrestart = \"always\"\nwait = \"0s\"\nhealth-cmd = \"false\"")
+        .expect("our own file");
+    let mut command = Command::new(bellwether());
+    command.arg("--config").arg(&file).args(["--backend", "memory:", "run", "job"]);
+    assert_eq!(run_to_end(command).status.code(), Some(75));
+}
+
+#[test]
+fn a_health_command_that_would_run_without_a_pause_is_refused() {
+    let checked =
+        |flag, value| typed(&["--backend", "memory:", "run", "job", "--health-cmd", "true", flag, value]);
+    refused(&checked("--health-cmd-interval", "0s"), "at least 10ms");
+    refused(&checked("--health-cmd-failures", "0"), "--health-cmd-failures");
+}
+
+#[test]
+fn explain_takes_the_stop_timeout_of_run() {
+    let explained = typed(&["explain", "--stop-timeout", "7s"]);
+    let text = String::from_utf8_lossy(&explained.stdout);
+    assert!(text.contains("killed after its TERM by") && text.contains("7s"), "{explained:?}");
+}
+
+#[test]
+fn arguments_that_are_no_text_are_no_reason_to_panic() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let directory = temporary();
+    let mut events = directory.path().as_os_str().to_owned();
+    events.push(OsStr::from_bytes(b"/\xff"));
+    let mut flag = std::ffi::OsString::from("--events=");
+    flag.push(&events);
+    let mut command = Command::new(bellwether());
+    let url = format!("postgres:///db?host={}", directory.path().display());
+    command.args(["run", "job", "--dsn", &url, "--wait", "1s", "-q"]).arg(flag);
+    assert_eq!(run_to_end(command).status.code(), Some(69), "there is no server");
+}

@@ -24,11 +24,11 @@ fn run(directory: &Path, options: &[&str]) -> Output {
 
 #[test]
 fn an_unhealthy_candidate_names_its_health_command() {
-    let directory = temporary();
+    let (empty, directory) = (temporary(), temporary());
     let _leader = leader(directory.path(), "b", &["--ttl", "30s"]);
-    for patience in [&["--wait", "5s"][..], &["-n"]] {
-        let failed = |command| run(directory.path(), &[&["--health-cmd", command], patience].concat());
-        gave_up(&failed("no-such-command"), 75, "not run: unhealthy: `no-such-command` ended with code 127");
+    for (directory, patience) in [(&directory, &["--wait", "5s"][..]), (&empty, &["-n"])] {
+        let output = run(directory.path(), &[&["--health-cmd", "no-such-command"], patience].concat());
+        gave_up(&output, 75, "not run: unhealthy: `no-such-command` ended with code 127");
     }
     let slow = run(directory.path(), &["--health-cmd", "sleep 1000", "--wait", "500ms", "-E", "9"]);
     gave_up(&slow, 9, "unhealthy: `sleep 1000` has not ended yet");

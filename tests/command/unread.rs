@@ -1,7 +1,7 @@
 //! Output that nobody reads: a full pipe, a full disk, a reader that has gone.
 
 use std::fs::OpenOptions;
-use std::io::{ErrorKind, PipeReader, PipeWriter, Write};
+use std::io::{ErrorKind, PipeReader, PipeWriter, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -139,5 +139,64 @@ fn a_failure_that_cannot_be_told_of_keeps_its_code() {
     ] {
         assert_eq!(with_stderr(full(), arguments), Some(code), "full: {arguments:?}");
         assert_eq!(with_stderr(unread(), arguments), Some(code), "gone: {arguments:?}");
+    }
+}
+
+/// The exit code and stderr with this as its stdout.
+fn with_stdout(stdout: impl Into<Stdio>, directory: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new(bellwether());
+    command.arg("--backend").arg(format!("file:{}", directory.display())).args(arguments);
+    command.stdin(Stdio::null()).stdout(stdout).stderr(Stdio::piped());
+    let mut running = Running::start(&mut command);
+    let code = exit_of(&mut running.0).code();
+    let mut said = String::new();
+    let stderr = running.0.stderr.take().expect("a pipe");
+    { stderr }.read_to_string(&mut said).expect("text");
+    (code, said)
+}
+
+/// Everything that prints and ends, with the code that it ends with where somebody reads.
+const PRINTING: [(&[&str], i32); 14] = [
+    (&["acquire", "job"], 0),
+    (&["acquire", "job", "--hold"], 0),
+    (&["status", "job"], 1),
+    (&["status"], 1),
+    (&["status", "-o", "json"], 1),
+    (&["explain"], 0),
+    (&["explain", "-o", "json"], 0),
+    (&["history", "job"], 0),
+    (&["history", "job", "-o", "json"], 0),
+    (&["watch", "job"], 0),
+    (&["top"], 0),
+    (&["completions", "bash"], 0),
+    (&["man"], 0),
+    (&["--help"], 0),
+];
+
+#[test]
+fn output_that_is_lost_is_a_failure() {
+    let directory = temporary();
+    assert_eq!(on(directory.path(), &["acquire", "job"]).status.code(), Some(0));
+    for arguments in PRINTING.map(|(arguments, _)| arguments).iter().chain([&["doctor"][..]].iter()) {
+        let full = OpenOptions::new().write(true).open("/dev/full").expect("a device");
+        let (code, said) = with_stdout(full, directory.path(), arguments);
+        assert_eq!(code, Some(74), "{arguments:?}: {said}");
+        assert!(said.contains("the output could not be written"), "{arguments:?}: {said}");
+    }
+    let seen = json(&on(directory.path(), &["status", "job", "-o", "json"]));
+    assert!(seen["holder"].is_null(), "acquire has not let go: {seen}");
+}
+
+#[test]
+fn a_reader_that_has_gone_is_a_quiet_end() {
+    let directory = temporary();
+    assert_eq!(on(directory.path(), &["acquire", "job"]).status.code(), Some(0));
+    for (arguments, code) in PRINTING {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let (ended, said) = with_stdout(writer, directory.path(), arguments);
+        assert_eq!(ended, Some(code), "{arguments:?}: {said}");
+        let is_loud = said.contains("bellwether: ") || said.contains("panicked");
+        assert!(!is_loud, "{arguments:?}: {said}");
     }
 }

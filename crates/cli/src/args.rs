@@ -178,7 +178,7 @@ pub(crate) struct Status {
     #[arg(long)]
     pub(crate) confirm: bool,
 
-    /// Print nothing; exit with 0 if this candidate leads, and with 1 if not. Default: the one that --id names.
+    /// Print nothing; exit with 0 if this candidate leads, and with 1 if not. Default: the one that --id or its variables name.
     #[arg(long, value_name = "ID", num_args = 0..=1, value_parser = trimmed)]
     pub(crate) is_leader: Option<Option<String>>,
 }

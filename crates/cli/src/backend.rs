@@ -1,5 +1,6 @@
 //! From a URL to a store.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use bellwether::{ElectionName, Options, Store};
@@ -105,8 +106,8 @@ fn named(global: &Global) -> Result<Option<String>, Failure> {
 
 /// What `--dsn` names, or `PG_DSN` where nothing else names a backend.
 fn dsn(global: &Global) -> Result<Option<String>, Failure> {
-    let mut flags = std::env::args().take_while(|argument| argument != "--");
-    let named = |flag: &str| flag.starts_with("--backend");
+    let mut flags = std::env::args_os().take_while(|argument| argument != "--");
+    let named = |flag: &OsStr| flag.as_encoded_bytes().starts_with(b"--backend");
     match &global.postgres.dsn {
         Some(_) if flags.any(|flag| named(&flag)) => {
             Err(usage("--dsn and --backend both name where the election is held: give one".to_owned()))

@@ -22,6 +22,8 @@ pub(crate) enum Exit {
     NotLed,
     /// Did not get to lead, with the code that the user chose.
     NotLedAs(u8),
+    /// What was to be printed could not be written.
+    Output,
     /// The leadership was lost.
     Lost,
     /// Permission denied, by the store or by the kernel.
@@ -34,12 +36,13 @@ pub(crate) enum Exit {
 
 impl Exit {
     /// Every code, for tables.
-    pub(crate) const ALL: [Exit; 11] = [
+    pub(crate) const ALL: [Exit; 12] = [
         Exit::Clean,
         Exit::None,
         Exit::Usage,
         Exit::Unavailable,
         Exit::Bug,
+        Exit::Output,
         Exit::NotLed,
         Exit::Lost,
         Exit::Permission,
@@ -74,6 +77,7 @@ impl Exit {
             Exit::Permission => {
                 "permission denied; `run`: a process that COMMAND started cannot be killed and is left running"
             }
+            Exit::Output => "the output could not be written, to a full disk for example",
             Exit::Misconfigured => "the store is not set up for elections",
             Exit::Command(126) => "COMMAND cannot be executed",
             Exit::Command(127) => "COMMAND was not found",
@@ -89,6 +93,7 @@ impl Exit {
             Exit::Usage => 64,
             Exit::Unavailable => 69,
             Exit::Bug => 70,
+            Exit::Output => 74,
             Exit::NotLed => 75,
             Exit::NotLedAs(code) => code,
             Exit::Lost => 76,

@@ -9,8 +9,13 @@ const MACHINES_OWN: &str = "pid:[4026531836]";
 
 /// `--id`, `BELLWETHER_ID`, `POD_NAME`, or one made of the host's name and the process id.
 pub(crate) fn id(global: &Global) -> String {
+    given(global).unwrap_or_else(|| made_up().to_owned())
+}
+
+/// The id that somebody has chosen.
+pub(crate) fn given(global: &Global) -> Option<String> {
     let pod = || std::env::var("POD_NAME").ok().filter(|id| !id.is_empty());
-    global.id.clone().or_else(pod).unwrap_or_else(|| made_up().to_owned())
+    global.id.clone().or_else(pod)
 }
 
 /// `<hostname>-<pid>`. In a container process ids begin anew, and containers may share a host name: there, six random digits

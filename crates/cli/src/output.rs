@@ -1,6 +1,6 @@
 //! What people and machines read.
 
-use std::io::{Write, stdout};
+use std::io::{self, ErrorKind, Write, stdout};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
@@ -10,13 +10,34 @@ use serde_json::{Value, json};
 use tokio::io::Interest;
 use tokio::net::unix::pipe;
 
-/// Prints a line on stdout. False when nobody reads it any more: then there is nothing left to do.
-#[must_use]
-pub(crate) fn line(text: &str) -> bool {
-    let mut bytes = Vec::with_capacity(text.len() + 1);
-    bytes.extend_from_slice(text.as_bytes());
-    bytes.push(b'\n');
-    stdout().lock().write_all(&bytes).and_then(|()| stdout().flush()).is_ok()
+use crate::exit::{Exit, Failure};
+
+/// Prints a line on stdout. False when nobody reads it any more: then there is nothing left to do, and nothing to complain of.
+///
+/// # Errors
+/// It is lost in another way: a full disk.
+pub(crate) fn line(text: &str) -> Result<bool, Failure> {
+    write(format!("{text}\n").as_bytes())
+}
+
+/// As [`line`], for several.
+pub(crate) fn lines(all: &[String]) -> Result<bool, Failure> {
+    let text: String = all.iter().map(|line| format!("{line}\n")).collect();
+    write(text.as_bytes())
+}
+
+/// As [`line`], for what has its own line ends.
+pub(crate) fn write(bytes: &[u8]) -> Result<bool, Failure> {
+    match stdout().lock().write_all(bytes).and_then(|()| stdout().flush()) {
+        Ok(()) => Ok(true),
+        Err(error) => lost(&error).map_or(Ok(false), Err),
+    }
+}
+
+/// The failure that an error of stdout is; `None` when only the reader has gone.
+pub(crate) fn lost(error: &io::Error) -> Option<Failure> {
+    let sentence = || format!("the output could not be written: {error}");
+    (error.kind() != ErrorKind::BrokenPipe).then(|| Failure::new(Exit::Output, sentence()))
 }
 
 /// Waits until nobody reads stdout any more; for ever where that cannot be told, as of a file.

@@ -5,12 +5,13 @@ use std::cmp::Ordering;
 use std::ffi::{OsStr, OsString};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
-use crate::args::{Args, Command};
+use crate::args::{Args, Command, Run};
 use crate::config::Configuration;
 use crate::exit::{Exit, Failure};
-use crate::stderr;
+use crate::{output, stderr};
 
 /// What was asked for, and what the configuration file had to do with it; or how to end without.
 pub(crate) fn parse() -> Result<(Args, Configuration), Exit> {
@@ -22,15 +23,21 @@ pub(crate) fn parse() -> Result<(Args, Configuration), Exit> {
     let mut configuration = Configuration::named(&arguments).map_err(told)?;
     let plain = without_empty_variables(with_exit_codes(Args::command()));
     let (command, found) = matched(plain, &arguments, &mut configuration).map_err(told)?;
+    if let Ok(found) = &found {
+        no_flags_without_command(found).map_err(told)?;
+    }
     let weaker = found.as_ref().map_or(Ok(None), weaker_backend).map_err(told)?;
     let mut args = found.and_then(|found| Args::from_arg_matches(&found)).map_err(|error| {
         if let Some(failure) = configuration.blamed_for(&error, &arguments) {
             return told(failure);
         }
         // Help and version are not mistakes.
-        let exit = if error.use_stderr() { Exit::Usage } else { Exit::Clean };
-        let _ = with_tip(error, &arguments, command).print();
-        exit
+        let asked_for = !error.use_stderr();
+        match with_tip(error, &arguments, command).print() {
+            Err(error) if asked_for => output::lost(&error).map_or(Exit::Clean, told),
+            _ if asked_for => Exit::Clean,
+            _ => Exit::Usage,
+        }
     })?;
     match weaker {
         Some(Weaker::Url) => args.global.backend = None,
@@ -158,6 +165,23 @@ fn no_half_of_two(args: &Args) -> Result<(), Failure> {
     match &args.command {
         Command::Run(run) if !run.hook_on.is_empty() && run.hook.is_none() => {
             let sentence = "--hook-on chooses events for --hook, which is missing: add --hook CMD";
+            Err(Failure::new(Exit::Usage, sentence))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A flag about a command where there is none is a command that was forgotten. The configuration may have one: it is for others as well.
+fn no_flags_without_command(found: &ArgMatches) -> Result<(), Failure> {
+    let Some(("run", run)) = found.subcommand() else { return Ok(()) };
+    let typed = |id: &&&str| run.value_source(id) == Some(ValueSource::CommandLine);
+    let is_given = |id| run.value_source(id).is_some();
+    match Run::OF_COMMAND.iter().find(typed) {
+        Some(flag) if !is_given("command") && !is_given("line") => {
+            let flag = flag.replace('_', "-");
+            let sentence = format!(
+                "--{flag} is about a command, and there is none: write it after `--`, or leave --{flag} out"
+            );
             Err(Failure::new(Exit::Usage, sentence))
         }
         _ => Ok(()),

@@ -93,6 +93,10 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    /// The flags, by their ids, that mean nothing without a command.
+    pub(crate) const OF_COMMAND: [&str; 5] =
+        ["grace", "stop_timeout", "restart", "keep_for", "no_pid_namespace"];
+
     /// COMMAND and its arguments, or the shell for a line; nothing without either.
     pub(crate) fn command_line(&self) -> Vec<OsString> {
         match &self.line {
@@ -111,12 +115,23 @@ pub(crate) struct HealthFlags {
     pub(crate) health_cmd: Option<String>,
 
     /// How often the health command runs, and how long it may take.
-    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "5s")]
+    #[arg(long, value_name = "DURATION", value_parser = health_interval, default_value = "5s")]
     pub(crate) health_cmd_interval: Duration,
 
     /// How many failures in a row make a candidate unhealthy.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) health_cmd_failures: u32,
+}
+
+/// Shorter, and the machine does nothing but start health commands.
+const SHORTEST_HEALTH_INTERVAL: Duration = Duration::from_millis(10);
+
+fn health_interval(text: &str) -> Result<Duration, String> {
+    let interval = duration(text)?;
+    if interval < SHORTEST_HEALTH_INTERVAL {
+        return Err(format!("the interval must be at least {SHORTEST_HEALTH_INTERVAL:?}"));
+    }
+    Ok(interval)
 }
 
 /// Lease, renewal, retry.

@@ -46,14 +46,12 @@ pub(crate) async fn acquire(global: &Global, acquire: &Acquire) -> Result<Exit, 
                 Format::Table => epoch.to_string(),
                 Format::Json => json!({ "election": on.as_str(), "epoch": epoch }).to_string(),
             };
-            let read = output::line(&text);
-            if acquire.hold && read {
-                tokio::select! {
+            match output::line(&text) {
+                Ok(true) if acquire.hold => tokio::select! {
                     _ = leadership.lost() => Ok(Exit::Lost),
                     () = leave.leave() => Ok(Exit::Clean),
-                }
-            } else {
-                Ok(Exit::Clean)
+                },
+                printed => printed.map(|_| Exit::Clean),
             }
         }
         Ok(None) => {

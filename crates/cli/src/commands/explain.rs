@@ -20,7 +20,7 @@ pub(crate) fn explain(global: &Global, explain: &Explain) -> Result<Exit, Failur
     let timing = settings.timing();
     let ms = |duration: std::time::Duration| duration.as_secs_f64() * 1_000.0;
     if global.output == Format::Json {
-        let _ = output::line(
+        output::line(
             &json!({
                 "ttl_ms": ms(timing.ttl()),
                 "renew_ms": ms(line.renew),
@@ -31,6 +31,7 @@ pub(crate) fn explain(global: &Global, explain: &Explain) -> Result<Exit, Failur
                 "kill_ms": ms(line.kill),
                 "deadline_ms": ms(line.deadline),
                 "takeover_ms": ms(line.takeover),
+                "stop_timeout_ms": ms(explain.stop_timeout),
                 "handover_ms": ms(line.handover),
                 "failover_ms": ms(line.failover),
                 "recovery_ms": ms(line.recovery),
@@ -38,7 +39,7 @@ pub(crate) fn explain(global: &Global, explain: &Explain) -> Result<Exit, Failur
                 "latency_ms": ms(line.latency),
             })
             .to_string(),
-        );
+        )?;
         return Ok(Exit::Clean);
     }
     let percent = format!("{:.1}%", line.clock_rate * 100.0);
@@ -50,16 +51,13 @@ pub(crate) fn explain(global: &Global, explain: &Explain) -> Result<Exit, Failur
         ("  a command that has not stopped is killed", span(line.kill)),
         ("  belief ends: is_leader() is false", span(line.deadline)),
         ("  a follower that saw that call may take over", span(line.takeover)),
+        ("On a planned end, a command is killed after its TERM by", span(explain.stop_timeout)),
         ("After a release, the next leader is one call away, at most", span(line.handover)),
         ("After a crash or a silence, somebody leads again within", span(line.failover)),
         ("After any combination of faults has stopped, within", span(line.recovery)),
         ("Tolerated: a follower's clock faster than the leader's by", percent),
         ("Tolerated: the store taking for every call", span(line.latency)),
     ];
-    for (what, when) in rows {
-        if !output::line(format!("{what:<62}{when}").trim_end()) {
-            break;
-        }
-    }
+    output::lines(&rows.map(|(what, when)| format!("{what:<62}{when}").trim_end().to_owned()))?;
     Ok(Exit::Clean)
 }

@@ -21,17 +21,15 @@ pub(crate) async fn history(global: &Global, history: &History) -> Result<Exit, 
     })?;
     if global.output == Format::Json {
         let all: Vec<Value> = all.iter().map(json_of).collect();
-        let _ = output::line(&Value::Array(all).to_string());
+        output::line(&Value::Array(all).to_string())?;
         return Ok(Exit::Clean);
     }
     if all.is_empty() {
-        let _ = output::line(&format!("no past leadership of {on} is recorded"));
+        output::line(&format!("no past leadership of {on} is recorded"))?;
         return Ok(Exit::Clean);
     }
     let rows: Vec<Vec<String>> = all.iter().map(row).collect();
-    let _ = output::table(&["EPOCH", "LEADER", "SINCE", "UNTIL", "ENDED"], &rows)
-        .iter()
-        .all(|line| output::line(line));
+    output::lines(&output::table(&["EPOCH", "LEADER", "SINCE", "UNTIL", "ENDED"], &rows))?;
     Ok(Exit::Clean)
 }
 

@@ -38,9 +38,9 @@ pub(crate) async fn run(args: Args) -> Result<Exit, Failure> {
         Command::Postgres(postgres) => postgres::postgres(global, postgres).await,
         #[cfg(feature = "nats")]
         Command::Nats(nats) => nats::nats(global, nats).await,
-        Command::Completions(completions) => Ok(manual::completions(completions)),
+        Command::Completions(completions) => manual::completions(completions),
         Command::Man => manual::man(),
-        Command::Tables(tables) => Ok(tables::tables(tables)),
+        Command::Tables(tables) => tables::tables(tables),
         Command::Explain(explain) => explain::explain(global, explain),
     }
 }

@@ -33,13 +33,13 @@ async fn health(global: &Global, flags: &Health) -> Result<Exit, Failure> {
     let register = NatsRegister::new(config);
     let checker = register.health_in(&flags.election, &node, Arc::new(SystemClock))?;
     let response = checker.query_node(node.as_str(), flags.timeout).await?;
-    let _ = match global.output {
+    match global.output {
         Format::Json => output::line(&json_of(&flags.election, &response).to_string()),
         Format::Table => {
             let rows = [row(&response)];
-            output::table(&["NODE", "ROLE", "LEADER", "UP"], &rows).iter().all(|line| output::line(line))
+            output::lines(&output::table(&["NODE", "ROLE", "LEADER", "UP"], &rows))
         }
-    };
+    }?;
     Ok(Exit::Clean)
 }
 

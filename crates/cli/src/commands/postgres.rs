@@ -27,16 +27,14 @@ async fn make(global: &Global, flags: &Init) -> Result<Exit, Failure> {
     let named = config.as_ref().and_then(Config::schema_used).map(Schema::name);
     let schema = Schema::new(flags.schema.as_deref().or(named).unwrap_or(DEFAULT_SCHEMA))?;
     match config.filter(|_| !flags.print) {
-        None => {
-            let _ = output::line(schema.sql(&flags.grant)?.trim_end());
-        }
+        None => output::line(schema.sql(&flags.grant)?.trim_end())?,
         Some(config) => {
             init(&config, &schema, &flags.grant).await?;
             let name = schema.name();
-            let _ = output::line(&format!(
+            output::line(&format!(
                 "the tables are in schema {name}; use them with postgres://…?schema={name}"
-            ));
+            ))?
         }
-    }
+    };
     Ok(Exit::Clean)
 }

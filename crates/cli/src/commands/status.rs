@@ -11,6 +11,7 @@ use crate::{backend, output};
 
 /// Shows one election, or all that the store can list.
 pub(crate) async fn status(global: &Global, status: &Status) -> Result<Exit, Failure> {
+    let leader_asked_for = leader_asked_for(global, status)?;
     let store = backend::connect(global)?;
     let on = match backend::election_named(global, status.election.as_ref())? {
         None if !status.confirm && status.is_leader.is_none() => return all(global, &store).await,
@@ -20,14 +21,13 @@ pub(crate) async fn status(global: &Global, status: &Status) -> Result<Exit, Fai
     if status.confirm {
         seen = confirm(&store, on, seen).await?;
     }
-    if let Some(id) = &status.is_leader {
-        let id = id.clone().unwrap_or_else(|| crate::id::id(global));
+    if let Some(id) = leader_asked_for {
         // Not by its holder: one that is known to be dead does not lead, though its record is still there.
         let leads = seen.leader().is_some_and(|leader| leader.as_str() == id);
         return Ok(if leads { Exit::Clean } else { Exit::None });
     }
     let followers = followers(&store, on).await;
-    let _ = match global.output {
+    match global.output {
         Format::Json => {
             let mut record = with_followers(output::record_json(on, &seen), followers.as_ref());
             if status.confirm {
@@ -37,11 +37,21 @@ pub(crate) async fn status(global: &Global, status: &Status) -> Result<Exit, Fai
             output::line(&record.to_string())
         }
         Format::Table => {
-            print_table(&[(on.clone(), seen.clone())])
-                && followers.is_none_or(|followers| output::line(&format!("followers: {followers}")))
+            let mut lines = table(&[(on.clone(), seen.clone())]);
+            lines.extend(followers.map(|followers| format!("followers: {followers}")));
+            output::lines(&lines)
         }
-    };
+    }?;
     Ok(if seen.holder.is_some() { Exit::Clean } else { Exit::None })
+}
+
+/// The candidate of `--is-leader`. The id that this very process would be given leads nothing.
+fn leader_asked_for(global: &Global, status: &Status) -> Result<Option<String>, Failure> {
+    let Some(asked) = &status.is_leader else { return Ok(None) };
+    let sentence =
+        "--is-leader needs to know which candidate is meant: name its id (--is-leader ID, or --id)";
+    let id = asked.clone().or_else(|| crate::id::given(global));
+    id.map(Some).ok_or_else(|| Failure::new(Exit::Usage, sentence))
 }
 
 async fn all(global: &Global, store: &Store) -> Result<Exit, Failure> {
@@ -55,7 +65,7 @@ async fn all(global: &Global, store: &Store) -> Result<Exit, Failure> {
         rows.push((on, seen));
     }
     let held = rows.iter().any(|(_, seen)| seen.holder.is_some());
-    let _ = match global.output {
+    match global.output {
         Format::Json => {
             let mut records = Vec::new();
             for (on, seen) in &rows {
@@ -65,8 +75,8 @@ async fn all(global: &Global, store: &Store) -> Result<Exit, Failure> {
             output::line(&Value::Array(records).to_string())
         }
         Format::Table if rows.is_empty() => output::line("no elections here yet"),
-        Format::Table => print_table(&rows),
-    };
+        Format::Table => output::lines(&table(&rows)),
+    }?;
     Ok(if held { Exit::Clean } else { Exit::None })
 }
 
@@ -85,9 +95,9 @@ fn with_followers(mut record: Value, followers: Option<&Followers>) -> Value {
     record
 }
 
-fn print_table(rows: &[(ElectionName, Seen)]) -> bool {
+fn table(rows: &[(ElectionName, Seen)]) -> Vec<String> {
     let rows: Vec<_> = rows.iter().map(|(on, seen)| output::record_row(on, seen)).collect();
-    output::table(&output::RECORD_HEADING, &rows).iter().all(|line| output::line(line))
+    output::table(&output::RECORD_HEADING, &rows)
 }
 
 /// Watches until the holder shows a sign of life, or its ttl has passed without one.

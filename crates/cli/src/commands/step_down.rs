@@ -38,7 +38,7 @@ pub(crate) async fn step_down(global: &Global, step_down: &StepDown) -> Result<E
     let asked = Asked::ask(&store, on, &before, step_down.to.clone(), followers).await?;
     let mut free_since = None;
     let outcome = tokio::select! {
-        outcome = asked.outcome(&**watched, &mut signals, &mut free_since) => outcome,
+        outcome = asked.outcome(&**watched, &mut signals, &mut free_since) => outcome?,
         () = leave.leave() => return Err(Failure::new(Exit::NotLed, "interrupted before anybody took over")),
     };
     let Some((next, at)) = outcome else {
@@ -84,12 +84,15 @@ impl<'a> Asked<'a> {
     }
 
     /// The next leadership, and when it was seen; `None` when none came in time.
+    ///
+    /// # Errors
+    /// The store could not tell.
     async fn outcome(
         &self,
         watched: &dyn Backend,
         signals: &mut Notices,
         free_since: &mut Option<Boot>,
-    ) -> Option<(Seen, Boot)> {
+    ) -> Result<Option<(Seen, Boot)>, Failure> {
         let mut again = self.at + self.ttl;
         loop {
             let until = match *free_since {
@@ -99,7 +102,11 @@ impl<'a> Asked<'a> {
             let asks_again = free_since.is_none() && again < until;
             let wake = if asks_again { again } else { until };
             let mut seen = match timeout(wake.since(boot_now()), next_change(signals, self.on)).await {
-                Ok(seen) => seen?,
+                Ok(Some(seen)) => seen,
+                Ok(None) => {
+                    let failure = Failure::new(Exit::Unavailable, "it tells of no more changes");
+                    return Err(self.unknown(failure));
+                }
                 Err(_) if asks_again => {
                     // The request may be lost, and the store tells a leader of it only once. Whoever is letting go already ignores it.
                     let what = Ask::StepDown { to: self.to.clone() };
@@ -107,18 +114,36 @@ impl<'a> Asked<'a> {
                     again = boot_now() + self.ttl;
                     continue;
                 }
-                Err(_) => return None,
+                Err(_) => {
+                    // Where nothing was heard, it may be the store that is silent, and not the leader.
+                    self.look(watched).await?;
+                    return Ok(None);
+                }
             };
             if self.is_followed_by(&seen) && !self.is_before(&seen) {
                 // It may be old news, of somebody who led before.
-                seen = watched.observe(self.on).await.ok()?;
+                seen = self.look(watched).await?;
             }
             if matches!(seen.proof, Proof::Released | Proof::Absent | Proof::Dead) {
                 free_since.get_or_insert_with(boot_now);
             } else if self.is_followed_by(&seen) {
-                return Some((seen, boot_now()));
+                return Ok(Some((seen, boot_now())));
             }
         }
+    }
+
+    async fn look(&self, watched: &dyn Backend) -> Result<Seen, Failure> {
+        watched.observe(self.on).await.map_err(|error| self.unknown(error.into()))
+    }
+
+    fn unknown(&self, failure: Failure) -> Failure {
+        let sentence =
+            format!("{} was asked, and the store does not say who leads now: {failure}", self.old());
+        Failure::new(failure.exit(), sentence)
+    }
+
+    fn old(&self) -> &str {
+        self.holder.as_ref().map_or("the leader", |holder| holder.id.as_str())
     }
 
     /// Whether somebody leads after this leadership. A leader of another program may have no epoch, or one of its own counting.
@@ -140,7 +165,7 @@ impl<'a> Asked<'a> {
         has_let_go: bool,
     ) -> Result<Exit, Failure> {
         let on = self.on;
-        let old = self.holder.as_ref().map_or("the leader", |holder| holder.id.as_str());
+        let old = self.old();
         let new = next.and_then(Seen::leader);
         if global.output == Format::Json && has_let_go {
             let text = json!({
@@ -151,7 +176,7 @@ impl<'a> Asked<'a> {
                 "to_epoch": next.and_then(|next| next.epoch).map(Epoch::get),
                 "gap_ms": gap.map(|gap| gap.as_secs_f64() * 1_000.0),
             });
-            let _ = output::line(&text.to_string());
+            output::line(&text.to_string())?;
         }
         let meant = self
             .to
@@ -168,7 +193,7 @@ impl<'a> Asked<'a> {
             }
             (Some(_), Some(new), Some(gap)) if self.to.as_ref().is_none_or(|to| to == new) => {
                 if global.output == Format::Table {
-                    let _ = output::line(&format!("{old} handed over to {new}; nobody led for {gap:.1?}"));
+                    output::line(&format!("{old} handed over to {new}; nobody led for {gap:.1?}"))?;
                 }
                 return Ok(Exit::Clean);
             }
@@ -183,5 +208,35 @@ impl<'a> Asked<'a> {
             Some(followers) => format!("; the followers were {followers}"),
         };
         Err(Failure::new(Exit::NotLed, sentence + &there_were))
+    }
+}
+
+#[cfg(all(test, feature = "postgres"))]
+mod tests {
+    use bellwether::backend::Notice;
+    use bellwether::core::Signal;
+    use bellwether::postgres::{Config, Environment, Postgres};
+    use futures_util::{StreamExt, stream};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_store_that_fails_after_the_request_is_blamed_and_not_the_leader() {
+        let on = ElectionName::new("job").expect("a name");
+        let holder = |id: &str| Some(Holder { id: CandidateId::new(id).expect("an id"), incarnation: None });
+        let (epoch, at) = (Epoch::ZERO, boot_now());
+        let asked =
+            Asked { on: &on, holder: holder("a"), epoch, ttl: USUAL_TTL, to: None, at, followers: None };
+        // Another program's leader: nobody knows from this alone whether it is older than the request.
+        let next = Seen { holder: holder("b"), proof: Proof::Record, ..Seen::nothing() };
+        let notice = Notice { election: Some(on.clone()), signal: Signal::Changed(next) };
+        let mut signals: Notices = stream::iter([notice]).chain(stream::pending()).boxed();
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let url = format!("postgres:///db?host={}", directory.path().display());
+        let config = Config::from_url_in(&url, &Environment::default()).expect("a URL");
+        let nowhere = Postgres::new(config, std::sync::Arc::new(bellwether::SystemClock));
+        let failure = asked.outcome(&nowhere, &mut signals, &mut None).await.expect_err("no store is there");
+        assert_eq!(failure.exit(), Exit::Unavailable);
+        assert!(failure.to_string().starts_with("a was asked, and the store does not say"), "{failure}");
     }
 }

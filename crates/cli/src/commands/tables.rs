@@ -5,11 +5,11 @@ use bellwether::{ErrorKind, Event};
 use clap::CommandFactory;
 
 use crate::args::{Args, Table, Tables};
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure};
 use crate::output;
 
 /// Prints one table as Markdown.
-pub(crate) fn tables(tables: &Tables) -> Exit {
+pub(crate) fn tables(tables: &Tables) -> Result<Exit, Failure> {
     let lines = match tables.table {
         Table::ExitCodes => exit_codes(),
         Table::Reasons => reasons(),
@@ -17,8 +17,8 @@ pub(crate) fn tables(tables: &Tables) -> Exit {
         Table::RunFlags => run_flags(),
         Table::Events => events(),
     };
-    let _ = lines.iter().all(|line| output::line(line));
-    Exit::Clean
+    output::lines(&lines)?;
+    Ok(Exit::Clean)
 }
 
 fn exit_codes() -> Vec<String> {

@@ -3,55 +3,98 @@
 //! A renewal is no change: a line comes when who leads, its epoch, or what else a record says is another than in the line before.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use bellwether::backend::Notices;
 use bellwether::core::{Clock, Seen, Signal};
-use bellwether::{ElectionName, SystemClock};
+use bellwether::{ElectionName, Store, SystemClock};
 use futures_util::StreamExt;
+use tokio::time::MissedTickBehavior;
 
 use super::signals::Signals;
 use crate::args::{Format, Global, Watch};
 use crate::exit::{Exit, Failure};
 use crate::{backend, output};
 
+/// How often the store is asked for elections that are new, where none is named.
+const LIST_INTERVAL: Duration = Duration::from_secs(1);
+
 /// Prints changes until interrupted, or until nobody reads.
 pub(crate) async fn watch(global: &Global, watch: &Watch) -> Result<Exit, Failure> {
     let store = backend::connect(global)?;
+    let named = backend::election_named(global, watch.election.as_ref())?;
+    if named.is_none() && !store.backend().capabilities().lists {
+        let sentence = format!("the {} store cannot list its elections: name one", store.backend().name());
+        return Err(Failure::new(Exit::Usage, sentence));
+    }
     let mut leave = Signals::new()?;
-    let names = match backend::election_named(global, watch.election.as_ref())? {
-        Some(on) => vec![on],
+    let mut signals = store.backend().signals();
+    let mut shown = Shown { global, told: BTreeMap::new() };
+    let names = match &named {
+        Some(on) => vec![on.clone()],
         None => store.elections().await?,
     };
-    if names.is_empty() {
-        return Err(Failure::new(Exit::None, "there are no elections here yet: name the one to wait for"));
-    }
-    let mut signals = store.backend().signals();
-    let mut shown = BTreeMap::new();
-    let mut print = |on: &ElectionName, seen: &Seen| {
-        let (told, text) = line(global, on, seen);
-        // False only when nobody reads any more.
-        shown.insert(on.clone(), told.clone()) == Some(told) || output::line(&text)
-    };
-    for on in &names {
-        store.backend().follow(on, true);
-        let seen = store.backend().observe(on).await?;
-        if !print(on, &seen) {
+    for on in names {
+        let seen = look(&store, &on).await?;
+        if !shown.print(&on, &seen)? {
             return Ok(Exit::Clean);
         }
     }
+    let mut list = tokio::time::interval(LIST_INTERVAL);
+    list.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        let notice = tokio::select! {
-            notice = signals.next() => notice,
+        let read = tokio::select! {
+            notice = signals.next() => match notice.map(|notice| (notice.election, notice.signal)) {
+                Some((Some(on), Signal::Changed(seen))) => shown.print(&on, &seen)?,
+                Some(_) => true,
+                None => return Err(Failure::new(Exit::Unavailable, "the store tells of no more changes")),
+            },
+            _ = list.tick(), if named.is_none() => shown.print_new(&store).await?,
             () = leave.leave() => return Ok(Exit::Clean),
             () = output::unread() => return Ok(Exit::Clean),
         };
-        let Some(notice) = notice else {
-            return Err(Failure::new(Exit::Unavailable, "the store tells of no more changes"));
-        };
-        let (Some(on), Signal::Changed(seen)) = (notice.election, notice.signal) else { continue };
-        if !print(&on, &seen) {
+        if !read {
             return Ok(Exit::Clean);
         }
+    }
+}
+
+/// From now on the store tells of its changes.
+async fn look(store: &Store, on: &ElectionName) -> Result<Seen, bellwether::core::Error> {
+    store.backend().follow(on, true);
+    store.backend().observe(on).await
+}
+
+/// What was printed last of each election.
+struct Shown<'a> {
+    global: &'a Global,
+    told: BTreeMap<ElectionName, String>,
+}
+
+impl Shown<'_> {
+    /// Prints how elections stand that are new; false when nobody reads any more. Trouble with the store may pass, so it is no reason
+    /// to end.
+    async fn print_new(&mut self, store: &Store) -> Result<bool, Failure> {
+        for on in store.elections().await.unwrap_or_default() {
+            if self.told.contains_key(&on) {
+                continue;
+            }
+            if let Ok(seen) = look(store, &on).await
+                && !self.print(&on, &seen)?
+            {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Prints a change; false when nobody reads any more.
+    fn print(&mut self, on: &ElectionName, seen: &Seen) -> Result<bool, Failure> {
+        let (told, text) = line(self.global, on, seen);
+        if self.told.insert(on.clone(), told.clone()) == Some(told) {
+            return Ok(true);
+        }
+        output::line(&text)
     }
 }
 

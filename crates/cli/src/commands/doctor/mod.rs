@@ -39,7 +39,7 @@ pub(crate) async fn doctor(global: &Global, doctor: &Doctor) -> Result<Exit, Fai
     report.findings.extend(machine::clocks());
     report.findings.extend(doctor.containment.as_ref().map(machine::containment));
     report.findings.extend(machine::freezer());
-    print::print(global, &report);
+    print::print(global, &report)?;
     let worst = report.findings.iter().find_map(|finding| match finding.verdict {
         Mark::Bad(kind) => Some(of_kind(kind)),
         Mark::Good | Mark::Warning => None,

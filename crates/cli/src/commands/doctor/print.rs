@@ -8,20 +8,23 @@ use serde_json::{Value, json};
 use super::Report;
 use super::measure::Latency;
 use crate::args::{Format, Global};
+use crate::exit::Failure;
 use crate::output;
 
 /// A line a finding, or one object.
-pub(super) fn print(global: &Global, report: &Report) {
+pub(super) fn print(global: &Global, report: &Report) -> Result<(), Failure> {
     if global.output == Format::Json {
-        let _ = output::line(&object(report).to_string());
-        return;
+        output::line(&object(report).to_string())?;
+        return Ok(());
     }
     let terminal = stdout().is_terminal();
     let widest = report.findings.iter().map(|finding| finding.what.len()).max().unwrap_or(0);
-    let _ = report.findings.iter().all(|finding| {
+    let line = |finding: &Finding| {
         let mark = mark(finding.verdict, terminal);
-        output::line(&format!("{mark} {:<widest$}  {}", finding.what, finding.sentence))
-    });
+        format!("{mark} {:<widest$}  {}", finding.what, finding.sentence)
+    };
+    output::lines(&report.findings.iter().map(line).collect::<Vec<String>>())?;
+    Ok(())
 }
 
 fn mark(verdict: Mark, terminal: bool) -> &'static str {

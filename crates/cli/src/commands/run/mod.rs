@@ -147,16 +147,17 @@ impl Candidacy<'_> {
     /// The first leadership, or why there is none.
     async fn first_leadership(&self) -> Result<Leadership, Failure> {
         let &Candidacy { election, store, run, health } = self;
-        let is_late = tokio::select! {
+        let kept_out = || health.and_then(Health::keeps_out);
+        let (kept_out, is_late) = tokio::select! {
             biased;
             first = election.wait_for_leadership() => return first.map_err(|error| stopped(election, error)),
-            () = patience(run.wait) => true,
-            () = somebody_lives(election), if run.nonblock => false,
-            () = not_led::in_cooldown(election), if run.nonblock => false,
-            () = unhealthy(health), if run.nonblock => false,
+            () = patience(run.wait) => (kept_out(), true),
+            () = somebody_lives(election), if run.nonblock => (None, false),
+            () = not_led::in_cooldown(election), if run.nonblock => (None, false),
+            () = unhealthy(health), if run.nonblock => (kept_out(), false),
         };
         let done = if run.command_line().is_empty() { "not leading" } else { "not run" };
-        let why = match health.and_then(Health::keeps_out) {
+        let why = match kept_out {
             Some(why) => format!("{done}: {why}"),
             None if is_late && election.status().last_success.is_none() => {
                 return Err(out_of_reach(election));

@@ -53,7 +53,7 @@ pub(crate) async fn top(global: &Global, top: &Top) -> Result<Exit, Failure> {
         let silent_now = view.rows.silent(now);
         draw |= silent_now != silent;
         silent = silent_now;
-        if draw && !how.show(&view, now) {
+        if draw && !how.show(&view, now)? {
             return Ok(Exit::Clean);
         }
         let silence = view.rows.next_silence(now);
@@ -184,7 +184,7 @@ impl How {
     }
 
     /// False when nobody reads any more.
-    fn show(&self, view: &View, now: Boot) -> bool {
+    fn show(&self, view: &View, now: Boot) -> Result<bool, Failure> {
         let wall = SystemClock.wall();
         let mut lines = view.rows.table(now);
         if view.rows.names().is_empty() {
@@ -197,7 +197,7 @@ impl How {
                 lines.extend(trouble.map(str::to_owned));
                 // Tables are told apart by a blank line.
                 lines.push(String::new());
-                lines.iter().all(|line| output::line(line))
+                output::lines(&lines)
             }
             How::Screen(screen) => {
                 let time = wall.to_string();
@@ -208,7 +208,7 @@ impl How {
                     if count == 1 { "election" } else { "elections" },
                     view.store.backend().name()
                 );
-                screen.draw(&title, &lines, trouble.unwrap_or("q leaves"))
+                Ok(screen.draw(&title, &lines, trouble.unwrap_or("q leaves")))
             }
         }
     }

@@ -101,6 +101,7 @@ fn frame(title: &str, lines: &[String], footing: &str, rows: usize, columns: usi
     text
 }
 
+/// Whatever the error, a terminal that takes nothing is gone.
 fn write(text: &str) -> bool {
     stdout().lock().write_all(text.as_bytes()).and_then(|()| stdout().flush()).is_ok()
 }
