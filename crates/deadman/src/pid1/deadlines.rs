@@ -253,3 +253,32 @@ impl Drop for Spared {
         shared().page.spared[self.0].store(NONE, Ordering::Release);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A line of `/proc/PID/stat` with this state and so many threads.
+    fn line(state: char, threads: u32) -> String {
+        format!("7 (a) Z (b) {state} 5 7 7 0 -1 4194304 127 0 0 0 0 0 0 0 20 0 {threads} 0 4711 0 0")
+    }
+
+    #[test]
+    fn a_process_whose_first_thread_has_ended_runs_while_another_does() {
+        for (state, threads, ended) in [('S', 1, false), ('Z', 1, true), ('Z', 2, false), ('X', 1, true)] {
+            let stat = Stat::parse(&line(state, threads)).expect("a line of the kernel's");
+            assert_eq!((stat.ended, stat.parent, stat.began), (ended, 5, 4711), "{state} {threads}");
+        }
+    }
+
+    #[test]
+    fn a_number_that_was_given_out_again_names_another_process() {
+        let mark = Mark { pid: 7, began: 4711, with_descendants: false };
+        let others =
+            [Mark { pid: 8, ..mark }, Mark { began: 4712, ..mark }, Mark { with_descendants: true, ..mark }];
+        for other in others {
+            assert_ne!(other.word(), mark.word());
+        }
+        assert_ne!(mark.word(), NONE);
+    }
+}

@@ -38,7 +38,7 @@ impl Supervisor {
     /// Starts the guard, so that it is there when it is needed.
     ///
     /// Where no PID namespace is permitted, orphans among this process's descendants become its own children from the
-    /// first command on; those of other commands too, which [`Orphans`](crate::Orphans) reaps. Should guard and init be killed there, this process
+    /// first rehearsal or command on; those of other commands too, which [`Orphans`](crate::Orphans) reaps. Should guard and init be killed there, this process
     /// kills every child that it has had since the first `Supervisor` was made and that was not started by
     /// [`start_beside`](crate::start_beside): it cannot tell the others from a command's.
     ///
