@@ -14,6 +14,7 @@
 mod backend;
 mod capabilities;
 mod checkup;
+mod coalesce;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 #[cfg(feature = "conformance")]
@@ -25,10 +26,13 @@ mod lease;
 mod mailbox;
 mod memory;
 pub mod names;
+mod notice_queue;
 mod observations;
 mod record;
 mod register;
-mod sessions;
+mod session_lease;
+mod session_store;
+mod takeover;
 
 pub use backend::{Backend, Fut, Notice, Notices};
 pub use capabilities::{Capabilities, Renewal};
@@ -41,4 +45,10 @@ pub use memory::{Memory, MemoryStore};
 pub use observations::{Observations, Source, Verdict};
 pub use record::{Record, Reservation};
 pub use register::{Change, Changes, Found, FoundNote, Life, Note, Notes, Register, Write};
-pub use sessions::{Beaten, Condition, Heartbeat, Taken, Takeover, Witness};
+pub use session_lease::{Ear, SessionLease};
+pub use session_store::{
+    Claimed, Failure, LockAnswer, LockHolder, LockKey, LockResult, LockSession, Mark as LockMark, Presence,
+    PresenceSession, Session, SessionId, SessionNotice, SessionStore, Sessions, WantedLock, WantedPresence,
+    Written,
+};
+pub use takeover::{Condition, Heartbeat, Proven, Taken, Takeover, Witness};

@@ -15,6 +15,7 @@ impl World {
             return;
         }
         self.tally.count(fault);
+        sessions.last_holder = sessions.server.lock.map(|hold| hold.by).or(sessions.last_holder);
         let ended = sessions.server.crash((fault == Fault::Promotion).then_some(behind));
         let down = match self.rng.below(3) {
             0 => self.a_while(),
@@ -34,9 +35,12 @@ impl World {
         let Some(sessions) = &mut self.sessions else { return };
         if sessions.server.down {
             sessions.server.up(now);
+            let holder = sessions.last_holder.take();
             say!(self, "server: up");
             self.read_backlog();
-            self.announce_end();
+            if let Some(session) = holder {
+                self.announce_end(session);
+            }
         }
     }
 

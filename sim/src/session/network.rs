@@ -24,11 +24,13 @@ pub(crate) struct Sessions {
     pub(crate) lines: BTreeMap<SessionId, Line>,
     /// What has reached a server that does not run on just now.
     backlog: Vec<(usize, Sent)>,
+    /// Who had the lock when the server crashed.
+    pub(crate) last_holder: Option<SessionId>,
 }
 
 impl Sessions {
     pub(crate) fn new(server: Server) -> Sessions {
-        Sessions { server, lines: BTreeMap::new(), backlog: Vec::new() }
+        Sessions { server, lines: BTreeMap::new(), backlog: Vec::new(), last_holder: None }
     }
 }
 
@@ -122,7 +124,7 @@ impl World {
         match sent.statement {
             Statement::Close => line.closed = true,
             Statement::Appear(..) => line.present = true,
-            Statement::Leave(_) => line.present = false,
+            Statement::Leave => line.present = false,
             _ => {}
         }
         if line.dead {
@@ -144,7 +146,7 @@ impl World {
     /// What leaves a process is judged when it leaves.
     fn judge_asked(&mut self, node: usize, sent: &Sent) {
         self.judge(looking::check_asked(sent.purpose, &sent.statement));
-        let lets_go = matches!(sent.statement, Statement::Unlock(true) | Statement::Leave(_));
+        let lets_go = matches!(sent.statement, Statement::Unlock(true) | Statement::Leave);
         if let (Purpose::Release(_, epoch), true) = (sent.purpose, lets_go) {
             let working = self.nodes[node].work.map(|work| work.epoch);
             self.judge(order::check(epoch, working));
@@ -227,8 +229,8 @@ impl World {
             let working = self.working_under(epoch);
             self.judge(stale::check_freed(sent.purpose, epoch, working));
         }
-        if effect.notify {
-            self.notify(Heard::Released);
+        if let Some(notice) = effect.told.clone() {
+            self.notify(&Heard::Notice(sent.session, notice));
         }
     }
 
@@ -238,12 +240,12 @@ impl World {
     }
 
     /// Everybody who listens is told, on the session that listens.
-    fn notify(&mut self, news: Heard) {
+    fn notify(&mut self, news: &Heard) {
         let Some(sessions) = &self.sessions else { return };
         let listening = sessions.server.sessions.iter().filter(|(_, session)| session.kind == Kind::Presence);
         let listening: Vec<SessionId> = listening.map(|(id, _)| *id).collect();
         for id in listening {
-            self.send_down(id, Down::News(news));
+            self.send_down(id, Down::News(news.clone()));
         }
     }
 
@@ -260,15 +262,15 @@ impl World {
         }
         if had {
             self.let_go = false;
-            self.announce_end();
+            self.announce_end(id);
         }
     }
 
     /// Followers park on the session that has the lock, and mostly hear when it ends.
-    pub(crate) fn announce_end(&mut self) {
+    pub(crate) fn announce_end(&mut self, session: SessionId) {
         for node in self.alive() {
             let Some(at) = self.heard_at(node) else { continue };
-            self.queue.push(at, Event::Down(node, 0, Box::new(Down::News(Heard::Ended))));
+            self.queue.push(at, Event::Down(node, 0, Box::new(Down::News(Heard::Ended(session)))));
         }
     }
 

@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use bellwether_backend::{LockHolder, Presence, SessionNotice};
 use bellwether_core::{Boot, CandidateId, Epoch};
 
+use super::store::Key;
 use super::wire::{Kind, Said, SessionId, Statement};
 use crate::clock::Machine;
 use crate::time::Nanos;
@@ -61,8 +63,8 @@ pub struct Effect {
     pub granted: Option<Epoch>,
     /// The lock was let go of, last held under this epoch.
     pub freed: Option<Epoch>,
-    /// Everybody is to be told.
-    pub notify: bool,
+    /// What everybody is told.
+    pub told: Option<SessionNotice<Key>>,
 }
 
 impl Server {
@@ -141,6 +143,7 @@ impl Server {
                     let epoch = self.number();
                     self.lock = Some(Hold { by: id, times: held.map_or(0, |hold| hold.times) + 1, epoch });
                     effect.granted = Some(epoch);
+                    effect.told = Some(SessionNotice::Claimed(Key, name.clone()));
                     if let Some(session) = self.sessions.get_mut(&id) {
                         (session.lease, session.name) = (Some(*lease), Some(name.clone()));
                     }
@@ -165,22 +168,26 @@ impl Server {
                 Said::Yes(holds)
             }
             Statement::Unlock(tell) => {
-                effect.notify = *tell;
+                effect.told = tell.then_some(SessionNotice::Released(Key));
                 Said::Yes(self.unlock(id, &mut effect))
             }
-            Statement::Appear(condition, lease) => {
-                let met = condition.is_met(self.others(id), boot.since(self.quiet_since));
-                if met {
+            Statement::Appear(condition, first, lease) => {
+                let (others, quiet) = (self.others(id), boot.since(self.quiet_since));
+                let locked = first.is_none_or(|first| self.lock.is_some_and(|hold| hold.by == first));
+                let present = locked && condition.is_met(others, quiet);
+                if present {
                     self.present.insert(id);
                     if let Some(session) = self.sessions.get_mut(&id) {
                         session.lease = Some(*lease);
                     }
                 }
-                Said::Yes(met)
+                Said::Appeared(Presence { present, others, quiet })
             }
-            Statement::Peek => Said::Peeked { others: self.others(id), quiet: boot.since(self.quiet_since) },
-            Statement::Leave(tell) => {
-                effect.notify = *tell;
+            Statement::Tell(notice) => {
+                effect.told = Some(notice.clone());
+                Said::Yes(true)
+            }
+            Statement::Leave => {
                 if let Some(session) = self.sessions.get_mut(&id) {
                     session.lease = None;
                 }
@@ -213,8 +220,16 @@ impl Server {
 
     fn held_by(&self, boot: Boot, by: SessionId) -> Said {
         let session = self.sessions.get(&by);
-        let silent = session.map_or(Duration::ZERO, |session| boot.since(session.active));
-        Said::HeldBy(by, session.and_then(|session| session.name.clone()), silent)
+        Said::HeldBy(LockHolder {
+            session: by,
+            name: String::new(),
+            is_ours: true,
+            id: session.and_then(|session| session.name.clone()),
+            leads: self.present.iter().any(|id| id >> 32 == by >> 32),
+            ttl: session.and_then(|session| session.lease),
+            silent: session.map(|session| boot.since(session.active)),
+            epoch: None,
+        })
     }
 
     fn others(&self, but: SessionId) -> bool {
@@ -255,10 +270,10 @@ mod tests {
             |server: &mut Server, id| server.execute(SECOND, id, &Statement::Try(name(), ttl), 0).0;
         assert!(matches!(try_lock(&mut server, 1), Said::Granted(_)));
         assert!(matches!(try_lock(&mut server, 1), Said::Granted(_)));
-        assert!(matches!(try_lock(&mut server, 2), Said::HeldBy(1, ..)));
+        assert!(matches!(try_lock(&mut server, 2), Said::HeldBy(LockHolder { session: 1, .. })));
         assert_eq!(server.idle_at(1), Some(6 * SECOND));
         assert_eq!(server.execute(SECOND, 1, &Statement::Unlock(true), 0).1.freed, None);
-        assert!(matches!(try_lock(&mut server, 2), Said::HeldBy(1, ..)));
+        assert!(matches!(try_lock(&mut server, 2), Said::HeldBy(LockHolder { session: 1, .. })));
         assert!(server.end(1));
         assert!(matches!(try_lock(&mut server, 2), Said::Granted(_)));
     }
@@ -273,8 +288,9 @@ mod tests {
         let Said::Granted(after) = server.execute(SECOND, 5, &Statement::Number, 0).0 else { panic!() };
         assert!(after > before);
         let condition = Condition { by_force: false, quiet: Duration::from_secs(3) };
-        let appear = Statement::Appear(condition, Duration::from_secs(3));
-        assert_eq!(server.execute(11 * SECOND, 5, &appear, 0).0, Said::Yes(false));
-        assert_eq!(server.execute(12 * SECOND, 5, &appear, 0).0, Said::Yes(true));
+        let appear = Statement::Appear(condition, None, Duration::from_secs(3));
+        let present = |said| matches!(said, Said::Appeared(Presence { present: true, .. }));
+        assert!(!present(server.execute(11 * SECOND, 5, &appear, 0).0));
+        assert!(present(server.execute(12 * SECOND, 5, &appear, 0).0));
     }
 }

@@ -9,9 +9,10 @@ use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
 
-use bellwether_backend::Condition;
+use bellwether_backend::{Condition, LockHolder, Presence, SessionNotice};
 use bellwether_core::{Boot, CandidateId, Clock, Epoch};
 
+use super::store::Key;
 use crate::clock::Face;
 use crate::parcel::Purpose;
 use crate::port::{SharedPort, lock};
@@ -45,34 +46,29 @@ pub enum Statement {
     Beat,
     /// On A: let go once, and tell everybody if so wanted.
     Unlock(bool),
-    /// On B: become present if this is met.
-    Appear(Condition, Duration),
-    /// On B: is anybody else present, and how quiet was it?
-    Peek,
-    /// On B: be present no more, and tell everybody if so wanted.
-    Leave(bool),
+    /// On B: become present if this is met, and if that session has the lock.
+    Appear(Condition, Option<SessionId>, Duration),
+    /// On B: be present no more.
+    Leave,
+    /// Tell everybody.
+    Tell(SessionNotice<Key>),
     /// On B: who has the lock?
     Look,
 }
 
 /// What the server says.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Said {
     /// Done, or as a yes or no.
     Yes(bool),
     /// To [`Statement::Try`], [`Statement::Again`], [`Statement::Number`].
     Granted(Epoch),
-    /// To [`Statement::Try`] and [`Statement::Look`]: who has it, and for how long that session has been silent.
-    HeldBy(SessionId, Option<CandidateId>, Duration),
+    /// To [`Statement::Try`] and [`Statement::Look`]: who has it.
+    HeldBy(LockHolder<SessionId>),
     /// To [`Statement::Look`]: nobody has it.
     Free,
-    /// To [`Statement::Peek`].
-    Peeked {
-        /// Others are present.
-        others: bool,
-        /// How long the server has not ended sessions.
-        quiet: Duration,
-    },
+    /// To [`Statement::Appear`].
+    Appeared(Presence),
 }
 
 impl Said {
@@ -111,12 +107,12 @@ pub struct Sent {
 }
 
 /// News from the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// Somebody let go.
-    Released,
-    /// The session that had the lock is over.
-    Ended,
+    /// What that session told.
+    Notice(SessionId, SessionNotice<Key>),
+    /// That session, which had the lock, is over.
+    Ended(SessionId),
 }
 
 /// What passes between a process and the world.
@@ -141,6 +137,8 @@ pub type SharedDesk = Arc<Mutex<Desk>>;
 pub struct Connection {
     /// Which.
     pub id: SessionId,
+    /// What for.
+    pub kind: Kind,
     /// When it was there.
     pub since: Boot,
     over: AtomicBool,
@@ -150,6 +148,11 @@ impl Connection {
     /// Whether the process knows that it is over.
     pub fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
+    }
+
+    /// Waits until the process knows that it is over.
+    pub async fn over(&self) {
+        std::future::poll_fn(|_| if self.is_over() { Poll::Ready(()) } else { Poll::Pending }).await;
     }
 
     pub(super) fn end(&self) -> bool {
@@ -188,7 +191,7 @@ impl Wire {
         let answer = self.wait(limit, || lock(&reply).clone()).await;
         if let Some(Ok(_)) = answer {
             let since = if age_from_asking { asked } else { self.now() };
-            return Some(Arc::new(Connection { id, since, over: AtomicBool::new(false) }));
+            return Some(Arc::new(Connection { id, kind, since, over: AtomicBool::new(false) }));
         }
         self.send(id, Statement::Close);
         None

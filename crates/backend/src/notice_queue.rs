@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::mem::{Discriminant, discriminant};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use bellwether_backend::Notice;
-use bellwether_core::{ElectionName, Seen, Signal};
+use crate::Notice;
+use bellwether_core::{ElectionName, Signal};
 use tokio::sync::Notify;
 
 /// What waits is bounded by the number of elections and of kinds: an older notice of the same kind is dropped.
 #[derive(Default)]
-pub(crate) struct News {
+pub(crate) struct NoticeQueue {
     waiting: Mutex<Waiting>,
     arrived: Notify,
 }
@@ -53,18 +53,13 @@ impl Waiting {
     }
 }
 
-impl News {
+impl NoticeQueue {
     /// About every election.
     pub(crate) fn all(&self, signal: Signal) {
         self.put(Notice { election: None, signal });
     }
 
     /// About one.
-    pub(crate) fn changed(&self, on: ElectionName, seen: Seen) {
-        self.about(on, Signal::Changed(seen));
-    }
-
-    /// About one, of any kind.
     pub(crate) fn about(&self, on: ElectionName, signal: Signal) {
         self.put(Notice { election: Some(on), signal });
     }
@@ -96,16 +91,18 @@ impl News {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bellwether_core::Seen;
 
     #[tokio::test]
     async fn the_latest_of_a_kind_is_told_last_and_what_is_not_followed_is_not_told() {
-        let news = News::default();
+        let news = NoticeQueue::default();
         let name = |text: &str| ElectionName::new(text).unwrap();
-        news.changed(name("a"), Seen::nothing());
-        news.changed(name("b"), Seen::nothing());
+        let changed = |text| news.about(name(text), Signal::Changed(Seen::nothing()));
+        changed("a");
+        changed("b");
         news.all(Signal::Doubt);
-        news.changed(name("c"), Seen::nothing());
-        news.changed(name("a"), Seen::nothing());
+        changed("c");
+        changed("a");
         news.all(Signal::Restored);
         news.forget(&name("c"));
         let mut told = Vec::new();

@@ -18,14 +18,13 @@
 
 use std::time::Duration;
 
-use bellwether_core::{Boot, Bug, Planted};
+use bellwether_core::Boot;
 
 /// A lock that was granted and is not led on yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Taken {
     granted: Boot,
     ttl: Duration,
-    planted: Planted,
 }
 
 /// What the session of presence has to find at the server before this process becomes present there.
@@ -61,20 +60,12 @@ pub struct Witness {
 impl Taken {
     /// `granted` was read after the answer that brought the lock.
     pub fn new(granted: Boot, ttl: Duration) -> Taken {
-        Taken { granted, ttl, planted: Planted::default() }
+        Taken { granted, ttl }
     }
 
     /// As it was granted a ttl before that.
     pub fn waiting_until(until: Boot, ttl: Duration) -> Taken {
         Taken::new(until - ttl, ttl)
-    }
-
-    /// With a known bug put back in.
-    #[cfg(feature = "plant")]
-    #[must_use]
-    pub fn with(mut self, planted: Planted) -> Taken {
-        self.planted = planted;
-        self
     }
 
     /// By then nobody believes, whatever happened before the lock was granted.
@@ -94,23 +85,24 @@ impl Taken {
     /// younger one has to take the server's word for it.
     pub fn condition(&self, now: Boot, stood_since: Boot) -> Condition {
         let stood = now.since(stood_since) >= self.ttl;
-        let quiet = if stood || self.planted.has(Bug::RestartIgnored) { Duration::ZERO } else { self.ttl };
-        let by_force = now >= self.until() || self.planted.has(Bug::PresenceIgnored);
-        Condition { by_force, quiet }
+        let quiet = if stood { Duration::ZERO } else { self.ttl };
+        Condition { by_force: now >= self.until(), quiet }
     }
 
-    /// What to do, once B has said whether the condition was met and is present if it was. `now` was read after that.
-    pub fn takeover(&self, now: Boot, met: bool, last: Option<Witness>) -> Takeover {
-        if !met {
-            return Takeover::Wait(self.until());
-        }
-        Takeover::Lead { after_crash: last.is_some_and(|last| last.crashed(now, self.ttl)) }
+    /// What becomes of a lock that was waited with, once the presence session has said whether that condition was met.
+    ///
+    /// A presence that went before the ttl was over belonged to somebody who lived until then, so that counts as a crash.
+    pub fn takeover(&self, condition: Condition, met: bool) -> Takeover {
+        if met { Takeover::Lead { after_crash: !condition.by_force } } else { Takeover::Wait(self.until()) }
     }
 }
 
 impl Condition {
     /// Whatever is found: for what is led already, and for a lock that was in hand for a ttl.
     pub const BY_FORCE: Condition = Condition { by_force: true, quiet: Duration::ZERO };
+
+    /// Never met: for a look at what there is.
+    pub const NEVER: Condition = Condition { by_force: false, quiet: Duration::MAX };
 
     /// Whether it is met by what is found. PostgreSQL asks the same in one statement with the taking of presence.
     pub fn is_met(&self, others_present: bool, quiet: Duration) -> bool {
@@ -135,9 +127,9 @@ pub struct Heartbeat {
     pub presence: Option<bool>,
 }
 
-/// What a heartbeat says of a grant.
+/// What a heartbeat proves of a grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Beaten {
+pub enum Proven {
     /// It counts, from before either session was asked.
     Held,
     /// The lock is gone: so is the leadership.
@@ -145,18 +137,17 @@ pub enum Beaten {
     /// The lock is there and presence is not: B was replaced. Become present, and beat again.
     Absent,
     /// Nobody knows.
-    Unknown,
+    Nothing,
 }
 
 impl Heartbeat {
-    /// What it says.
-    pub fn says(self, planted: Planted) -> Beaten {
+    /// What it proves.
+    pub fn proves(self) -> Proven {
         match (self.lock, self.presence) {
-            (Some(false), _) => Beaten::Lost,
-            (Some(true), Some(true)) => Beaten::Held,
-            (Some(true), _) if planted.has(Bug::RenewalByOneSession) => Beaten::Held,
-            (Some(true), Some(false)) => Beaten::Absent,
-            (Some(true), None) | (None, _) => Beaten::Unknown,
+            (Some(false), _) => Proven::Lost,
+            (Some(true), Some(true)) => Proven::Held,
+            (Some(true), Some(false)) => Proven::Absent,
+            (Some(true), None) | (None, _) => Proven::Nothing,
         }
     }
 }
@@ -192,21 +183,25 @@ mod tests {
         let taken = Taken::new(at(100), TTL);
         assert!(!taken.condition(at(109), at(109)).by_force);
         assert!(taken.condition(at(110), at(109)).is_met(true, Duration::ZERO));
-        assert_eq!(taken.takeover(at(101), false, None), Takeover::Wait(at(110)));
+        assert_eq!(taken.takeover(taken.condition(at(101), at(99)), false), Takeover::Wait(at(110)));
+    }
+
+    #[test]
+    fn a_presence_that_went_before_the_ttl_was_over_is_a_crash_and_the_ttl_itself_is_none() {
+        let taken = Taken::new(at(100), TTL);
+        let lead = |now| taken.takeover(taken.condition(at(now), at(1)), true);
+        assert_eq!(lead(105), Takeover::Lead { after_crash: true });
+        assert_eq!(lead(110), Takeover::Lead { after_crash: false });
     }
 
     #[test]
     fn a_holder_that_went_while_it_talked_crashed_and_one_that_fell_silent_did_not() {
-        let taken = Taken::new(at(100), TTL);
-        let lead = |silent: u64, seen: u64| {
-            let last = Witness { at: at(seen), silent: Duration::from_secs(silent) };
-            taken.takeover(at(100), true, Some(last))
+        let crashed = |silent, seen| {
+            Witness { at: at(seen), silent: Duration::from_secs(silent) }.crashed(at(100), TTL)
         };
-        assert_eq!(lead(1, 98), Takeover::Lead { after_crash: true });
-        assert_eq!(lead(9, 99), Takeover::Lead { after_crash: false });
-        assert_eq!(lead(0, 80), Takeover::Lead { after_crash: true });
-        assert_eq!(lead(0, 90), Takeover::Lead { after_crash: false }, "seen a ttl ago, and no longer");
-        assert_eq!(taken.takeover(at(100), true, None), Takeover::Lead { after_crash: false });
+        assert!(crashed(1, 98) && crashed(0, 80));
+        assert!(!crashed(9, 99));
+        assert!(!crashed(0, 90), "seen a ttl ago, and no longer");
     }
 
     #[test]
@@ -226,13 +221,13 @@ mod tests {
 
     #[test]
     fn a_heartbeat_counts_only_if_both_sessions_answered_for_it() {
-        let says = |lock, presence| Heartbeat { lock, presence }.says(Planted::default());
-        assert_eq!(says(Some(true), Some(true)), Beaten::Held);
-        assert_eq!(says(Some(true), Some(false)), Beaten::Absent);
-        assert_eq!(says(Some(true), None), Beaten::Unknown);
-        assert_eq!(says(None, Some(true)), Beaten::Unknown);
+        let proves = |lock, presence| Heartbeat { lock, presence }.proves();
+        assert_eq!(proves(Some(true), Some(true)), Proven::Held);
+        assert_eq!(proves(Some(true), Some(false)), Proven::Absent);
+        assert_eq!(proves(Some(true), None), Proven::Nothing);
+        assert_eq!(proves(None, Some(true)), Proven::Nothing);
         for presence in [None, Some(false), Some(true)] {
-            assert_eq!(says(Some(false), presence), Beaten::Lost);
+            assert_eq!(proves(Some(false), presence), Proven::Lost);
         }
     }
 }

@@ -1,0 +1,181 @@
+//! Maintaining the two sessions: their ends are told, the presence session is replaced, what waits and what is doubted is looked at.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use bellwether_core::{Seen, Signal};
+
+use super::pair::{Pair, Stage};
+use super::{Ear, Shared};
+use crate::Fut;
+use crate::session_store::{PresenceSession, Session, SessionStore, WantedPresence};
+use crate::takeover::Condition;
+
+/// From one look at what waits to the next.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// From one look at what was doubted to the next.
+const DOUBTED_EVERY: Duration = Duration::from_millis(100);
+/// The ends of both sessions are seen so close to each other when one thing ended both.
+const BOTH_WITHIN: Duration = Duration::from_millis(20);
+/// From one try to reach the server to the next: doubled up to the second.
+const BACK_OFF: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
+
+/// Runs until the lock session or the backend ends; after the session, until there is another one.
+pub(super) fn maintain<S: SessionStore>(shared: Weak<Shared<S>>, pair: Arc<Pair<S>>) -> Fut<'static, ()> {
+    // Boxed, since it opens the next pair, which is maintained in turn.
+    Box::pin(maintain_to_the_end(shared, pair))
+}
+
+async fn maintain_to_the_end<S: SessionStore>(shared: Weak<Shared<S>>, pair: Arc<Pair<S>>) {
+    let Some((store, mut alive)) = parts(&shared) else { return };
+    let mut looks = 0_u32;
+    loop {
+        let presence = pair.presence();
+        let waits = pair.is_waiting();
+        tokio::select! {
+            biased;
+            _ = alive.changed() => return,
+            () = pair.lock.over() => break,
+            () = presence.over() => {
+                // What cuts the one cuts the other, and then the old one is needed, to be ended when the work is over.
+                let both = tokio::select! {
+                    biased;
+                    () = pair.lock.over() => true,
+                    () = store.pause(BOTH_WITHIN) => false,
+                };
+                if both {
+                    break;
+                }
+                let Some(shared) = shared.upgrade() else { return };
+                shared.notices.all(Signal::Doubt);
+                if shared.replace_presence(&pair).await {
+                    shared.notices.all(Signal::Restored);
+                } else {
+                    store.pause(BACK_OFF.0).await;
+                }
+            }
+            () = store.pause(LOOK_EVERY), if waits => {
+                let Some(shared) = shared.upgrade() else { return };
+                looks += 1;
+                shared.look_at_waiting(&pair, looks).await;
+            }
+            () = pair.waits.notified(), if !waits => {}
+        }
+    }
+    let Some(strong) = shared.upgrade() else { return };
+    strong.notices.all(Signal::Gone);
+    strong.linger(&pair);
+    drop((pair, strong));
+    let mut pause = BACK_OFF.0;
+    loop {
+        let Some(strong) = shared.upgrade() else { return };
+        let follows = strong.known().follows_any();
+        if strong.current().is_some() || (follows && strong.pair().await.is_ok()) {
+            strong.notices.all(Signal::Restored);
+            return;
+        }
+        drop(strong);
+        tokio::select! {
+            biased;
+            _ = alive.changed() => return,
+            () = store.pause(pause) => pause = (2 * pause).min(BACK_OFF.1),
+        }
+    }
+}
+
+/// Asks the server about what was doubted, until the lock session or the backend ends.
+pub(super) async fn look_at_doubted<S: SessionStore>(shared: Weak<Shared<S>>, pair: Arc<Pair<S>>) {
+    let Some((store, mut alive)) = parts(&shared) else { return };
+    let Some(doubted) = shared.upgrade().map(|shared| Arc::clone(&shared.doubted)) else { return };
+    loop {
+        tokio::select! {
+            biased;
+            _ = alive.changed() => return,
+            () = pair.lock.over() => return,
+            () = doubted.notified() => {}
+        }
+        let Some(strong) = shared.upgrade() else { return };
+        strong.look_at_all_doubted(&pair).await;
+        drop(strong);
+        tokio::select! {
+            biased;
+            _ = alive.changed() => return,
+            () = pair.lock.over() => return,
+            () = store.pause(DOUBTED_EVERY) => {}
+        }
+    }
+}
+
+fn parts<S: SessionStore>(shared: &Weak<Shared<S>>) -> Option<(Arc<S>, tokio::sync::watch::Receiver<()>)> {
+    let shared = shared.upgrade()?;
+    Some((Arc::clone(&shared.store), shared.alive.subscribe()))
+}
+
+impl<S: SessionStore> Shared<S> {
+    async fn replace_presence(self: &Arc<Self>, pair: &Pair<S>) -> bool {
+        match self.store.open_presence(&pair.lock, Ear::new(self)).await {
+            Ok(new) => {
+                pair.replace_presence(new);
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    /// Wakes those whose wait is over early because the presence went, keeps the sessions awake meanwhile, and lets go of what
+    /// nobody came back for.
+    async fn look_at_waiting(&self, pair: &Pair<S>, looks: u32) {
+        let now = self.store.now();
+        let (mut shortest, mut waiting) = (Duration::MAX, Vec::new());
+        for (key, hold) in pair.every() {
+            let (Some(until), ttl) = (hold.waits_until(), hold.ttl) else { continue };
+            shortest = shortest.min(ttl);
+            if now >= until + ttl {
+                let _turn = pair.turn(key).await;
+                if pair.hold(key).and_then(|hold| hold.waits_until()) == Some(until) {
+                    let _ = self.let_go(pair, key, ttl, None).await;
+                }
+            } else if let Stage::Waiting { .. } = hold.stage {
+                // Only a look: nothing is ever as quiet as that.
+                let condition = Condition::NEVER;
+                waiting.push(WantedPresence { key, condition, if_locked_by: None, ttl });
+            }
+        }
+        if !waiting.is_empty()
+            && let Ok(found) = pair.appear_all(&waiting).await
+        {
+            for (wanted, found) in waiting.iter().zip(found) {
+                if !found.others && found.quiet >= wanted.ttl {
+                    self.changed(wanted.key, Seen::nothing());
+                }
+            }
+        }
+        let every = (shortest / 3).as_millis() / LOOK_EVERY.as_millis();
+        if u128::from(looks) % every.max(1) == 0 {
+            let _ = self.heartbeat(pair).await;
+        }
+    }
+
+    async fn look_at_all_doubted(&self, pair: &Pair<S>) {
+        let doubted = self.known().take_doubted();
+        let keys: Vec<S::Key> = doubted.iter().map(|(key, _)| *key).collect();
+        let presence = pair.presence();
+        // Where it fails the session is over, and everything is found out anew.
+        let Ok(found) = presence.look(&keys).await else { return };
+        for ((key, on), holder) in doubted.into_iter().zip(found) {
+            self.doubt_heartbeat(pair, key);
+            self.saw_holder(pair, key, holder.as_ref());
+            let seen = self.seen(pair, key, holder.as_ref());
+            let session = holder.map(|holder| holder.session);
+            let told = self.store.describe(pair.sessions(&presence), &on, session, seen.clone()).await;
+            self.changed(key, told.unwrap_or(seen));
+        }
+    }
+
+    /// News of others about what is led here: the next renewal asks the server, whatever was known before.
+    pub(super) fn doubt_heartbeat(&self, pair: &Pair<S>, key: S::Key) {
+        if pair.hold(key).is_some() {
+            pair.heartbeats.forget();
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! The two sessions of a process, which stand and fall together, and the locks that they hold.
+//!
+//! Locks are re-entrant: a server grants one to a session that already has it. So who of this process has it is known here, and only one call
+//! at a time works on an election ([`Pair::turn`]).
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bellwether_core::{Boot, Candidate, Epoch, Grant};
+use tokio::sync::{Notify, OwnedMutexGuard};
+
+use super::heartbeat::Heartbeats;
+use crate::coalesce::Coalesce;
+use crate::session_store::{
+    LockResultOf, Mark, Presence, SessionId, SessionStore, Sessions, WantedLock, WantedPresence,
+};
+
+/// What became of a lock that a pair has.
+#[derive(Clone, Debug)]
+pub(super) struct Hold<M> {
+    pub(super) ttl: Duration,
+    pub(super) mark: M,
+    pub(super) stage: Stage,
+}
+
+/// How far the claim of a lock in hand has come.
+#[derive(Clone, Debug)]
+pub(super) enum Stage {
+    /// The last leader may still believe: nobody leads until then.
+    Waiting { until: Boot },
+    /// Nobody believes any more, but the store cannot write the leadership yet. Given up if nobody asks again until then.
+    Unwritten { until: Boot, after_crash: Option<bool> },
+    /// It is led. `renewed` is when the heartbeat left that answered the last renewal.
+    Led { who: Candidate, epoch: Epoch, after_crash: bool, renewed: Boot },
+}
+
+impl<M> Hold<M> {
+    /// Until when somebody is waited for; `None` once it is led.
+    pub(super) fn waits_until(&self) -> Option<Boot> {
+        match self.stage {
+            Stage::Waiting { until } | Stage::Unwritten { until, .. } => Some(until),
+            Stage::Led { .. } => None,
+        }
+    }
+
+    /// Whether it is led by this start of a candidate.
+    pub(super) fn is_led_by(&self, who: &Candidate) -> bool {
+        matches!(&self.stage, Stage::Led { who: leader, .. } if leader.incarnation == who.incarnation)
+    }
+
+    /// Whether it is led under exactly that grant.
+    pub(super) fn is(&self, grant: &Grant) -> bool {
+        matches!(&self.stage, Stage::Led { who, epoch, .. }
+            if who.incarnation == grant.incarnation && *epoch == grant.epoch)
+    }
+}
+
+/// Both sessions.
+pub(super) struct Pair<S: SessionStore> {
+    pub(super) lock: Arc<S::Lock>,
+    presence: Mutex<Arc<S::Presence>>,
+    holds: Mutex<HashMap<S::Key, Hold<Mark<S>>>>,
+    turns: Mutex<HashMap<S::Key, Arc<tokio::sync::Mutex<()>>>>,
+    /// Claims under way, each of which may become a lock.
+    claiming: Mutex<usize>,
+    claimed: Notify,
+    /// A lock was taken that is not led yet.
+    pub(super) waits: Notify,
+    pub(super) heartbeats: Heartbeats<S::Key>,
+    pub(super) claims: Coalesce<WantedLock<S::Key>, LockResultOf<S>>,
+    pub(super) appearances: Coalesce<WantedPresence<S::Key, SessionId<S>>, Presence>,
+}
+
+impl<S: SessionStore> Pair<S> {
+    pub(super) fn new(lock: S::Lock, presence: S::Presence) -> Pair<S> {
+        Pair {
+            lock: Arc::new(lock),
+            presence: Mutex::new(Arc::new(presence)),
+            holds: Mutex::default(),
+            turns: Mutex::default(),
+            claiming: Mutex::default(),
+            claimed: Notify::new(),
+            waits: Notify::new(),
+            heartbeats: Heartbeats::default(),
+            claims: Coalesce::default(),
+            appearances: Coalesce::default(),
+        }
+    }
+
+    pub(super) fn presence(&self) -> Arc<S::Presence> {
+        Arc::clone(&lock(&self.presence))
+    }
+
+    /// The new one is present nowhere: only a renewal says that this process still leads, and the old one may have ended because
+    /// nobody renewed.
+    pub(super) fn replace_presence(&self, new: S::Presence) {
+        *lock(&self.presence) = Arc::new(new);
+        self.heartbeats.forget();
+    }
+
+    pub(super) fn sessions<'a>(&'a self, presence: &'a S::Presence) -> Sessions<'a, S> {
+        Sessions { lock: &self.lock, presence }
+    }
+
+    pub(super) fn hold(&self, key: S::Key) -> Option<Hold<Mark<S>>> {
+        self.holds().get(&key).cloned()
+    }
+
+    pub(super) fn put(&self, key: S::Key, hold: Hold<Mark<S>>) {
+        let waits = hold.waits_until().is_some();
+        self.holds().insert(key, hold);
+        if waits {
+            self.waits.notify_one();
+        }
+    }
+
+    pub(super) fn remove(&self, key: S::Key) {
+        self.holds().remove(&key);
+    }
+
+    pub(super) fn set_mark(&self, key: S::Key, mark: Mark<S>) {
+        if let Some(hold) = self.holds().get_mut(&key) {
+            hold.mark = mark;
+        }
+    }
+
+    /// The mark of a lock in hand.
+    pub(super) fn mark(&self, key: S::Key) -> Mark<S> {
+        self.holds().get(&key).map(|hold| hold.mark).unwrap_or_default()
+    }
+
+    pub(super) fn is_led(&self, key: S::Key, grant: &Grant) -> bool {
+        self.holds().get(&key).is_some_and(|hold| hold.is(grant))
+    }
+
+    /// A heartbeat answers an election once: whoever asks again wants to know what has become of it since.
+    pub(super) fn renewed(&self, key: S::Key, left: Boot) {
+        if let Some(Hold { stage: Stage::Led { renewed, .. }, .. }) = self.holds().get_mut(&key) {
+            *renewed = left;
+        }
+    }
+
+    /// When the heartbeat left that answered its last renewal.
+    pub(super) fn last_renewed(&self, key: S::Key) -> Boot {
+        match self.holds().get(&key).map(|hold| &hold.stage) {
+            Some(Stage::Led { renewed, .. }) => *renewed,
+            _ => Boot::default(),
+        }
+    }
+
+    pub(super) fn every(&self) -> Vec<(S::Key, Hold<Mark<S>>)> {
+        self.holds().iter().map(|(key, hold)| (*key, hold.clone())).collect()
+    }
+
+    pub(super) fn is_waiting(&self) -> bool {
+        self.holds().values().any(|hold| hold.waits_until().is_some())
+    }
+
+    /// The longest ttl of what is held.
+    pub(super) fn longest_ttl(&self) -> Option<Duration> {
+        self.holds().values().map(|hold| hold.ttl).max()
+    }
+
+    /// The lease of a session that holds what is held and this.
+    pub(super) fn lease_with(&self, ttl: Duration) -> Duration {
+        self.longest_ttl().unwrap_or_default().max(ttl)
+    }
+
+    /// The lease of a session that holds what is held but for this; zero for none.
+    pub(super) fn lease_without(&self, key: S::Key) -> Duration {
+        let holds = self.holds();
+        let others = holds.iter().filter(|(other, _)| **other != key);
+        others.map(|(_, hold)| hold.ttl).max().unwrap_or_default()
+    }
+
+    /// One call at a time for each election.
+    pub(super) async fn turn(&self, key: S::Key) -> OwnedMutexGuard<()> {
+        self.turn_of(key).lock_owned().await
+    }
+
+    /// The turn, unless somebody has it.
+    pub(super) fn try_turn(&self, key: S::Key) -> Option<OwnedMutexGuard<()>> {
+        self.turn_of(key).try_lock_owned().ok()
+    }
+
+    fn turn_of(&self, key: S::Key) -> Arc<tokio::sync::Mutex<()>> {
+        Arc::clone(lock(&self.turns).entry(key).or_default())
+    }
+
+    /// Room for one more lock, kept until it is dropped; waits for claims under way that may need it. `None`: so many are held.
+    pub(super) async fn room(&self, most: usize) -> Option<Room<'_>> {
+        loop {
+            let claimed = self.claimed.notified();
+            tokio::pin!(claimed);
+            // From now on none is missed.
+            claimed.as_mut().enable();
+            {
+                // First, so that one which just became a lock counts twice rather than not at all.
+                let mut claiming = lock(&self.claiming);
+                let held = self.holds().len();
+                if held >= most {
+                    return None;
+                }
+                if held + *claiming < most {
+                    *claiming += 1;
+                    return Some(Room { claiming: &self.claiming, claimed: &self.claimed });
+                }
+            }
+            claimed.await;
+        }
+    }
+
+    fn holds(&self) -> MutexGuard<'_, HashMap<S::Key, Hold<Mark<S>>>> {
+        lock(&self.holds)
+    }
+}
+
+/// One claim's room.
+pub(super) struct Room<'a> {
+    claiming: &'a Mutex<usize>,
+    claimed: &'a Notify,
+}
+
+impl Drop for Room<'_> {
+    fn drop(&mut self) {
+        *lock(self.claiming) -= 1;
+        self.claimed.notify_waiters();
+    }
+}
+
+/// Nothing below panics half-way through a change, so what a poisoned lock guards is whole.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,484 @@
+//! The least a store must offer whose locks belong to live sessions: a handful of statements on two sessions of a process.
+//!
+//! [`SessionLease`](crate::SessionLease) makes a [`Backend`](crate::Backend) of it: who may lead on a lock that came free, when a heartbeat
+//! renews, what is let go of in which order, and which notices are believed are written once, there.
+//!
+//! ```text
+//!             ┌── lock session: the locks of its elections, heartbeat, release ─┐   the server ends a session
+//!  a process ─┤                                                                 ├── that holds anything after
+//!             └── presence session: presence in what it leads, news, looks ─────┘   a ttl of silence
+//! ```
+
+use std::collections::HashSet;
+use std::fmt::{Debug, Display};
+use std::hash::Hash;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bellwether_core::{Bid, Boot, Candidate, CandidateId, ElectionName, Epoch, Error, Grant, Request, Seen};
+
+use crate::session_lease::Ear;
+use crate::takeover::Condition;
+use crate::{Capabilities, Discarded, Finding, Fut, Past, Probing};
+
+/// The key of an election's lock, and of presence in it.
+pub trait LockKey: Copy + Eq + Ord + Hash + Debug + Send + Sync + 'static {
+    /// The key under which a [`PresenceSession`] is present, as its heartbeat shows it.
+    fn presence(self) -> Self;
+}
+
+/// How a statement failed.
+#[derive(Clone, Debug)]
+pub enum Failure {
+    /// The server reported an error, and the session goes on. The statement may have taken effect before it.
+    Said(Error),
+    /// The session is over, or was given up because its answer is lost.
+    Over(Error),
+}
+
+impl Failure {
+    /// The error, whatever became of the session.
+    pub fn error(self) -> Error {
+        match self {
+            Failure::Said(error) | Failure::Over(error) => error,
+        }
+    }
+}
+
+/// What sessions tell each other through the server. Anybody can send any of these, so each is a hint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SessionNotice<K> {
+    /// The lock was let go of.
+    Released(K),
+    /// The lock is about to be let go of, and kept for that candidate for so long.
+    Reserved(K, Duration, CandidateId),
+    /// That candidate took the lock.
+    Claimed(K, CandidateId),
+    /// Something asked of the leader.
+    Requested(K, Request),
+}
+
+/// One of the two sessions of a process.
+///
+/// A statement is never abandoned: either its answer is read, or the session is thrown away. It ends within the `ttl` that it
+/// is given, at which nobody believes in its answer any more.
+pub trait Session: Send + Sync + 'static {
+    /// The key of a lock.
+    type Key: LockKey;
+    /// How the server and the sender of a notice name a session.
+    type Id: Copy + Eq + Ord + Hash + Debug + Display + Send + Sync + 'static;
+
+    /// How the server names it.
+    fn id(&self) -> Self::Id;
+
+    /// Whether it is known to be over.
+    fn is_over(&self) -> bool;
+
+    /// Waits until it is over, whoever ended it.
+    fn over(&self) -> impl Future<Output = ()> + Send;
+
+    /// Closes it, without waiting for anything.
+    fn throw_away(&self);
+
+    /// A heartbeat: everything that the session holds, as of an instant after this was called.
+    fn beat(&self, ttl: Duration) -> impl Future<Output = Result<HashSet<Self::Key>, Error>> + Send;
+
+    /// Tells every session that listens; ends when that is done.
+    fn tell(
+        &self,
+        ttl: Duration,
+        notice: &SessionNotice<Self::Key>,
+    ) -> impl Future<Output = Result<(), Failure>> + Send;
+}
+
+/// The session that holds the locks.
+pub trait LockSession: Session {
+    /// What the store keeps of a lock in hand, for the statements that follow.
+    type Mark: Copy + Default + Debug + Send + Sync + 'static;
+
+    /// Tries these locks, in one statement. Whoever gets one gets an epoch that was issued after the lock was granted. `lease` is the
+    /// silence after which the server ends the session from now on, if it got any.
+    #[expect(
+        clippy::type_complexity,
+        reason = "an answer for each, which may be an error that concerns only that one"
+    )]
+    fn claim(
+        &self,
+        wanted: &[WantedLock<Self::Key>],
+        lease: Duration,
+    ) -> impl Future<Output = Result<Vec<LockResult<Self::Id, Self::Mark>>, Failure>> + Send;
+
+    /// A new epoch for a lock that this session has; `None` if it does not have it.
+    fn claim_again(
+        &self,
+        wanted: &WantedLock<Self::Key>,
+        lease: Duration,
+        mark: Self::Mark,
+    ) -> impl Future<Output = Result<Option<(Epoch, Self::Mark)>, Failure>> + Send;
+
+    /// Lets go of a lock, and tells everybody. `lease` is for what is left. True if it had it.
+    fn unlock(
+        &self,
+        key: Self::Key,
+        mark: Self::Mark,
+        ttl: Duration,
+        lease: Duration,
+    ) -> impl Future<Output = Result<bool, Failure>> + Send;
+
+    /// After an error nobody knows whether a lock was taken: now it is not.
+    fn undo(&self, key: Self::Key, ttl: Duration) -> impl Future<Output = Result<(), Failure>> + Send;
+}
+
+/// The session that shows others that its process leads.
+pub trait PresenceSession: Session {
+    /// Becomes present wherever the condition is met, in one statement. `lease` as for [`LockSession::claim`].
+    fn appear(
+        &self,
+        wanted: &[WantedPresence<Self::Key, Self::Id>],
+        lease: Duration,
+    ) -> impl Future<Output = Result<Vec<Presence>, Failure>> + Send;
+
+    /// Is present no more. `lease` is for what is left.
+    fn leave(&self, key: Self::Key, ttl: Duration, lease: Duration) -> impl Future<Output = ()> + Send;
+
+    /// Who holds these locks: an answer for each.
+    fn look(
+        &self,
+        keys: &[Self::Key],
+    ) -> impl Future<Output = Result<Vec<Option<LockHolder<Self::Id>>>, Error>> + Send;
+}
+
+/// A lock that is asked for.
+#[derive(Clone, Debug)]
+pub struct WantedLock<K> {
+    /// Which.
+    pub key: K,
+    /// By whom.
+    pub id: CandidateId,
+    /// For how long without a renewal.
+    pub ttl: Duration,
+}
+
+/// What became of a lock that was asked for, or an error that concerns only this one.
+pub type LockResult<Id, Mark> = Result<LockAnswer<Id, Mark>, Error>;
+
+/// What became of a lock that was asked for.
+#[derive(Clone, Debug)]
+pub enum LockAnswer<Id, Mark> {
+    /// It is ours.
+    Granted(Epoch, Mark),
+    /// Somebody else has it.
+    HeldBy(LockHolder<Id>),
+    /// Somebody else had it, and let go before it could be told who.
+    JustFreed,
+}
+
+/// Presence that is asked for.
+#[derive(Clone, Debug)]
+pub struct WantedPresence<K, Id> {
+    /// In what.
+    pub key: K,
+    /// What the server has to find.
+    pub condition: Condition,
+    /// And that this session has the lock, where that is not known yet.
+    pub if_locked_by: Option<Id>,
+    /// For how long without a heartbeat.
+    pub ttl: Duration,
+}
+
+/// What the server found, and whether this session is present by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Presence {
+    /// It is present.
+    pub present: bool,
+    /// Others are present.
+    pub others: bool,
+    /// For how long the server has not ended sessions of its own accord.
+    pub quiet: Duration,
+}
+
+/// Who holds a lock, as the server shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockHolder<Id> {
+    /// The session.
+    pub session: Id,
+    /// What it calls itself.
+    pub name: String,
+    /// Whether it is one of ours, by that name.
+    pub is_ours: bool,
+    /// The candidate that it serves, if it names one.
+    pub id: Option<CandidateId>,
+    /// Whether its process is present: else it holds the lock and does not lead.
+    pub leads: bool,
+    /// Its ttl, where that is shown.
+    pub ttl: Option<Duration>,
+    /// For how long it has been silent, unless it is just ending.
+    pub silent: Option<Duration>,
+    /// The epoch that it leads under, where that is shown.
+    pub epoch: Option<Epoch>,
+}
+
+/// The two sessions that a statement of several steps may use.
+pub struct Sessions<'a, S: SessionStore> {
+    /// Holds the lock.
+    pub lock: &'a S::Lock,
+    /// Is present.
+    pub presence: &'a S::Presence,
+}
+
+/// The mark that a store keeps of a lock in hand.
+pub type Mark<S> = <<S as SessionStore>::Lock as LockSession>::Mark;
+
+/// How the server of a store names a session.
+pub type SessionId<S> = <<S as SessionStore>::Lock as Session>::Id;
+
+/// What became of a lock that a store was asked for.
+pub(crate) type LockResultOf<S> = LockResult<SessionId<S>, Mark<S>>;
+
+/// Whether a leadership is written where the store has more than locks.
+#[derive(Clone, Copy, Debug)]
+pub enum Written<M> {
+    /// Under this epoch.
+    Done {
+        /// Above everything before it.
+        epoch: Epoch,
+        /// Another mark, if the epoch is another.
+        mark: M,
+        /// The store says that the last leader had not let go.
+        unreleased: bool,
+    },
+    /// Something that still goes by the last epoch keeps it from being written.
+    NotYet,
+}
+
+/// A store whose locks belong to sessions.
+pub trait SessionStore: Send + Sync + Sized + 'static {
+    /// The key of a lock.
+    type Key: LockKey;
+    /// The session of the locks.
+    type Lock: LockSession<Key = Self::Key>;
+    /// The session of presence.
+    type Presence: PresenceSession<Key = Self::Key, Id = <Self::Lock as Session>::Id>;
+
+    /// The name used in errors and logs.
+    fn name(&self) -> &'static str;
+
+    /// What this store can and cannot do.
+    fn capabilities(&self) -> Capabilities;
+
+    /// The present, on this machine.
+    fn now(&self) -> Boot;
+
+    /// Lets time pass.
+    fn pause(&self, span: Duration) -> impl Future<Output = ()> + Send;
+
+    /// Runs something beside everything else.
+    fn spawn(&self, task: Fut<'static, ()>);
+
+    /// Runs a call to its end, whatever becomes of its caller: a claim that nobody waits for must not leave its lock behind. An error if it
+    /// panicked.
+    fn finish<T: Send + 'static>(
+        &self,
+        call: impl Future<Output = T> + Send + 'static,
+    ) -> impl Future<Output = Result<T, Error>> + Send;
+
+    /// The key of an election.
+    ///
+    /// # Errors
+    /// When this store cannot hold that election.
+    fn key(&self, on: &ElectionName) -> Result<Self::Key, Error>;
+
+    /// Opens both sessions, on one and the same server. The presence session listens: what it hears goes to `ear`, in the order in which
+    /// the server sent it and before the answer to anything that is asked later.
+    fn open(
+        &self,
+        ear: Ear<Self>,
+    ) -> impl Future<Output = Result<(Self::Lock, Self::Presence), Error>> + Send;
+
+    /// Opens another presence session beside a lock session that goes on.
+    fn open_presence(
+        &self,
+        beside: &Self::Lock,
+        ear: Ear<Self>,
+    ) -> impl Future<Output = Result<Self::Presence, Error>> + Send;
+
+    /// Since when both sessions have stood, on a server that was not replaced meanwhile: an instant after they were opened.
+    fn stood_since(&self, of: Sessions<'_, Self>) -> Boot;
+
+    /// Begins to watch for the ends of others' sessions, until this lock session ends; [`Ear::other`] says whose.
+    fn watch(&self, lock: &Arc<Self::Lock>, ear: Ear<Self>) {
+        let _ = (lock, ear);
+    }
+
+    /// The lock session ended here; the server may still have it.
+    fn lost(&self, lock: &Self::Lock) {
+        let _ = lock;
+    }
+
+    /// A presence session ended here and stands for nobody's work any more: the server may forget it, too.
+    fn end_presence(
+        &self,
+        through: &Self::Presence,
+        old: &Self::Presence,
+    ) -> impl Future<Output = ()> + Send {
+        let _ = (through, old);
+        async {}
+    }
+
+    /// Ends the sessions of an earlier start of a candidate. Outside the guarantee.
+    fn end_earlier(
+        &self,
+        through: &Self::Presence,
+        holder: &LockHolder<SessionId<Self>>,
+    ) -> impl Future<Output = Result<(), Error>> + Send {
+        let _ = (through, holder);
+        async {
+            let sentence = "this store cannot end the sessions of others";
+            Err(Error::new(bellwether_core::ErrorKind::Unsupported, self.name(), sentence))
+        }
+    }
+
+    /// Most elections that one process may hold.
+    fn elections_max(&self, lock: &Self::Lock) -> usize {
+        let _ = lock;
+        usize::MAX
+    }
+
+    /// A candidate is about to claim: whether it has to stay away, as after it stepped down.
+    fn admit(
+        &self,
+        through: Sessions<'_, Self>,
+        on: &ElectionName,
+        bid: &Bid,
+    ) -> impl Future<Output = Result<Option<Seen>, Error>> + Send {
+        let _ = (through, on, bid);
+        async { Ok(None) }
+    }
+
+    /// Writes a leadership, whose lock and presence are ours, under `epoch` or a later one: above [`Bid::floor`].
+    fn write(
+        &self,
+        through: Sessions<'_, Self>,
+        claimed: Claimed<'_, Self>,
+    ) -> impl Future<Output = Result<Written<Mark<Self>>, Error>> + Send;
+
+    /// Whether a leadership that could not be written can be now.
+    fn is_writable(
+        &self,
+        through: Sessions<'_, Self>,
+        on: &ElectionName,
+    ) -> impl Future<Output = Result<bool, Error>> + Send {
+        let _ = (through, on);
+        async { Ok(true) }
+    }
+
+    /// A leadership is about to be let go of.
+    fn releasing(
+        &self,
+        through: Sessions<'_, Self>,
+        on: &ElectionName,
+        grant: &Grant,
+    ) -> impl Future<Output = ()> + Send {
+        let _ = (through, on, grant);
+        async {}
+    }
+
+    /// It was let go of, and this id is to stay away for so long.
+    fn cool_down(
+        &self,
+        through: Sessions<'_, Self>,
+        on: &ElectionName,
+        id: &CandidateId,
+        span: Duration,
+    ) -> impl Future<Output = ()> + Send {
+        let _ = (through, on, id, span);
+        async {}
+    }
+
+    /// What the store knows beyond who holds the lock.
+    fn describe(
+        &self,
+        through: Sessions<'_, Self>,
+        on: &ElectionName,
+        holder: Option<SessionId<Self>>,
+        seen: Seen,
+    ) -> impl Future<Output = Result<Seen, Error>> + Send {
+        let _ = (through, on, holder);
+        async { Ok(seen) }
+    }
+
+    /// A candidate takes part no more.
+    fn retired(&self, on: &ElectionName, who: &Candidate) {
+        let _ = (on, who);
+    }
+
+    /// See [`Backend::remember`](crate::Backend::remember).
+    fn remember(
+        &self,
+        through: Sessions<'_, Self>,
+        on: &ElectionName,
+        past: &Past,
+    ) -> impl Future<Output = Result<(), Error>> + Send {
+        let _ = (through, on, past);
+        async { Ok(()) }
+    }
+
+    /// See [`Backend::history`](crate::Backend::history).
+    fn history(
+        &self,
+        through: Sessions<'_, Self>,
+        on: &ElectionName,
+    ) -> impl Future<Output = Result<Vec<Past>, Error>> + Send {
+        let _ = (through, on);
+        async { Ok(Vec::new()) }
+    }
+
+    /// See [`Backend::elections`](crate::Backend::elections).
+    fn elections(
+        &self,
+        through: Sessions<'_, Self>,
+    ) -> impl Future<Output = Result<Vec<ElectionName>, Error>> + Send {
+        let _ = through;
+        async { Ok(Vec::new()) }
+    }
+
+    /// See [`Backend::checkup`](crate::Backend::checkup).
+    fn checkup(
+        &self,
+        through: Sessions<'_, Self>,
+        probing: Probing,
+    ) -> impl Future<Output = Result<Vec<Finding>, Error>> + Send {
+        let _ = (through, probing);
+        async { Ok(Vec::new()) }
+    }
+
+    /// See [`Backend::danger_discard`](crate::Backend::danger_discard).
+    fn danger_discard(&self, on: &ElectionName) -> Discarded {
+        let _ = on;
+        // A lock that nobody has is nowhere.
+        Discarded::Gone
+    }
+
+    /// Duplicates of what keeps this session open.
+    #[cfg(unix)]
+    fn crash_proof(&self, presence: &Self::Presence) -> Vec<std::os::fd::OwnedFd> {
+        let _ = presence;
+        Vec::new()
+    }
+}
+
+/// A lock and presence in hand.
+pub struct Claimed<'a, S: SessionStore> {
+    /// In what.
+    pub on: &'a ElectionName,
+    /// Its key.
+    pub key: S::Key,
+    /// For whom.
+    pub bid: &'a Bid,
+    /// As the lock came with it.
+    pub epoch: Epoch,
+    /// As the lock came with it.
+    pub mark: Mark<S>,
+    /// The lease of the lock session.
+    pub lease: Duration,
+}

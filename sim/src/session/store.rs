@@ -1,0 +1,374 @@
+//! The store that the session lease under test is given: each of its statements goes to the world's server.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use bellwether_backend::{
+    Capabilities, Claimed, Condition, Ear, Failure, Fut, LockAnswer, LockHolder, LockKey, LockResult,
+    LockSession, Presence, PresenceSession, Renewal, Session, SessionNotice, SessionStore, Sessions,
+    WantedLock, WantedPresence, Written,
+};
+use bellwether_core::{Boot, Bug, ElectionName, Epoch, Error, ErrorKind, Planted};
+
+use super::wire::{self, Connection, Heard, Kind, Said, SessionId, Statement, Wire};
+use crate::parcel::Purpose;
+use crate::port::{lock, trouble};
+
+/// The one election of a world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key;
+
+impl LockKey for Key {
+    fn presence(self) -> Key {
+        Key
+    }
+}
+
+/// What the sessions and the tasks of a process share.
+pub struct Shared {
+    pub(super) wire: Wire,
+    planted: Planted,
+    /// A session is opened within this.
+    connect_limit: Duration,
+    tasks: Mutex<Vec<Fut<'static, ()>>>,
+    connections: Mutex<Vec<Arc<Connection>>>,
+    ear: Mutex<Option<Ear<SimStore>>>,
+    /// An epoch that was assigned before the lock was granted, as none may be.
+    early: Mutex<Option<Epoch>>,
+    /// The last lock that was let go of was answered for.
+    unlocked: AtomicBool,
+}
+
+impl Shared {
+    fn has(&self, bug: Bug) -> bool {
+        self.planted.has(bug)
+    }
+
+    /// Lets what runs beside the calls go on, and takes in what has reached the process.
+    pub(super) fn run(&self) {
+        let before = std::mem::replace(&mut lock(&self.wire.port).purpose, Purpose::Tend);
+        self.hear();
+        let mut waiting = Vec::new();
+        loop {
+            // A task may begin another one.
+            let tasks = std::mem::take(&mut *lock(&self.tasks));
+            if tasks.is_empty() {
+                break;
+            }
+            for mut task in tasks {
+                if task.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
+                    waiting.push(task);
+                }
+            }
+        }
+        *lock(&self.tasks) = waiting;
+        lock(&self.wire.port).purpose = before;
+    }
+
+    fn hear(&self) {
+        let (ended, heard) = {
+            let mut desk = lock(&self.wire.desk);
+            (std::mem::take(&mut desk.hung_up), std::mem::take(&mut desk.inbox))
+        };
+        lock(&self.connections).retain(|connection| {
+            if ended.contains(&connection.id) {
+                connection.end();
+            }
+            !connection.is_over()
+        });
+        let ear = lock(&self.ear).clone();
+        let Some(ear) = ear else { return };
+        for heard in heard {
+            match heard {
+                Heard::Notice(sender, notice) => ear.heard(sender, notice),
+                Heard::Ended(session) => ear.ended(session),
+            }
+        }
+    }
+
+    async fn open(self: &Arc<Self>, kind: Kind) -> Result<SimSession, Error> {
+        let from_asking = self.has(Bug::SessionAgeFromAsking);
+        let connection = self.wire.open(kind, self.connect_limit, from_asking).await;
+        let connection =
+            connection.ok_or_else(|| trouble(ErrorKind::Unavailable, "the server cannot be reached"))?;
+        lock(&self.connections).push(Arc::clone(&connection));
+        Ok(SimSession { shared: Arc::clone(self), connection })
+    }
+}
+
+/// Elections on the world's server.
+pub struct SimStore(pub(super) Arc<Shared>);
+
+impl SimStore {
+    /// A process that has not connected yet.
+    pub fn new(wire: Wire, ttl: Duration, planted: Planted) -> SimStore {
+        SimStore(Arc::new(Shared {
+            wire,
+            planted,
+            connect_limit: ttl * 3 / 2,
+            tasks: Mutex::default(),
+            connections: Mutex::default(),
+            ear: Mutex::default(),
+            early: Mutex::default(),
+            unlocked: AtomicBool::new(false),
+        }))
+    }
+}
+
+/// One of a process's two sessions.
+pub struct SimSession {
+    shared: Arc<Shared>,
+    connection: Arc<Connection>,
+}
+
+impl SimSession {
+    async fn ask(&self, ttl: Duration, statement: Statement) -> Result<Said, Failure> {
+        self.shared.wire.ask(&self.connection, limit(ttl), statement).await.map_err(failure)
+    }
+
+    async fn appear_once(
+        &self,
+        wanted: &WantedPresence<Key, SessionId>,
+        lease: Duration,
+    ) -> Result<Presence, Failure> {
+        let mut condition = wanted.condition;
+        if condition != Condition::NEVER {
+            condition.by_force |= self.shared.has(Bug::PresenceIgnored);
+            if self.shared.has(Bug::RestartIgnored) {
+                condition.quiet = Duration::ZERO;
+            }
+        }
+        match self.ask(wanted.ttl, Statement::Appear(condition, wanted.if_locked_by, lease)).await? {
+            Said::Appeared(presence) => Ok(presence),
+            _ => Err(confused()),
+        }
+    }
+}
+
+impl Session for SimSession {
+    type Key = Key;
+    type Id = SessionId;
+
+    fn id(&self) -> SessionId {
+        self.connection.id
+    }
+
+    fn is_over(&self) -> bool {
+        self.connection.is_over()
+    }
+
+    async fn over(&self) {
+        self.connection.over().await;
+    }
+
+    fn throw_away(&self) {
+        self.shared.wire.throw_away(&self.connection);
+    }
+
+    async fn beat(&self, ttl: Duration) -> Result<HashSet<Key>, Error> {
+        let said = self.ask(ttl, Statement::Beat).await;
+        if self.connection.kind == Kind::Presence && self.shared.has(Bug::RenewalByOneSession) {
+            return Ok(HashSet::from([Key]));
+        }
+        let held = said.map_err(Failure::error)? == Said::Yes(true);
+        Ok(held.then_some(Key).into_iter().collect())
+    }
+
+    async fn tell(&self, ttl: Duration, notice: &SessionNotice<Key>) -> Result<(), Failure> {
+        self.ask(ttl, Statement::Tell(notice.clone())).await.map(drop)
+    }
+}
+
+impl LockSession for SimSession {
+    type Mark = ();
+
+    async fn claim(
+        &self,
+        wanted: &[WantedLock<Key>],
+        lease: Duration,
+    ) -> Result<Vec<LockResult<SessionId, ()>>, Failure> {
+        let mut answers = Vec::new();
+        for WantedLock { id, ttl, .. } in wanted {
+            let early = lock(&self.shared.early).is_none();
+            if early && self.shared.has(Bug::EpochBeforeLock) {
+                let said = self.ask(*ttl, Statement::Number).await;
+                *lock(&self.shared.early) = said.ok().and_then(|said| said.epoch());
+            }
+            let statement = Statement::Try(id.clone(), lease);
+            let said = match self.shared.has(Bug::LateLockKept) {
+                true => {
+                    let said = self.shared.wire.ask_only(&self.connection, *ttl / 10, statement).await;
+                    said.unwrap_or(Err(wire::Failure::Error)).map_err(failure)?
+                }
+                false => self.ask(*ttl, statement).await?,
+            };
+            answers.push(match said {
+                Said::Granted(epoch) => {
+                    let early = lock(&self.shared.early).take();
+                    Ok(LockAnswer::Granted(early.unwrap_or(epoch), ()))
+                }
+                Said::HeldBy(holder) => Ok(LockAnswer::HeldBy(holder)),
+                _ => return Err(confused()),
+            });
+        }
+        Ok(answers)
+    }
+
+    async fn claim_again(
+        &self,
+        wanted: &WantedLock<Key>,
+        _: Duration,
+        (): (),
+    ) -> Result<Option<(Epoch, ())>, Failure> {
+        Ok(self.ask(wanted.ttl, Statement::Again).await?.epoch().map(|epoch| (epoch, ())))
+    }
+
+    async fn unlock(&self, _: Key, (): (), ttl: Duration, _: Duration) -> Result<bool, Failure> {
+        let said = self.ask(ttl, Statement::Unlock(true)).await;
+        self.shared.unlocked.store(true, Ordering::Relaxed);
+        Ok(said? == Said::Yes(true))
+    }
+
+    async fn undo(&self, _: Key, ttl: Duration) -> Result<(), Failure> {
+        if self.shared.has(Bug::LateLockKept) {
+            return Ok(());
+        }
+        self.ask(ttl, Statement::Unlock(false)).await.map(drop)
+    }
+}
+
+impl PresenceSession for SimSession {
+    async fn appear(
+        &self,
+        wanted: &[WantedPresence<Key, SessionId>],
+        lease: Duration,
+    ) -> Result<Vec<Presence>, Failure> {
+        let mut found = Vec::new();
+        for wanted in wanted {
+            found.push(self.appear_once(wanted, lease).await?);
+        }
+        Ok(found)
+    }
+
+    async fn leave(&self, _: Key, ttl: Duration, _: Duration) {
+        if self.shared.has(Bug::LockBeforePresence) {
+            let unlocked = || self.shared.unlocked.swap(false, Ordering::Relaxed).then_some(());
+            self.shared.wire.wait(limit(ttl), unlocked).await;
+        }
+        let _ = self.ask(ttl, Statement::Leave).await;
+    }
+
+    async fn look(&self, keys: &[Key]) -> Result<Vec<Option<LockHolder<SessionId>>>, Error> {
+        let mut found = Vec::new();
+        for _ in keys {
+            // Answers come in order: while this one is out, no renewal that left later has counted. So a ttl is the least
+            // after which nobody counts on this session.
+            let ttl = self.shared.connect_limit * 2 / 3;
+            let patience = if self.shared.has(Bug::PresenceGivenUpEarly) { ttl / 2 } else { limit(ttl) };
+            let said = self.shared.wire.ask(&self.connection, patience, Statement::Look).await;
+            found.push(match said.map_err(failure).map_err(Failure::error)? {
+                Said::HeldBy(holder) => Some(holder),
+                _ => None,
+            });
+        }
+        Ok(found)
+    }
+}
+
+impl SessionStore for SimStore {
+    type Key = Key;
+    type Lock = SimSession;
+    type Presence = SimSession;
+
+    fn name(&self) -> &'static str {
+        "sim"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            renewal: Renewal::PerSession,
+            crash_proof: true,
+            notifies: true,
+            epoch_visible: false,
+            ttl_visible: false,
+            requests: false,
+            history: false,
+            cooldown: false,
+            lists: false,
+            ttl_unit: Duration::from_nanos(1),
+        }
+    }
+
+    fn now(&self) -> Boot {
+        self.0.wire.now()
+    }
+
+    async fn pause(&self, span: Duration) {
+        self.0.wire.pause(span).await;
+    }
+
+    fn spawn(&self, task: Fut<'static, ()>) {
+        lock(&self.0.tasks).push(task);
+    }
+
+    async fn finish<T: Send + 'static>(
+        &self,
+        call: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, Error> {
+        // Whoever drives a core drops no call.
+        Ok(call.await)
+    }
+
+    fn key(&self, _: &ElectionName) -> Result<Key, Error> {
+        Ok(Key)
+    }
+
+    async fn open(&self, ear: Ear<SimStore>) -> Result<(SimSession, SimSession), Error> {
+        *lock(&self.0.ear) = Some(ear);
+        let (lock, presence) =
+            futures_util::future::join(self.0.open(Kind::Lock), self.0.open(Kind::Presence)).await;
+        match (lock, presence) {
+            (Ok(lock), Ok(presence)) => Ok((lock, presence)),
+            (Ok(one), Err(error)) | (Err(error), Ok(one)) => {
+                one.throw_away();
+                Err(error)
+            }
+            (Err(error), Err(_)) => Err(error),
+        }
+    }
+
+    async fn open_presence(&self, _: &SimSession, _: Ear<SimStore>) -> Result<SimSession, Error> {
+        self.0.open(Kind::Presence).await
+    }
+
+    fn stood_since(&self, of: Sessions<'_, SimStore>) -> Boot {
+        of.lock.connection.since.max(of.presence.connection.since)
+    }
+
+    async fn write(
+        &self,
+        _: Sessions<'_, SimStore>,
+        claimed: Claimed<'_, SimStore>,
+    ) -> Result<Written<()>, Error> {
+        Ok(Written::Done { epoch: claimed.epoch, mark: (), unreleased: false })
+    }
+}
+
+fn failure(failure: wire::Failure) -> Failure {
+    match failure {
+        wire::Failure::Error => Failure::Said(trouble(ErrorKind::Unavailable, "the server said no")),
+        wire::Failure::Over => Failure::Over(trouble(ErrorKind::Unavailable, "the session ended")),
+    }
+}
+
+fn confused() -> Failure {
+    Failure::Over(trouble(ErrorKind::Bug, "an answer to another question"))
+}
+
+/// How long an answer is waited for: past the ttl nobody believes in it any more.
+fn limit(ttl: Duration) -> Duration {
+    ttl.max(Duration::from_millis(500))
+}
