@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bellwether_backend::Condition;
 use bellwether_core::Epoch;
 
 use super::server::{Effect, Server};
@@ -123,7 +124,7 @@ impl World {
         });
         match sent.statement {
             Statement::Close => line.closed = true,
-            Statement::Appear(..) => line.present = true,
+            Statement::Appear(condition, ..) if condition != Condition::NEVER => line.present = true,
             Statement::Leave => line.present = false,
             _ => {}
         }
