@@ -1,16 +1,13 @@
 //! Whether a server is fit for elections: which it is, what the role may do, how much room there is, what a crash or
 //! a promotion would do. Looking writes nothing.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_backend::Finding;
+use bellwether_backend::{Failure, Finding, Sessions};
 use bellwether_core::{Error, ErrorKind};
 use tokio_postgres::Row;
 
-use crate::errors::Failure;
-use crate::link::Link;
-use crate::postgres::Inner;
+use crate::store::PgStore;
 use crate::transport::{is_local, place};
 
 /// How long each question may take.
@@ -36,39 +33,31 @@ const SERVER: &str = "SELECT current_setting('server_version'), \
      current_setting('synchronous_commit'), \
      set_config('idle_session_timeout', current_setting('idle_session_timeout'), false)";
 
-impl Inner {
-    pub(crate) async fn checkup(self: &Arc<Self>) -> Vec<Finding> {
-        let link = match self.link().await {
-            Ok(link) => link,
-            Err(error) => return vec![Finding::bad("server", error.kind(), error.to_string())],
+impl PgStore {
+    pub(crate) async fn examine(&self, through: Sessions<'_, PgStore>) -> Result<Vec<Finding>, Error> {
+        let Sessions { lock, presence } = through;
+        let ask = async |text: &str| {
+            presence.connection.ask(presence.patience(LIMIT), text).await.map_err(Failure::error)
         };
-        match self.examine(&link).await {
-            Ok(findings) => findings,
-            Err(error) => vec![Finding::bad("server", error.kind(), error.to_string())],
-        }
-    }
-
-    async fn examine(&self, link: &Link) -> Result<Vec<Finding>, Error> {
-        let b = link.b();
         let before = self.clock.wall().as_unix_nanos() / 1_000_000;
-        let rows = b.session.ask(b.patience(LIMIT), SERVER).await.map_err(Failure::error)?;
+        let rows = ask(SERVER).await?;
         let after = self.clock.wall().as_unix_nanos() / 1_000_000;
-        let rights = b.session.ask(b.patience(LIMIT), &rights_query()).await.map_err(Failure::error)?;
+        let rights = ask(&rights_query()).await?;
         let (Some(row), Some(rights)) = (rows.first(), rights.first()) else {
             return Ok(Vec::new());
         };
-        let host = place(&self.config, link.host);
+        let host = place(&self.config, lock.host);
         let mut findings = vec![
             Finding::good(
                 "server",
                 format!("{host} is PostgreSQL {}, and the primary", row.get::<_, String>(0)),
             ),
             Finding::good("pooling", "no pooler in between, or one that leaves a session its connection"),
-            encryption(row.get(9), is_local(&self.config, link.host)),
+            encryption(row.get(9), is_local(&self.config, lock.host)),
         ];
         findings.extend(permission(rights));
         findings.extend([
-            lock_table(b.session.lock_room, row.get(3), link.elections_max),
+            lock_table(presence.connection.lock_room, row.get(3), lock.elections_max),
             connections(row.get(1), row.get(2)),
             durability(row),
             replicas(row.get(7), &row.get::<_, String>(6)),
@@ -78,7 +67,7 @@ impl Inner {
             ),
             clock(row.get(8), before, after),
         ]);
-        findings.extend(self.tables_found(link).await?);
+        findings.extend(self.tables_found(lock).await?);
         if !self.config.watches {
             let sentence = "off: the crash of a leader is noticed at the next retry, and not at once";
             findings.push(Finding::warning("watch", sentence));

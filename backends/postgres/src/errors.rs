@@ -3,7 +3,7 @@
 use std::error::Error as _;
 use std::{fmt, io};
 
-use bellwether_core::{Error, ErrorKind, Outcome};
+use bellwether_core::{Error, ErrorKind};
 use tokio_postgres::error::SqlState;
 
 use crate::schema::NOT_OURS_ALONE;
@@ -36,28 +36,6 @@ impl fmt::Display for Cause {
 }
 
 impl std::error::Error for Cause {}
-
-/// How a statement failed.
-#[derive(Clone, Debug)]
-pub(crate) enum Failure {
-    /// The server said no, and the session lives on.
-    Said(Error),
-    /// The session is over, or was thrown away because its answer is lost.
-    Over(Error),
-}
-
-impl Failure {
-    pub(crate) fn error(self) -> Error {
-        match self {
-            Failure::Said(error) | Failure::Over(error) => error,
-        }
-    }
-}
-
-/// An error that says nothing about whether it happened; permanent ones certainly did not.
-pub(crate) fn outcome<T>(error: Error) -> Outcome<T> {
-    if error.is_retryable() { Outcome::Unknown(error) } else { Outcome::Refused(error) }
-}
 
 pub(crate) fn misconfigured(sentence: impl Into<String>) -> Error {
     Error::new(ErrorKind::Misconfigured, BACKEND, sentence)

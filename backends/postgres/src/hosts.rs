@@ -8,8 +8,8 @@ use bellwether_core::{Boot, Error};
 use futures_util::future::join_all;
 
 use crate::Config;
+use crate::connection::Connection;
 use crate::errors::{misconfigured, unavailable};
-use crate::session::Session;
 use crate::transport::place;
 
 /// A session of that role to the primary, and which host that is. `newest`: the highest timeline that was seen before.
@@ -18,10 +18,10 @@ pub(crate) async fn primary(
     opened: Boot,
     role: &str,
     newest: i32,
-) -> Result<(usize, Session), Error> {
+) -> Result<(usize, Connection), Error> {
     let hosts = 0..config.server.get_hosts().len();
-    let answers = join_all(hosts.map(|host| Session::open(config, host, opened, role, None))).await;
-    let (mut found, mut failed): (Option<(usize, Session)>, Option<Error>) = (None, None);
+    let answers = join_all(hosts.map(|host| Connection::open(config, host, opened, role, None))).await;
+    let (mut found, mut failed): (Option<(usize, Connection)>, Option<Error>) = (None, None);
     for (host, answer) in answers.into_iter().enumerate() {
         match answer.and_then(|session| not_left_behind(config, host, session, newest)) {
             Ok(session) => {
@@ -37,7 +37,12 @@ pub(crate) async fn primary(
     found.ok_or_else(|| failed.unwrap_or_else(|| misconfigured("no host is named")))
 }
 
-fn not_left_behind(config: &Config, host: usize, session: Session, newest: i32) -> Result<Session, Error> {
+fn not_left_behind(
+    config: &Config,
+    host: usize,
+    session: Connection,
+    newest: i32,
+) -> Result<Connection, Error> {
     if session.timeline >= newest {
         return Ok(session);
     }

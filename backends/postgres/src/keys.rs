@@ -4,6 +4,7 @@
 //! the first four are `key1`, the others `key2`. The keys of the presence are made the same way from `bellwether presence`, a
 //! zero byte and the eight bytes of the election's keys, so that elections with explicit keys have one too.
 
+use bellwether_backend::LockKey;
 use bellwether_core::ElectionName;
 use sha2::{Digest, Sha256};
 
@@ -24,11 +25,6 @@ impl Keys {
     /// The keys of an election without explicit ones.
     pub fn of(on: &ElectionName) -> Keys {
         Keys::hashed(b"bellwether election\0", on.as_str().as_bytes())
-    }
-
-    /// The keys of the lock that the leader's second session holds, shared.
-    pub fn presence(self) -> Keys {
-        Keys::hashed(b"bellwether presence\0", &self.bytes())
     }
 
     /// The keys of the lock that followers hold, shared, so that they can be listed.
@@ -64,6 +60,13 @@ impl Keys {
             i32::from_be_bytes([digest[from], digest[from + 1], digest[from + 2], digest[from + 3]])
         };
         Keys(number(0), number(4))
+    }
+}
+
+impl LockKey for Keys {
+    /// The keys of the lock that the leader's second session holds, shared.
+    fn presence(self) -> Keys {
+        Keys::hashed(b"bellwether presence\0", &self.bytes())
     }
 }
 

@@ -30,45 +30,34 @@
 //! Leaves to others: belief and deadlines (`bellwether-core`), timers and work (`bellwether-election`). What can break the
 //! promise is in GUARANTEES.md.
 
-mod beats;
 #[cfg(feature = "tls")]
 mod binding;
 mod checkup;
-mod claim;
 mod config;
-mod ending;
+mod connection;
 mod environment;
 mod epoch;
 mod errors;
 mod followers;
-mod gather;
-mod hints;
-mod hold;
 mod hosts;
-mod judge;
 mod keys;
-mod link;
-mod look;
-mod many;
+mod lock_session;
 mod names;
-mod news;
 mod notices;
-mod number;
-mod opening;
+mod open;
 mod options;
 mod passfile;
 mod pooler;
-mod postgres;
+mod presence_session;
 mod presence_sql;
 mod record_sql;
 mod records;
-mod requests;
 mod schema;
-mod session;
-mod slots;
+mod session_names;
 mod sql;
+mod store;
 mod tables;
-mod tend;
+mod terminate;
 #[cfg_attr(not(feature = "tls"), path = "no_tls.rs")]
 mod tls;
 mod transport;
@@ -79,7 +68,9 @@ mod watch;
 pub use config::Config;
 pub use environment::Environment;
 pub use keys::Keys;
-pub use postgres::{Postgres, from_env, from_url};
+pub use lock_session::PgLockSession;
+pub use presence_session::PgPresenceSession;
 pub use schema::{DEFAULT_SCHEMA, FENCED, Schema};
+pub use store::{PgStore, Postgres, from_config, from_env, from_url};
 pub use tables::init;
 pub use transport::Transport;

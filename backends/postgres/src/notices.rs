@@ -8,80 +8,63 @@
 //! ask KEY1 KEY2 EPOCH preempt PRIORITY ID
 //! ```
 //!
-//! Any role that may connect can send any of these; `hints.rs` says what each is good for. Who claimed, and under which epoch, is read
-//! only by earlier versions.
+//! Any role that may connect can send any of these, so each is a hint. The process and the epoch of a claim are read only by earlier
+//! versions.
 //!
 //! Ids are escaped as in `application_name`, and an id of the greatest length fits the server's 8,000 bytes three times over.
 //! What cannot be read is a later version's, or nobody's, and is left alone.
 
 use std::time::Duration;
 
+use bellwether_backend::SessionNotice;
 use bellwether_core::{Ask, CandidateId, Epoch, Request};
 
 use crate::Keys;
 use crate::names::{escape, millis, unescape};
 
-/// One notice.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Note {
-    /// Let go.
-    Released(Keys),
-    /// About to be let go, and kept for that candidate for so long from when it is heard.
-    Reserved(Keys, Duration, CandidateId),
-    /// Taken, by the session of that process of the server.
-    Claimed { keys: Keys, pid: i32, id: CandidateId, epoch: Epoch },
-    /// Something asked of the leader.
-    Asked(Keys, Request),
-}
-
-impl Note {
-    /// As it is sent.
-    pub(crate) fn write(&self) -> String {
-        match self {
-            Note::Released(Keys(one, two)) => format!("release {one} {two}"),
-            Note::Reserved(Keys(one, two), span, id) => {
-                format!("reserve {one} {two} {} {}", millis(*span), escape(id.as_str()))
-            }
-            Note::Claimed { keys, pid, id, epoch } => format!("{}{epoch}", claimed(*keys, *pid, id)),
-            Note::Asked(Keys(one, two), Request { epoch, what }) => {
-                let what = match what {
-                    Ask::StepDown { to: None } => "step-down".to_owned(),
-                    Ask::StepDown { to: Some(to) } => format!("step-down {}", escape(to.as_str())),
-                    Ask::Preempt { by, priority } => format!("preempt {priority} {}", escape(by.as_str())),
-                };
-                format!("ask {one} {two} {epoch} {what}")
-            }
+/// As it is sent. A claim is told by the statement that makes it ([`claimed`]).
+pub(crate) fn write(notice: &SessionNotice<Keys>) -> String {
+    match notice {
+        SessionNotice::Released(Keys(one, two)) => format!("release {one} {two}"),
+        SessionNotice::Reserved(Keys(one, two), span, id) => {
+            format!("reserve {one} {two} {} {}", millis(*span), escape(id.as_str()))
+        }
+        SessionNotice::Claimed(keys, id) => format!("{}0", claimed(*keys, 0, id)),
+        SessionNotice::Requested(Keys(one, two), Request { epoch, what }) => {
+            let what = match what {
+                Ask::StepDown { to: None } => "step-down".to_owned(),
+                Ask::StepDown { to: Some(to) } => format!("step-down {}", escape(to.as_str())),
+                Ask::Preempt { by, priority } => format!("preempt {priority} {}", escape(by.as_str())),
+            };
+            format!("ask {one} {two} {epoch} {what}")
         }
     }
+}
 
-    /// What was sent, if it makes sense.
-    pub(crate) fn read(payload: &str) -> Option<Note> {
-        let mut words = payload.split(' ');
-        let kind = words.next()?;
-        let keys = Keys(words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-        let rest: Vec<&str> = words.collect();
-        match (kind, &rest[..]) {
-            ("release", []) => Some(Note::Released(keys)),
-            ("reserve", [span, id]) => {
-                Some(Note::Reserved(keys, Duration::from_millis(span.parse().ok()?), candidate(id)?))
-            }
-            ("claim", [pid, id, epoch]) => {
-                let (pid, epoch) = (pid.parse().ok()?, number(epoch)?);
-                Some(Note::Claimed { keys, pid, id: candidate(id)?, epoch })
-            }
-            ("ask", [epoch, what @ ..]) => {
-                let what = match what {
-                    ["step-down"] => Ask::StepDown { to: None },
-                    ["step-down", to] => Ask::StepDown { to: Some(candidate(to)?) },
-                    ["preempt", priority, by] => {
-                        Ask::Preempt { by: candidate(by)?, priority: priority.parse().ok()? }
-                    }
-                    _ => return None,
-                };
-                Some(Note::Asked(keys, Request { epoch: number(epoch)?, what }))
-            }
-            _ => None,
+/// What was sent, if it makes sense.
+pub(crate) fn read(payload: &str) -> Option<SessionNotice<Keys>> {
+    let mut words = payload.split(' ');
+    let kind = words.next()?;
+    let keys = Keys(words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+    let rest: Vec<&str> = words.collect();
+    match (kind, &rest[..]) {
+        ("release", []) => Some(SessionNotice::Released(keys)),
+        ("reserve", [span, id]) => {
+            Some(SessionNotice::Reserved(keys, Duration::from_millis(span.parse().ok()?), candidate(id)?))
         }
+        ("claim", [_, id, _]) => Some(SessionNotice::Claimed(keys, candidate(id)?)),
+        ("ask", [epoch, what @ ..]) => {
+            let what = match what {
+                ["step-down"] => Ask::StepDown { to: None },
+                ["step-down", to] => Ask::StepDown { to: Some(candidate(to)?) },
+                ["preempt", priority, by] => {
+                    Ask::Preempt { by: candidate(by)?, priority: priority.parse().ok()? }
+                }
+                _ => return None,
+            };
+            Some(SessionNotice::Requested(keys, Request { epoch: number(epoch)?, what }))
+        }
+        _ => None,
     }
 }
 
@@ -107,35 +90,29 @@ mod tests {
         let odd = CandidateId::new("näme with \"quotes\", a \\ and a /").unwrap();
         let long = CandidateId::new("\u{1F411}".repeat(bellwether_core::NAME_MAX_BYTES / 4)).unwrap();
         let (keys, epoch) = (Keys(-5, i32::MAX), Epoch::new(1 << 40 | 77).unwrap());
-        let ask = |what| Note::Asked(keys, Request { epoch, what });
+        let ask = |what| SessionNotice::Requested(keys, Request { epoch, what });
         for id in [odd, long] {
             for note in [
-                Note::Released(keys),
-                Note::Reserved(keys, Duration::from_millis(200), id.clone()),
-                Note::Claimed { keys, pid: 12, id: id.clone(), epoch },
+                SessionNotice::Released(keys),
+                SessionNotice::Reserved(keys, Duration::from_millis(200), id.clone()),
+                SessionNotice::Claimed(keys, id.clone()),
                 ask(Ask::StepDown { to: None }),
                 ask(Ask::StepDown { to: Some(id.clone()) }),
                 ask(Ask::Preempt { by: id.clone(), priority: -3 }),
             ] {
-                let text = note.write();
+                let text = write(&note);
                 assert!(text.len() < 8_000, "{text}");
-                assert_eq!(Note::read(&text), Some(note), "{text}");
+                assert_eq!(read(&text), Some(note), "{text}");
             }
         }
     }
 
     #[test]
     fn what_makes_no_sense_is_nobody_s() {
-        for text in [
-            "",
-            "release 1",
-            "release 1 x",
-            "release 1 2 3",
-            "ask 1 2 3",
-            "ask 1 2 3 dance",
-            "claim 1 2 3 a -1",
-        ] {
-            assert_eq!(Note::read(text), None, "{text}");
+        for text in
+            ["", "release 1", "release 1 x", "release 1 2 3", "ask 1 2 3", "ask 1 2 3 dance", "claim 1 2 3 a"]
+        {
+            assert_eq!(read(text), None, "{text}");
         }
     }
 }

@@ -12,17 +12,18 @@
 
 use std::time::Duration;
 
+use bellwether_backend::Failure;
 use bellwether_core::{Error, ErrorKind};
 
-use crate::errors::{Failure, POOLED, misconfigured};
-use crate::session::Session;
+use crate::connection::Connection;
+use crate::errors::{POOLED, misconfigured};
 
 /// How long an answer may take: where no server process is free, it hangs.
 const PROBE_LIMIT: Duration = Duration::from_secs(2);
 const ROUNDS: usize = 2;
 
 /// An error unless each of the two has a server process to itself.
-pub(crate) async fn pinned(a: &Session, b: &Session, place: &str) -> Result<(), Error> {
+pub(crate) async fn pinned(a: &Connection, b: &Connection, place: &str) -> Result<(), Error> {
     let refused = || misconfigured(format!("at {place} {POOLED}"));
     if a.pid == b.pid {
         return Err(refused());
@@ -41,7 +42,7 @@ pub(crate) async fn pinned(a: &Session, b: &Session, place: &str) -> Result<(), 
     Ok(())
 }
 
-async fn round(a: &Session, b: &Session) -> Result<(), Failure> {
+async fn round(a: &Connection, b: &Connection) -> Result<(), Failure> {
     let (in_a, in_b) = (format!("BEGIN; {}", same(a)), format!("BEGIN; {}", same(b)));
     tokio::try_join!(a.execute(PROBE_LIMIT, &in_a), b.execute(PROBE_LIMIT, &in_b))?;
     tokio::try_join!(a.execute(PROBE_LIMIT, "COMMIT"), b.execute(PROBE_LIMIT, "COMMIT"))?;
@@ -51,11 +52,11 @@ async fn round(a: &Session, b: &Session) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn ask(session: &Session) -> Result<(), Failure> {
+async fn ask(session: &Connection) -> Result<(), Failure> {
     session.execute(PROBE_LIMIT, &same(session)).await
 }
 
 /// A statement that fails in any other server process: in one round trip, without being prepared.
-fn same(session: &Session) -> String {
+fn same(session: &Connection) -> String {
     format!("SELECT 1 / (pg_backend_pid() = {})::int", session.pid)
 }

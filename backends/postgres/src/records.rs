@@ -4,20 +4,20 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bellwether_backend::{HISTORY_MAX, Past};
+use bellwether_backend::{Failure, HISTORY_MAX, Past};
 use bellwether_core::{Bid, Boot, CandidateId, ElectionName, Epoch, Error, Holder, Incarnation, Wall};
 use tokio_postgres::{Row, Statement};
 
-use crate::errors::{Failure, misconfigured};
-use crate::look::LOOK_LIMIT;
+use crate::connection::{Connection, Values};
+use crate::errors::misconfigured;
+use crate::presence_session::LOOK_LIMIT;
 use crate::record_sql::{COOL_DOWN, COOLDOWN, FREE, HISTORY, INTEND, LIST, READ, RELEASE, REMEMBER, WRITE};
 use crate::schema::{FUNCTIONS, VERSION, WHAT_IS_THERE, WHICH_VERSION};
-use crate::session::{Session, Values};
 use crate::{Config, Keys, Schema};
 
 /// The session and its statements.
 pub(crate) struct Records {
-    pub(crate) session: Session,
+    pub(crate) connection: Connection,
     read: Statement,
     write: Statement,
     intend: Statement,
@@ -57,7 +57,7 @@ pub(crate) enum Write {
 }
 
 /// A leadership as it is written.
-pub(crate) struct Claimed<'a> {
+pub(crate) struct Leadership<'a> {
     pub(crate) on: &'a ElectionName,
     pub(crate) keys: Keys,
     pub(crate) bid: &'a Bid,
@@ -75,7 +75,7 @@ impl Records {
         name: &str,
     ) -> Result<Records, Error> {
         let limit = config.connect_timeout();
-        let session = Session::open(config, host, opened, name, None).await?;
+        let session = Connection::open(config, host, opened, name, None).await?;
         if let Some(advice) = outdated(schema, functions_of(&session, schema, limit).await?) {
             tracing::warn!("{advice}");
         }
@@ -107,7 +107,7 @@ impl Records {
             prepare(COOLDOWN),
         )?;
         let all = Records {
-            session,
+            connection: session,
             read,
             write,
             intend,
@@ -130,11 +130,11 @@ impl Records {
     /// Writes a leadership over the row that has the epoch `before`, if the lock is still ours.
     pub(crate) async fn write(
         &self,
-        claimed: &Claimed<'_>,
+        leadership: &Leadership<'_>,
         before: Option<Epoch>,
         epoch: Epoch,
     ) -> Result<Write, Error> {
-        let Claimed { on, keys, bid, session, notice } = claimed;
+        let Leadership { on, keys, bid, session, notice } = leadership;
         let (before, epoch) = (before.map_or(0, number), number(epoch));
         let (incarnation, ttl) = (bid.who.incarnation.to_string(), crate::names::millis(bid.ttl));
         // The one character that the server cannot keep.
@@ -166,8 +166,8 @@ impl Records {
     }
 
     /// From now on no transaction is fenced under an epoch below this one, if the lock is still ours.
-    pub(crate) async fn intend(&self, claimed: &Claimed<'_>, epoch: Epoch) -> Result<(), Error> {
-        let Claimed { on, keys, session, .. } = claimed;
+    pub(crate) async fn intend(&self, leadership: &Leadership<'_>, epoch: Epoch) -> Result<(), Error> {
+        let Leadership { on, keys, session, .. } = leadership;
         let values: Values<'_> = &[&on.as_str(), &keys.0, &keys.1, &number(epoch), session];
         self.rows(&self.intend, values).await.map(drop)
     }
@@ -187,7 +187,7 @@ impl Records {
         limit: Duration,
     ) {
         let values: Values<'_> = &[&on.as_str(), &number(epoch), &incarnation.to_string()];
-        let _ = self.session.rows(limit, &self.release, values).await;
+        let _ = self.connection.rows(limit, &self.release, values).await;
     }
 
     pub(crate) async fn remember(&self, on: &ElectionName, past: &Past) -> Result<(), Error> {
@@ -231,14 +231,14 @@ impl Records {
     }
 
     async fn rows(&self, statement: &Statement, values: Values<'_>) -> Result<Vec<Row>, Error> {
-        self.session.rows(LOOK_LIMIT, statement, values).await.map_err(Failure::error)
+        self.connection.rows(LOOK_LIMIT, statement, values).await.map_err(Failure::error)
     }
 }
 
 /// The version of the functions, by the catalogue: it is looked at before anything in the schema is read, since what stands in
 /// a table's place could be anything.
 pub(crate) async fn functions_of(
-    session: &Session,
+    session: &Connection,
     schema: &Schema,
     limit: Duration,
 ) -> Result<Option<i32>, Error> {

@@ -153,6 +153,8 @@ pub trait PresenceSession: Session {
 pub struct WantedLock<K> {
     /// Which.
     pub key: K,
+    /// Whose.
+    pub on: ElectionName,
     /// By whom.
     pub id: CandidateId,
     /// For how long without a renewal.

@@ -392,7 +392,7 @@ impl<S: SessionStore> Claim<'_, S> {
     }
 
     fn wanted(&self) -> WantedLock<S::Key> {
-        WantedLock { key: self.key, id: self.bid.who.id.clone(), ttl: self.bid.ttl }
+        WantedLock { key: self.key, on: self.on.clone(), id: self.bid.who.id.clone(), ttl: self.bid.ttl }
     }
 
     fn lease(&self) -> Duration {

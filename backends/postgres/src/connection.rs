@@ -8,15 +8,16 @@ use std::sync::Arc;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use bellwether_backend::Failure;
 use bellwether_core::{Boot, Error, ErrorKind};
 use futures_util::future::poll_fn;
 use tokio::sync::watch;
 use tokio_postgres::config::SslMode;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{AsyncMessage, Client, Connection, Row, SimpleQueryMessage, SimpleQueryRow, Statement};
+use tokio_postgres::{AsyncMessage, Client, Row, SimpleQueryMessage, SimpleQueryRow, Statement};
 
-use crate::errors::{BACKEND, Cause, Failure, meaning, misconfigured, unavailable};
+use crate::errors::{BACKEND, Cause, meaning, misconfigured, unavailable};
 use crate::tls::{Connector, Encrypted};
 use crate::transport::{Wire, is_local, place, reach};
 use crate::{Config, sql};
@@ -32,7 +33,7 @@ pub(crate) type Hear = Arc<dyn Fn(i32, &str) + Send + Sync>;
 pub(crate) type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
 
 /// One connection.
-pub(crate) struct Session {
+pub(crate) struct Connection {
     client: Client,
     /// The server's process behind it.
     pub(crate) pid: i32,
@@ -70,7 +71,7 @@ pub(crate) struct Identity {
 #[cfg(unix)]
 type Duplicate = Arc<Mutex<Option<std::os::fd::OwnedFd>>>;
 
-impl Session {
+impl Connection {
     /// Opens one to the server at this place of the list, called by this name. What is notified goes to `notes`.
     pub(crate) async fn open(
         config: &Config,
@@ -78,9 +79,9 @@ impl Session {
         opened: Boot,
         name: &str,
         notes: Option<Hear>,
-    ) -> Result<Session, Error> {
+    ) -> Result<Connection, Error> {
         let limit = config.connect_timeout();
-        let opening = Session::open_in_time(config, host, opened, name, notes);
+        let opening = Connection::open_in_time(config, host, opened, name, notes);
         match tokio::time::timeout(limit, opening).await {
             Ok(result) => result,
             Err(_) => Err(Error::new(
@@ -97,7 +98,7 @@ impl Session {
         opened: Boot,
         name: &str,
         notes: Option<Hear>,
-    ) -> Result<Session, Error> {
+    ) -> Result<Connection, Error> {
         let mode = if is_local(config, host) { SslMode::Disable } else { config.server.get_ssl_mode() };
         let connector = config.tls.connector(config, host)?;
         let (client, mut connection, port, duplicate) =
@@ -139,7 +140,7 @@ impl Session {
             drop(connection);
             mark.send_replace(true);
         });
-        let mut session = Session {
+        let mut session = Connection {
             client,
             pid: 0,
             server: String::new(),
@@ -199,7 +200,7 @@ impl Session {
     }
 
     /// An error unless both reached the same server.
-    pub(crate) fn same_server(&self, other: &Session) -> Result<(), Error> {
+    pub(crate) fn same_server(&self, other: &Connection) -> Result<(), Error> {
         if self.server == other.server {
             return Ok(());
         }
@@ -220,7 +221,7 @@ impl Session {
         self.rows(limit, statement, values).await.and_then(only)
     }
 
-    /// As [`Session::row`], for any number of rows.
+    /// As [`Connection::row`], for any number of rows.
     pub(crate) async fn rows(
         &self,
         limit: Duration,
@@ -311,7 +312,7 @@ pub(crate) fn only(mut rows: Vec<Row>) -> Result<Row, Failure> {
     rows.pop().ok_or_else(|| Failure::Said(unavailable("the server answered with nothing")))
 }
 
-impl Drop for Session {
+impl Drop for Connection {
     fn drop(&mut self) {
         self.throw_away();
     }
@@ -329,7 +330,7 @@ async fn log_in(
     name: &str,
     mode: SslMode,
     connector: &Connector,
-) -> Result<(Client, Connection<Wire, Encrypted>, Option<u16>, Kept), Error> {
+) -> Result<(Client, tokio_postgres::Connection<Wire, Encrypted>, Option<u16>, Kept), Error> {
     let transport = reach(config, host).await?;
     let mut driver = config.driver(host, name);
     driver.ssl_mode(mode);

@@ -5,16 +5,17 @@
 //! the lock and not the lead, since the presence is the other session's; the second one is ended only when every
 //! candidate whose work it stood for has come back or left.
 
-use std::sync::Arc;
 use std::time::Duration;
 
+use bellwether_backend::{Failure, LockHolder};
 use bellwether_core::{Error, ErrorKind};
 
-use crate::errors::{BACKEND, Failure, unavailable};
-use crate::link::{Beta, Link};
-use crate::postgres::{Inner, lock};
-use crate::session::Identity;
+use crate::connection::Identity;
+use crate::errors::{BACKEND, unavailable};
+use crate::lock_session::PgLockSession;
+use crate::presence_session::PgPresenceSession;
 use crate::sql;
+use crate::store::{PgStore, lock};
 
 /// How long a session may take to end that was told to.
 const ENDING: Duration = Duration::from_secs(2);
@@ -23,7 +24,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// So many are remembered; older ones have long been ended by their lease.
 const HALF_OPEN_MAX: usize = 16;
 
-impl Inner {
+impl PgStore {
     pub(crate) fn remember_half_open(&self, session: Identity) {
         let mut all = lock(&self.half_open);
         all.push(session);
@@ -32,30 +33,32 @@ impl Inner {
     }
 
     /// Ends what this process left behind on that server. What cannot be ended is ended by its lease.
-    pub(crate) async fn end_half_open(&self, link: &Link) {
+    pub(crate) async fn end_half_open(&self, beside: &PgLockSession, through: &PgPresenceSession) {
         let left = std::mem::take(&mut *lock(&self.half_open));
         for session in left {
-            if link.a.session.shares_server_with(&session) {
-                let _ = end(&link.b(), &session).await;
+            if beside.connection.shares_server_with(&session) {
+                let _ = end(through, &session).await;
             }
         }
     }
 
-    /// A second session that broke on this side and that nobody's work needs any more.
-    pub(crate) async fn end_if_over(&self, b: &Arc<Beta>) {
-        let needed = self.lingers(b);
-        let Some(link) = self.current().filter(|_| b.session.is_over() && !needed) else { return };
-        let identity = b.session.identity();
-        if link.a.session.shares_server_with(&identity) {
-            let _ = end(&link.b(), &identity).await;
+    /// A presence session that broke on this side and that nobody's work needs any more.
+    pub(crate) async fn end_presence_of(&self, through: &PgPresenceSession, old: &Identity) {
+        if through.connection.shares_server_with(old) {
+            let _ = end(through, old).await;
         }
     }
 
-    /// Ends an earlier start of a candidate by the name of its first session, and waits until both are gone.
-    pub(crate) async fn end_earlier(&self, link: &Link, pid: i32, name: &str) -> Result<(), Error> {
-        let b = link.b();
-        let statement = b.session.prepare(sql::END_EARLIER).await?;
-        let ended = b.session.rows(b.patience(ENDING), &statement, &[&pid, &name]).await;
+    /// Ends an earlier start of a candidate by the name of its lock session, and waits until both are gone.
+    pub(crate) async fn terminate_earlier(
+        &self,
+        through: &PgPresenceSession,
+        holder: &LockHolder<i32>,
+    ) -> Result<(), Error> {
+        let connection = &through.connection;
+        let statement = connection.prepare(sql::END_EARLIER).await?;
+        let values: &[_] = &[&holder.session as &(dyn tokio_postgres::types::ToSql + Sync), &holder.name];
+        let ended = connection.rows(through.patience(ENDING), &statement, values).await;
         let rows = ended.map_err(Failure::error).map_err(|error| match error.kind() {
             ErrorKind::PermissionDenied => Error::new(
                 ErrorKind::PermissionDenied,
@@ -65,14 +68,16 @@ impl Inner {
             .caused_by(error),
             _ => error,
         })?;
-        gone(&b, rows.iter().map(|row| row.get(0)).collect()).await
+        gone(through, rows.iter().map(|row| row.get(0)).collect()).await
     }
 }
 
-async fn end(through: &Beta, session: &Identity) -> Result<(), Error> {
-    let statement = through.session.prepare(sql::END_OWN).await?;
-    let ended =
-        through.session.rows(through.patience(ENDING), &statement, &[&session.pid, &session.started]).await;
+async fn end(through: &PgPresenceSession, session: &Identity) -> Result<(), Error> {
+    let statement = through.connection.prepare(sql::END_OWN).await?;
+    let ended = through
+        .connection
+        .rows(through.patience(ENDING), &statement, &[&session.pid, &session.started])
+        .await;
     if ended.map_err(Failure::error)?.is_empty() {
         return Ok(());
     }
@@ -80,12 +85,12 @@ async fn end(through: &Beta, session: &Identity) -> Result<(), Error> {
 }
 
 /// Waits until none of these processes is left.
-async fn gone(through: &Beta, pids: Vec<i32>) -> Result<(), Error> {
-    let left = through.session.prepare(sql::LEFT).await?;
+async fn gone(through: &PgPresenceSession, pids: Vec<i32>) -> Result<(), Error> {
+    let left = through.connection.prepare(sql::LEFT).await?;
     let waited = tokio::time::timeout(ENDING, async {
         loop {
             let row = through
-                .session
+                .connection
                 .row(through.patience(ENDING), &left, &[&pids])
                 .await
                 .map_err(Failure::error)?;

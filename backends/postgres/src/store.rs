@@ -1,0 +1,357 @@
+//! The store: how sessions are opened, what they do for claims beyond locks, and what outlives them.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use bellwether_backend::{
+    Capabilities, Claimed, Discarded, Ear, Failure, Finding, Fut, LockHolder, LockSession, Past, Probing,
+    Renewal, SessionLease, SessionStore, Sessions, WantedLock, Written,
+};
+use bellwether_core::{
+    Bid, Boot, Candidate, CandidateId, Clock, ElectionName, Epoch, Error, ErrorKind, Grant, Incarnation, Seen,
+};
+
+use crate::connection::{Hear, Identity};
+use crate::errors::{BACKEND, misconfigured, unavailable};
+use crate::lock_session::{PgLockSession, limit};
+use crate::open::{open_both, open_presence};
+use crate::presence_session::PgPresenceSession;
+use crate::watch::watch;
+use crate::{Config, Keys, names, notices, sql};
+
+/// Elections on one PostgreSQL server.
+pub type Postgres = SessionLease<PgStore>;
+
+/// Elections on the server that this URL names; see [`Config::from_url`]. Nothing is connected yet.
+///
+/// # Errors
+/// When the URL cannot be read or asks for what this build cannot do.
+pub fn from_url(url: &str, clock: Arc<dyn Clock>) -> Result<Postgres, Error> {
+    Ok(from_config(Config::from_url(url)?, clock))
+}
+
+/// Elections on the server that libpq's variables name; see [`Config::from_env`]. Nothing is connected yet.
+///
+/// # Errors
+/// As [`from_url`].
+pub fn from_env(clock: Arc<dyn Clock>) -> Result<Postgres, Error> {
+    Ok(from_config(Config::from_env()?, clock))
+}
+
+/// Elections on that server. Nothing is connected yet.
+pub fn from_config(config: Config, clock: Arc<dyn Clock>) -> Postgres {
+    SessionLease::new(PgStore {
+        config,
+        clock,
+        half_open: Mutex::default(),
+        cooldown_checked: Mutex::default(),
+        only: OnceLock::new(),
+        worked_before: AtomicBool::new(false),
+        newest_timeline: AtomicI32::new(0),
+    })
+}
+
+/// How many transaction ids a claim uses up to get above a floor. More are missing only where the database was
+/// restored from a backup.
+const ADVANCE_MAX: u64 = 10_000;
+
+/// A PostgreSQL server as a store of sessions.
+pub struct PgStore {
+    pub(crate) config: Config,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// Lock sessions that ended here and may be alive on the server.
+    pub(crate) half_open: Mutex<Vec<Identity>>,
+    /// Whose cooldown has been looked up.
+    pub(crate) cooldown_checked: Mutex<HashSet<(ElectionName, Incarnation)>>,
+    /// The election of the URL's one pair of keys.
+    only: OnceLock<ElectionName>,
+    worked_before: AtomicBool,
+    /// The highest timeline of a primary that was seen: one below it was left behind by a promotion.
+    newest_timeline: AtomicI32,
+}
+
+impl PgStore {
+    /// What worked before is not set up wrongly: a standby will be promoted, a password put right.
+    fn in_hindsight(&self, error: Error) -> Error {
+        if self.worked_before.load(Ordering::Relaxed) && !error.is_retryable() {
+            return unavailable("the server that held the elections does not do so now").caused_by(error);
+        }
+        error
+    }
+
+    /// Has the sessions say in their names whom they serve, the first time and whenever that changes. It is for people: nothing
+    /// is wrong if it fails.
+    async fn name_after(&self, sessions: &Sessions<'_, PgStore>, id: &CandidateId, ttl: Duration) {
+        let Sessions { lock, presence } = sessions;
+        let Some(name) = lock.names.changed_by(id, ttl) else { return };
+        let setting = |name: &str| format!("SET application_name = '{name}'");
+        let (on_lock, on_presence) = (setting(&name), setting(&lock.names.of(names::PRESENCE)));
+        let _ = tokio::join!(
+            lock.connection.execute(limit(ttl), &on_lock),
+            presence.connection.execute(presence.patience(ttl), &on_presence)
+        );
+        let records = lock.records.try_lock().ok().and_then(|records| records.clone());
+        if let Some(records) = records {
+            let record = setting(&lock.names.of(names::RECORD));
+            let _ = records.connection.execute(limit(ttl), &record).await;
+        }
+    }
+
+    /// Uses up transaction ids where this candidate has seen a higher epoch than the server's counter gives.
+    async fn above_floor(
+        &self,
+        sessions: Sessions<'_, PgStore>,
+        claimed: &Claimed<'_, PgStore>,
+    ) -> Result<(Epoch, i64), Error> {
+        let (epoch, floor) = (claimed.epoch, claimed.bid.floor);
+        if epoch > floor {
+            return Ok((epoch, claimed.mark));
+        }
+        let missing = floor.get() - epoch.get() + 1;
+        let Sessions { lock, presence } = sessions;
+        if missing > ADVANCE_MAX {
+            lock.connection.throw_away();
+            return Err(misconfigured(format!(
+                "the server's next epoch is {epoch}, and {floor} was seen before: it was restored from a backup or is another one; \
+                 start every candidate anew to accept it"
+            )));
+        }
+        let (ttl, id) = (claimed.bid.ttl, claimed.bid.who.id.clone());
+        let advance = sql::advance(missing);
+        let advanced = presence.connection.execute(presence.patience(ttl), &advance).await;
+        advanced.map_err(Failure::error)?;
+        let wanted = WantedLock { key: claimed.key, on: claimed.on.clone(), id, ttl };
+        let again = lock.claim_again(&wanted, claimed.lease, claimed.mark).await.map_err(Failure::error)?;
+        again
+            .filter(|(epoch, _)| *epoch > floor)
+            .ok_or_else(|| unavailable("the server issued no epoch above those before it"))
+    }
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Brings what a connection is notified of.
+fn hear(ear: Ear<PgStore>) -> Hear {
+    Arc::new(move |sender: i32, payload: &str| {
+        if let Some(notice) = notices::read(payload) {
+            ear.heard(sender, notice);
+        }
+    })
+}
+
+impl SessionStore for PgStore {
+    type Key = Keys;
+    type Lock = PgLockSession;
+    type Presence = PgPresenceSession;
+
+    fn name(&self) -> &'static str {
+        BACKEND
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let tables = self.config.schema_used().is_some();
+        Capabilities {
+            renewal: Renewal::PerSession,
+            crash_proof: true,
+            notifies: true,
+            epoch_visible: true,
+            ttl_visible: false,
+            requests: true,
+            history: tables,
+            cooldown: tables,
+            lists: tables,
+            ttl_unit: Duration::from_millis(1),
+        }
+    }
+
+    fn now(&self) -> Boot {
+        self.clock.boot()
+    }
+
+    async fn pause(&self, span: Duration) {
+        tokio::time::sleep(span).await;
+    }
+
+    fn spawn(&self, task: Fut<'static, ()>) {
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(task);
+        }
+    }
+
+    async fn finish<T: Send + 'static>(
+        &self,
+        call: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, Error> {
+        let ended = tokio::spawn(call).await;
+        ended.map_err(|_| Error::new(ErrorKind::Bug, BACKEND, "a call ended in a panic"))
+    }
+
+    /// An error if the URL's one pair of keys is already another's.
+    fn key(&self, on: &ElectionName) -> Result<Keys, Error> {
+        if self.config.has_one_lock() && self.only.get_or_init(|| on.clone()) != on {
+            let sentence = format!(
+                "key1 and key2 of the URL are the lock of {:?}; {on:?} needs a connection of its own",
+                self.only.get().map_or("", ElectionName::as_str)
+            );
+            return Err(Error::new(ErrorKind::InvalidInput, BACKEND, sentence));
+        }
+        Ok(self.config.keys_of(on))
+    }
+
+    async fn open(&self, ear: Ear<PgStore>) -> Result<(PgLockSession, PgPresenceSession), Error> {
+        let newest = self.newest_timeline.load(Ordering::Relaxed);
+        let opened = open_both(&self.config, &self.clock, hear(ear), newest).await;
+        let (lock, presence) = opened.map_err(|error| self.in_hindsight(error))?;
+        self.newest_timeline.fetch_max(lock.newest_timeline(), Ordering::Relaxed);
+        // Tables that are missing show now, not when somebody could lead.
+        self.records(&lock).await.map_err(|error| self.in_hindsight(error))?;
+        self.worked_before.store(true, Ordering::Relaxed);
+        self.end_half_open(&lock, &presence).await;
+        Ok((lock, presence))
+    }
+
+    async fn open_presence(
+        &self,
+        beside: &PgLockSession,
+        ear: Ear<PgStore>,
+    ) -> Result<PgPresenceSession, Error> {
+        open_presence(&self.config, &self.clock, beside, hear(ear)).await
+    }
+
+    fn stood_since(&self, of: Sessions<'_, PgStore>) -> Boot {
+        let opened = of.lock.connection.opened.max(of.presence.connection.opened);
+        // Where the timeline was never seen, nothing is known of a promotion.
+        of.lock.timeline.since().map_or_else(|| self.clock.boot(), |since| since.max(opened))
+    }
+
+    fn watch(&self, lock: &Arc<PgLockSession>, ear: Ear<PgStore>) {
+        if self.config.watches {
+            self.spawn(Box::pin(watch(self.config.clone(), Arc::clone(&self.clock), Arc::clone(lock), ear)));
+        }
+    }
+
+    fn lost(&self, lock: &PgLockSession) {
+        self.newest_timeline.fetch_max(lock.newest_timeline(), Ordering::Relaxed);
+        self.remember_half_open(lock.connection.identity());
+    }
+
+    async fn end_presence(&self, through: &PgPresenceSession, old: &PgPresenceSession) {
+        self.end_presence_of(through, &old.connection.identity()).await;
+    }
+
+    async fn end_earlier(&self, through: &PgPresenceSession, holder: &LockHolder<i32>) -> Result<(), Error> {
+        self.terminate_earlier(through, holder).await
+    }
+
+    fn elections_max(&self, lock: &PgLockSession) -> usize {
+        lock.elections_max
+    }
+
+    async fn admit(
+        &self,
+        through: Sessions<'_, PgStore>,
+        on: &ElectionName,
+        bid: &Bid,
+    ) -> Result<Option<Seen>, Error> {
+        self.name_after(&through, &bid.who.id, bid.ttl).await;
+        self.in_cooldown(through.lock, on, bid).await
+    }
+
+    async fn write(
+        &self,
+        through: Sessions<'_, PgStore>,
+        claimed: Claimed<'_, PgStore>,
+    ) -> Result<Written<i64>, Error> {
+        match self.records(through.lock).await? {
+            Some(records) => self.write_record(through.lock, &claimed, &records).await,
+            None => {
+                let (epoch, mark) = self.above_floor(through, &claimed).await?;
+                Ok(Written::Done { epoch, mark, unreleased: false })
+            }
+        }
+    }
+
+    async fn is_writable(&self, through: Sessions<'_, PgStore>, on: &ElectionName) -> Result<bool, Error> {
+        match self.records(through.lock).await? {
+            Some(records) => records.is_free(on).await,
+            None => Ok(true),
+        }
+    }
+
+    async fn releasing(&self, through: Sessions<'_, PgStore>, on: &ElectionName, grant: &Grant) {
+        self.release_record(through.lock, on, grant).await;
+    }
+
+    async fn cool_down(
+        &self,
+        through: Sessions<'_, PgStore>,
+        on: &ElectionName,
+        id: &CandidateId,
+        span: Duration,
+    ) {
+        if let Ok(Some(records)) = self.records(through.lock).await {
+            records.cool_down(on, id, span).await;
+        }
+    }
+
+    async fn describe(
+        &self,
+        through: Sessions<'_, PgStore>,
+        on: &ElectionName,
+        holder: Option<i32>,
+        seen: Seen,
+    ) -> Result<Seen, Error> {
+        self.with_record(through.lock, on, holder, seen).await
+    }
+
+    fn retired(&self, on: &ElectionName, who: &Candidate) {
+        lock(&self.cooldown_checked).remove(&(on.clone(), who.incarnation));
+    }
+
+    async fn remember(
+        &self,
+        through: Sessions<'_, PgStore>,
+        on: &ElectionName,
+        past: &Past,
+    ) -> Result<(), Error> {
+        match self.records(through.lock).await? {
+            Some(records) => records.remember(on, past).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn history(&self, through: Sessions<'_, PgStore>, on: &ElectionName) -> Result<Vec<Past>, Error> {
+        match self.records(through.lock).await? {
+            Some(records) => records.history(on).await,
+            None => Ok(Vec::new()),
+        }
+    }
+
+    async fn elections(&self, through: Sessions<'_, PgStore>) -> Result<Vec<ElectionName>, Error> {
+        match self.records(through.lock).await? {
+            Some(records) => records.elections().await,
+            // Locks have numbers, not names.
+            None => Ok(Vec::new()),
+        }
+    }
+
+    async fn checkup(&self, through: Sessions<'_, PgStore>, _: Probing) -> Result<Vec<Finding>, Error> {
+        self.examine(through).await
+    }
+
+    fn danger_discard(&self, on: &ElectionName) -> Discarded {
+        // A lock that nobody has is nowhere; a row is.
+        let left = self.config.schema_used();
+        let left = left.map(|schema| format!("the row of {on} in schema {}", schema.name()));
+        left.map_or(Discarded::Gone, Discarded::Remains)
+    }
+
+    #[cfg(unix)]
+    fn crash_proof(&self, presence: &PgPresenceSession) -> Vec<std::os::fd::OwnedFd> {
+        presence.connection.duplicate().into_iter().collect()
+    }
+}
