@@ -27,6 +27,11 @@ impl Keys {
         Keys::hashed(b"bellwether election\0", on.as_str().as_bytes())
     }
 
+    /// The keys of the lock that the leader's presence session holds, shared.
+    pub fn presence(self) -> Keys {
+        Keys::hashed(b"bellwether presence\0", &self.bytes())
+    }
+
     /// The keys of the lock that followers hold, shared, so that they can be listed.
     pub(crate) fn follower(self) -> Keys {
         Keys::hashed(b"bellwether follower\0", &self.bytes())
@@ -64,9 +69,8 @@ impl Keys {
 }
 
 impl LockKey for Keys {
-    /// The keys of the lock that the leader's second session holds, shared.
     fn presence(self) -> Keys {
-        Keys::hashed(b"bellwether presence\0", &self.bytes())
+        Keys::presence(self)
     }
 }
 

@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bellwether_backend::{
-    Failure, LockAnswer, LockHolder, LockKey, LockResult, LockSession, Session, SessionNotice, WantedLock,
+    Failure, LockAnswer, LockHolder, LockResult, LockSession, Session, SessionNotice, WantedLock,
 };
-use bellwether_core::{Boot, Epoch, Error};
+use bellwether_core::{Boot, Epoch, Error, TTL_RANGE};
 use tokio_postgres::{Row, Statement};
 
 use crate::connection::{Connection, Values, only};
@@ -302,7 +302,8 @@ pub(crate) fn holder(row: &Row) -> Option<LockHolder<i32>> {
         is_ours: names::is_ours(&name),
         id,
         leads: row.get("leads"),
-        ttl: lease.map(|lease| lease.ttl),
+        // Among several it is not known which is this election's.
+        ttl: lease.filter(|lease| lease.is_only).map(|lease| lease.ttl.min(TTL_RANGE.1)),
         silent: silent.map(Duration::from_millis),
         epoch: marked_epoch(row),
         name,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bellwether_backend::{
-    Failure, LockHolder, LockKey, Presence, PresenceSession, Session, SessionNotice, WantedPresence,
+    Failure, LockHolder, Presence, PresenceSession, Session, SessionNotice, WantedPresence,
 };
 use bellwether_core::{Clock, Error};
 use tokio_postgres::{Row, Statement};

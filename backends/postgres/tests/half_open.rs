@@ -7,7 +7,7 @@ use std::time::Duration;
 use bellwether_core::{Outcome, Signal, What};
 use bellwether_deadman::boot_now;
 use bellwether_election::{Election, Events, Store};
-use bellwether_postgres::Postgres;
+use bellwether_postgres::{Postgres, from_config};
 use bellwether_support::servers::postgres::Server;
 use bellwether_support::{Actor, clock};
 use support::actor;
@@ -17,7 +17,7 @@ use support::proxy::Way;
 const TTL: Duration = Duration::from_secs(4);
 
 fn through(way: &Way, server: &Server, id: &str) -> Actor<Postgres> {
-    Actor::new(Postgres::new(way.to(server), clock()), id, TTL)
+    Actor::new(from_config(way.to(server), clock()), id, TTL)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -52,7 +52,7 @@ async fn next(events: &mut Events, wanted: impl Fn(&What) -> bool) -> What {
 }
 
 async fn candidate(way: &Way, server: &Server, id: &str) -> Election {
-    let store = Store::from(Postgres::new(way.to(server), clock()));
+    let store = Store::from(from_config(way.to(server), clock()));
     let builder = Election::builder("reports").backend(store).id(id).ttl(TTL);
     builder.reconnect_grace(Duration::from_secs(20)).start().await.unwrap()
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bellwether_deadman::boot_now;
 use bellwether_election::{Election, Store};
-use bellwether_postgres::{Config, Postgres, from_url};
+use bellwether_postgres::{Config, from_config, from_url};
 use bellwether_support::servers::postgres::Server;
 use bellwether_support::{Proxy, clock, until};
 use support::PARKED;
@@ -105,7 +105,7 @@ async fn opening_takes_few_round_trips() {
     let proxy = Proxy::to(server.port).await;
     proxy.slow(Duration::from_millis(50));
     let url = format!("postgres://postgres@127.0.0.1:{}/postgres", proxy.port());
-    let backend = Postgres::new(Config::from_url(&url).unwrap(), clock());
+    let backend = from_config(Config::from_url(&url).unwrap(), clock());
     let began = boot_now();
     backend.connect().await.unwrap();
     let (turns, took) = (proxy.turns(), boot_now().since(began));
@@ -116,6 +116,6 @@ async fn opening_takes_few_round_trips() {
     let probes = || server.log().matches("BEGIN; SELECT").count();
     let through_proxy = probes();
     assert!(through_proxy > 0, "nobody looked for a pooler");
-    Postgres::new(Config::from_url(&server.url()).unwrap(), clock()).connect().await.unwrap();
+    from_config(Config::from_url(&server.url()).unwrap(), clock()).connect().await.unwrap();
     assert_eq!(probes(), through_proxy);
 }

@@ -120,12 +120,12 @@ fn dsn(global: &Global) -> Result<Option<String>, Failure> {
 
 #[cfg(feature = "postgres")]
 fn postgres(global: &Global, url: &str) -> Result<Store, Failure> {
-    use bellwether::postgres::{Config, Environment, Keys, Postgres};
+    use bellwether::postgres::{Config, Environment, Keys, from_config};
     let mut config = Config::from_url_in(url, &Environment::from_env()).map_err(bellwether::Error::from)?;
     if let (Some(one), Some(two)) = (global.postgres.key1, global.postgres.key2) {
         config = config.only_keys(Keys(one, two));
     }
-    Ok(Store::from(Postgres::new(config, std::sync::Arc::new(bellwether::SystemClock))))
+    Ok(Store::from(from_config(config, std::sync::Arc::new(bellwether::SystemClock))))
 }
 
 #[cfg(not(feature = "postgres"))]

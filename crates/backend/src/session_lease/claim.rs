@@ -23,7 +23,7 @@ use crate::session_store::{
     Claimed, Failure, LockAnswer, LockHolder, LockResultOf, LockSession, Mark, PresenceSession, Session,
     SessionId, SessionStore, WantedLock, WantedPresence, Written,
 };
-use crate::takeover::{Condition, Taken, Takeover};
+use crate::takeover::{Condition, Taken, Takeover, Witness};
 
 /// How long a try that is made only in case something was missed waits for others to be made with it.
 const NO_HURRY: Duration = Duration::from_millis(100);
@@ -62,7 +62,7 @@ impl<S: SessionStore> Shared<S> {
                 Some(seen) => Outcome::Denied(seen),
                 None => claim.take().await,
             },
-            Some(Stage::Waiting { until }) => claim.go_on(until).await,
+            Some(Stage::Waiting { until, span }) => claim.go_on(Taken::waiting_until(until, span)).await,
             Some(Stage::Unwritten { after_crash, .. }) => claim.write_again(after_crash).await,
             Some(Stage::Led { who, epoch, .. }) if who.incarnation != bid.who.incarnation => {
                 Outcome::Denied(held_by(&who, epoch))
@@ -111,7 +111,7 @@ impl<S: SessionStore> Claim<'_, S> {
     /// The lock is ours since this moment: may it be led on? Where we are `present` that was judged already.
     async fn taken(&self, epoch: Epoch, mark: Mark<S>, present: bool) -> Outcome<Grant> {
         let taken = Taken::new(self.now(), self.span());
-        let stage = Stage::Waiting { until: taken.until() };
+        let stage = Stage::Waiting { until: taken.until(), span: taken.ttl() };
         self.pair.put(self.key, Hold { ttl: self.bid.ttl, mark, stage });
         let met = if present { Ok(true) } else { self.judge(taken).await };
         match met {
@@ -121,10 +121,9 @@ impl<S: SessionStore> Claim<'_, S> {
                 if let Some(kept) = self.reservation_of_other() {
                     return self.leave_to_other(self.kept(kept)).await;
                 }
-                let witness = self.known(Known::free);
-                let theirs = self.known(|known| known.their_ttl).unwrap_or(self.bid.ttl);
-                let now = self.now();
-                self.lead(epoch, witness.map(|last| last.crashed(now, theirs))).await
+                let (now, theirs) = (self.now(), self.known(|known| known.their_ttl()));
+                let crashed = |last: Witness| last.crashed(now, theirs.unwrap_or(self.bid.ttl));
+                self.lead(epoch, self.known(Known::free).map(crashed)).await
             }
             Err(error) => Outcome::Unknown(error),
         }
@@ -148,8 +147,7 @@ impl<S: SessionStore> Claim<'_, S> {
     }
 
     /// The lock is ours and its last leader may have believed: is that over?
-    async fn go_on(&self, until: Boot) -> Outcome<Grant> {
-        let taken = Taken::waiting_until(until, self.span());
+    async fn go_on(&self, taken: Taken) -> Outcome<Grant> {
         let condition = self.condition(taken);
         match self.appear(condition).await.map(|met| taken.takeover(condition, met)) {
             Ok(Takeover::Lead { after_crash }) => self.again(false, Some(after_crash)).await,
@@ -238,9 +236,6 @@ impl<S: SessionStore> Claim<'_, S> {
             Err(error) => return failed(error),
         };
         self.shared.saw_holder(self.pair, self.key, Some(&holder));
-        if let Some(theirs) = holder.ttl {
-            self.known(|known| known.their_ttl = Some(theirs));
-        }
         let seen = self.shared.seen(self.pair, self.key, Some(&holder));
         let presence = self.pair.presence();
         // Without more to tell it is the same denial.
@@ -388,7 +383,7 @@ impl<S: SessionStore> Claim<'_, S> {
 
     /// For how long the last leader may still believe: for its own ttl, where that is known and longer than ours.
     fn span(&self) -> Duration {
-        self.bid.ttl.max(self.known(|known| known.their_ttl).unwrap_or_default())
+        self.bid.ttl.max(self.known(|known| known.their_ttl()).unwrap_or_default())
     }
 
     fn wanted(&self) -> WantedLock<S::Key> {

@@ -135,17 +135,18 @@ impl<S: SessionStore> Shared<S> {
                 if pair.hold(key).and_then(|hold| hold.waits_until()) == Some(until) {
                     let _ = self.let_go(pair, key, ttl, None).await;
                 }
-            } else if let Stage::Waiting { .. } = hold.stage {
+            } else if let Stage::Waiting { span, .. } = hold.stage {
                 // Only a look: nothing is ever as quiet as that.
                 let condition = Condition::NEVER;
-                waiting.push(WantedPresence { key, condition, if_locked_by: None, ttl });
+                waiting.push((span, WantedPresence { key, condition, if_locked_by: None, ttl }));
             }
         }
-        if !waiting.is_empty()
-            && let Ok(found) = pair.appear_all(&waiting).await
+        let (spans, wanted): (Vec<_>, Vec<_>) = waiting.into_iter().unzip();
+        if !wanted.is_empty()
+            && let Ok(found) = pair.appear_all(&wanted).await
         {
-            for (wanted, found) in waiting.iter().zip(found) {
-                if !found.others && found.quiet >= wanted.ttl {
+            for ((span, wanted), found) in spans.into_iter().zip(wanted).zip(found) {
+                if !found.others && found.quiet >= span {
                     self.changed(wanted.key, Seen::nothing());
                 }
             }
@@ -158,17 +159,24 @@ impl<S: SessionStore> Shared<S> {
 
     async fn look_at_all_doubted(&self, pair: &Pair<S>) {
         let doubted = self.known().take_doubted();
-        let keys: Vec<S::Key> = doubted.iter().map(|(key, _)| *key).collect();
+        let keys: Vec<S::Key> = doubted.iter().map(|(key, ..)| *key).collect();
         let presence = pair.presence();
         // Where it fails the session is over, and everything is found out anew.
         let Ok(found) = presence.look(&keys).await else { return };
-        for ((key, on), holder) in doubted.into_iter().zip(found) {
+        for ((key, on, releases), holder) in doubted.into_iter().zip(found) {
+            // A release that was told meanwhile is newer than what was found.
+            let is_old = || self.known().get(key).is_none_or(|known| known.releases != releases);
             self.doubt_heartbeat(pair, key);
+            if is_old() {
+                continue;
+            }
             self.saw_holder(pair, key, holder.as_ref());
             let seen = self.seen(pair, key, holder.as_ref());
             let session = holder.map(|holder| holder.session);
             let told = self.store.describe(pair.sessions(&presence), &on, session, seen.clone()).await;
-            self.changed(key, told.unwrap_or(seen));
+            if !is_old() {
+                self.changed(key, told.unwrap_or(seen));
+            }
         }
     }
 

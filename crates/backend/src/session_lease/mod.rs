@@ -232,7 +232,7 @@ impl<S: SessionStore> Shared<S> {
         match pair.hold(key).map(|hold| hold.stage) {
             Some(Stage::Led { who, epoch, .. }) => held_by(&who, epoch),
             // Ours and not led: nobody leads.
-            Some(Stage::Waiting { until } | Stage::Unwritten { until, .. }) => waiting(until),
+            Some(Stage::Waiting { until, .. } | Stage::Unwritten { until, .. }) => waiting(until),
             None => Seen { proof: Proof::Record, ..Seen::nothing() },
         }
     }
@@ -244,7 +244,7 @@ impl<S: SessionStore> Shared<S> {
         let Some(known) = elections.get_mut(key) else { return };
         match holder.filter(|holder| holder.session != pair.lock.id()) {
             Some(other) => {
-                known.held_by(now, other.session, other.silent);
+                known.held_by(now, other);
                 self.other_found.notify_one();
             }
             None => known.found_free(),
@@ -299,6 +299,7 @@ impl<S: SessionStore> Shared<S> {
         }
         let now = self.store.now();
         let kept = self.known().get_mut(key).and_then(|known| {
+            known.releases += 1;
             known.free();
             known.reserved(now, Duration::MAX).filter(|kept| kept.by_holder)
         });
@@ -311,10 +312,13 @@ impl<S: SessionStore> Shared<S> {
         own || self.known().get(key).is_some_and(|known| known.is_holder(sender))
     }
 
-    /// Whoever may connect may ask. A request names the epoch that it is meant for, so a late one is obeyed by nobody.
+    /// Whoever may connect may ask. A request names the epoch that it is meant for, so a late one is obeyed by nobody. One that comes
+    /// while a claim is under way may be meant for what is being claimed: the core knows when that is answered.
     fn heard_request(&self, key: S::Key, request: Request) {
-        let stage = self.current().and_then(|pair| pair.hold(key)).map(|hold| hold.stage);
-        let meant = matches!(stage, Some(Stage::Led { epoch, .. }) if epoch == request.epoch);
+        let meant = self.current().is_some_and(|pair| match pair.hold(key).map(|hold| hold.stage) {
+            Some(Stage::Led { epoch, .. }) => epoch == request.epoch,
+            _ => pair.try_turn(key).is_none(),
+        });
         let followed = self.known().followed(key);
         if let (true, Some(on)) = (meant, followed) {
             self.notices.about(on, Signal::Requested(request));

@@ -27,8 +27,8 @@ pub(super) struct Hold<M> {
 /// How far the claim of a lock in hand has come.
 #[derive(Clone, Debug)]
 pub(super) enum Stage {
-    /// The last leader may still believe: nobody leads until then.
-    Waiting { until: Boot },
+    /// The last leader may still believe, for as long as `span`: nobody leads until then.
+    Waiting { until: Boot, span: Duration },
     /// Nobody believes any more, but the store cannot write the leadership yet. Given up if nobody asks again until then.
     Unwritten { until: Boot, after_crash: Option<bool> },
     /// It is led. `renewed` is when the heartbeat left that answered the last renewal.
@@ -39,7 +39,7 @@ impl<M> Hold<M> {
     /// Until when somebody is waited for; `None` once it is led.
     pub(super) fn waits_until(&self) -> Option<Boot> {
         match self.stage {
-            Stage::Waiting { until } | Stage::Unwritten { until, .. } => Some(until),
+            Stage::Waiting { until, .. } | Stage::Unwritten { until, .. } => Some(until),
             Stage::Led { .. } => None,
         }
     }
