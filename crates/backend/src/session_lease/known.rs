@@ -26,8 +26,16 @@ const RESERVED_MAX: Duration = Duration::from_secs(1);
 /// A reservation by nobody in particular is followed by none for so many times its length: it may be repeated for ever.
 const REST: u32 = 5;
 
+/// For so many elections that nobody here has taken part in yet reservations are remembered: anybody can send some for elections that do
+/// not exist.
+const UNKNOWN_MAX: usize = 1_024;
+
 /// What is known of every election that a candidate here has followed or claimed.
-pub(super) struct KnownElections<K, Id>(HashMap<K, Known<Id>>);
+pub(super) struct KnownElections<K, Id> {
+    all: HashMap<K, Known<Id>>,
+    /// Reservations of others, for whoever takes part a moment later.
+    unknown: HashMap<K, Reservation>,
+}
 
 /// What is known of one.
 pub(super) struct Known<Id> {
@@ -79,6 +87,10 @@ impl Reservation {
     fn is_forgotten(&self, now: Boot) -> bool {
         now >= self.from + REST * self.span
     }
+
+    fn comes_too_soon_after(&self, before: Option<&Reservation>) -> bool {
+        before.is_some_and(|before| !self.by_holder && !before.is_forgotten(self.from))
+    }
 }
 
 impl<Id: Copy + Eq> Known<Id> {
@@ -125,9 +137,8 @@ impl<Id: Copy + Eq> Known<Id> {
         self.holder.as_ref().is_some_and(|other| other.session == Some(session))
     }
 
-    pub(super) fn reserve(&mut self, new: Reservation) {
-        let rests = self.reserved.as_ref().is_some_and(|old| !new.by_holder && !old.is_forgotten(new.from));
-        if !rests {
+    fn reserve(&mut self, new: Reservation) {
+        if !new.comes_too_soon_after(self.reserved.as_ref()) {
             self.reserved = Some(new);
         }
     }
@@ -145,46 +156,64 @@ impl<Id: Copy + Eq> Known<Id> {
 
 impl<K, Id> Default for KnownElections<K, Id> {
     fn default() -> KnownElections<K, Id> {
-        KnownElections(HashMap::new())
+        KnownElections { all: HashMap::new(), unknown: HashMap::new() }
     }
 }
 
 impl<K: Copy + Eq + Hash + Ord, Id: Copy + Eq + Ord> KnownElections<K, Id> {
     pub(super) fn of(&mut self, key: K, name: &ElectionName) -> &mut Known<Id> {
-        self.0.entry(key).or_insert_with(|| Known {
+        let unknown = &mut self.unknown;
+        self.all.entry(key).or_insert_with(|| Known {
             name: name.clone(),
             followers: 0,
             holder: None,
-            reserved: None,
+            reserved: unknown.remove(&key),
             doubted: false,
             releases: 0,
         })
     }
 
     pub(super) fn get(&self, key: K) -> Option<&Known<Id>> {
-        self.0.get(&key)
+        self.all.get(&key)
     }
 
     pub(super) fn get_mut(&mut self, key: K) -> Option<&mut Known<Id>> {
-        self.0.get_mut(&key)
+        self.all.get_mut(&key)
+    }
+
+    /// A lock is about to be let go of for somebody, as somebody says.
+    pub(super) fn reserve(&mut self, key: K, new: Reservation) {
+        if let Some(known) = self.all.get_mut(&key) {
+            known.reserve(new);
+            return;
+        }
+        if new.comes_too_soon_after(self.unknown.get(&key)) {
+            return;
+        }
+        if self.unknown.len() >= UNKNOWN_MAX {
+            self.unknown.retain(|_, old| !old.is_forgotten(new.from));
+        }
+        if self.unknown.len() < UNKNOWN_MAX || self.unknown.contains_key(&key) {
+            self.unknown.insert(key, new);
+        }
     }
 
     pub(super) fn forget(&mut self, key: K) {
-        self.0.remove(&key);
+        self.all.remove(&key);
     }
 
     /// Its name, if it is followed here.
     pub(super) fn followed(&self, key: K) -> Option<ElectionName> {
-        self.0.get(&key).filter(|known| known.followers > 0).map(|known| known.name.clone())
+        self.all.get(&key).filter(|known| known.followers > 0).map(|known| known.name.clone())
     }
 
     pub(super) fn follows_any(&self) -> bool {
-        self.0.values().any(|known| known.followers > 0)
+        self.all.values().any(|known| known.followers > 0)
     }
 
     /// Whether it is followed here, and will be looked at.
     pub(super) fn doubt(&mut self, key: K) -> bool {
-        match self.0.get_mut(&key).filter(|known| known.followers > 0) {
+        match self.all.get_mut(&key).filter(|known| known.followers > 0) {
             Some(known) => {
                 known.doubted = true;
                 true
@@ -196,7 +225,7 @@ impl<K: Copy + Eq + Hash + Ord, Id: Copy + Eq + Ord> KnownElections<K, Id> {
     /// All that were doubted, from now on no more, and how many releases of each were told.
     pub(super) fn take_doubted(&mut self) -> Vec<(K, ElectionName, u64)> {
         let mut doubted: Vec<_> = Vec::new();
-        for (key, known) in &mut self.0 {
+        for (key, known) in &mut self.all {
             if std::mem::take(&mut known.doubted) {
                 doubted.push((*key, known.name.clone(), known.releases));
             }
@@ -207,7 +236,7 @@ impl<K: Copy + Eq + Hash + Ord, Id: Copy + Eq + Ord> KnownElections<K, Id> {
 
     /// Another session that holds something wanted here: the next one after that.
     pub(super) fn other_after(&self, last: Option<Id>) -> Option<Id> {
-        let others = || self.0.values().filter(|known| known.followers > 0).filter_map(Known::other);
+        let others = || self.all.values().filter(|known| known.followers > 0).filter_map(Known::other);
         let next = others().filter(|id| last.is_none_or(|last| *id > last)).min();
         next.or_else(|| others().min())
     }
@@ -215,7 +244,7 @@ impl<K: Copy + Eq + Hash + Ord, Id: Copy + Eq + Ord> KnownElections<K, Id> {
     /// That session is over: what it held.
     pub(super) fn ended(&mut self, session: Id) -> Vec<(K, ElectionName)> {
         let mut gone: Vec<_> = Vec::new();
-        for (key, known) in &mut self.0 {
+        for (key, known) in &mut self.all {
             if known.other() == Some(session) {
                 known.found_free();
                 gone.push((*key, known.name.clone()));
@@ -276,6 +305,16 @@ mod tests {
         reserve(known, 60_000, true);
         assert!(known.reserved(at(60_399), TTL).is_some(), "for a fifth of the ttl");
         assert!(known.reserved(at(60_400), TTL).is_none());
+    }
+
+    #[test]
+    fn reservations_of_what_nobody_here_takes_part_in_are_kept_and_bounded() {
+        let mut elections = KnownElections::<u32, u8>::default();
+        let new = || Reservation::new(CandidateId::new("x").unwrap(), at(1), RESERVED_MAX, false);
+        (0..10_000).for_each(|key| elections.reserve(key, new()));
+        assert_eq!(elections.unknown.len(), UNKNOWN_MAX);
+        assert!(elections.of(7, &name()).reserved(at(2), TTL).is_some(), "for who comes a moment later");
+        assert_eq!(elections.unknown.len(), UNKNOWN_MAX - 1);
     }
 
     #[test]

@@ -261,9 +261,7 @@ impl<S: SessionStore> Shared<S> {
             SessionNotice::Reserved(key, span, whom) => {
                 let by_holder = self.is_from_holder(key, sender);
                 let new = Reservation::new(whom, self.store.now(), span, by_holder);
-                if let Some(known) = self.known().get_mut(key) {
-                    known.reserve(new);
-                }
+                self.known().reserve(key, new);
             }
             SessionNotice::Claimed(key, id) => self.heard_claim(key, sender, &id),
             SessionNotice::Requested(key, request) => self.heard_request(key, request),
