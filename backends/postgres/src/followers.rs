@@ -11,19 +11,15 @@
 //!
 //! The bound keeps followers from filling the lock table, which everybody on the server shares. Who only observes shows nothing.
 
-use std::collections::{BTreeSet, HashSet};
-use std::sync::{Arc, Mutex};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use bellwether_backend::Followers;
-use bellwether_core::{ElectionName, Error, Incarnation};
+use bellwether_backend::{Failure, Followers};
+use bellwether_core::Error;
 
-use crate::errors::Failure;
+use crate::connection::Connection;
 use crate::keys::MANY_KEY;
-use crate::link::Link;
-use crate::look::LOOK_LIMIT;
-use crate::postgres::{Inner, lock};
-use crate::session::Session;
+use crate::presence_session::{LOOK_LIMIT, PgPresenceSession};
 use crate::{Keys, names};
 
 /// The lock of whoever follows more elections than it shows.
@@ -35,26 +31,6 @@ const PART: usize = 4;
 
 /// How long showing may take.
 const LIMIT: Duration = Duration::from_secs(5);
-
-/// The candidates of this process that take part, wherever they do.
-#[derive(Default)]
-pub(crate) struct Standing(Mutex<HashSet<(Keys, Incarnation)>>);
-
-impl Standing {
-    pub(crate) fn joined(&self, keys: Keys, who: Incarnation) {
-        lock(&self.0).insert((keys, who));
-    }
-
-    pub(crate) fn left(&self, keys: Keys, who: Incarnation) {
-        lock(&self.0).remove(&(keys, who));
-    }
-
-    /// Those of these elections in which somebody of this process takes part.
-    fn among(&self, all: Vec<Keys>) -> Vec<Keys> {
-        let standing: HashSet<Keys> = lock(&self.0).iter().map(|(keys, _)| *keys).collect();
-        all.into_iter().filter(|keys| standing.contains(keys)).collect()
-    }
-}
 
 /// What a session C shows of its process.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -86,25 +62,29 @@ impl Shown {
     }
 }
 
-impl Inner {
-    /// Has C show what this process follows, if that is not what it shows already.
-    pub(crate) async fn show_followed(&self, link: &Link, c: &Session, lock_share: usize, shown: &mut Shown) {
-        let followed = self.standing.among(link.held_by_others());
-        let wanted = Shown::of(link.slots.name(names::WATCH), followed, lock_share);
-        if let Some(statements) = wanted.statements(shown) {
+impl Shown {
+    /// Has C, whose name is this, show what this process follows, if that is not what it shows already.
+    pub(crate) async fn update(
+        &mut self,
+        c: &Connection,
+        name: String,
+        followed: Vec<Keys>,
+        lock_share: usize,
+    ) {
+        let wanted = Shown::of(name, followed, lock_share);
+        if let Some(statements) = wanted.statements(self) {
             // Where it fails it is not tried again before something changes: it is for people, and would fail again.
             let _ = c.execute(LIMIT, &statements).await;
-            *shown = wanted;
+            *self = wanted;
         }
     }
+}
 
-    /// Who follows it, as the server shows.
-    pub(crate) async fn followers(self: &Arc<Self>, on: &ElectionName) -> Result<Followers, Error> {
-        let keys = self.keys(on)?;
-        let b = self.link().await?.b();
-        let rows = b.session.ask(b.patience(LOOK_LIMIT), &query(keys)).await.map_err(Failure::error)?;
-        Ok(read(rows.iter().map(|row| (row.get(0), row.get(1)))))
-    }
+/// Who follows it, as the server shows.
+pub(crate) async fn followers(through: &PgPresenceSession, keys: Keys) -> Result<Followers, Error> {
+    let asked = through.connection.ask(through.patience(LOOK_LIMIT), &query(keys)).await;
+    let rows = asked.map_err(Failure::error)?;
+    Ok(read(rows.iter().map(|row| (row.get(0), row.get(1)))))
 }
 
 /// What a lock that [`query`] finds says of its session.

@@ -15,7 +15,7 @@ use bellwether_core::{Boot, Epoch, Error, TTL_RANGE};
 use tokio_postgres::{Row, Statement};
 
 use crate::connection::{Connection, Values, only};
-use crate::epoch::{self, marked_epoch};
+use crate::epoch::{self, is_claiming, marked_epoch};
 use crate::errors::{misconfigured, unavailable};
 use crate::names::{self, Lease, millis};
 use crate::notices;
@@ -301,7 +301,8 @@ pub(crate) fn holder(row: &Row) -> Option<LockHolder<i32>> {
         session,
         is_ours: names::is_ours(&name),
         id,
-        leads: row.get("leads"),
+        // Nor does who has no epoch yet.
+        leads: row.get::<_, bool>("leads") && !is_claiming(row),
         // Among several it is not known which is this election's.
         ttl: lease.filter(|lease| lease.is_only).map(|lease| lease.ttl.min(TTL_RANGE.1)),
         silent: silent.map(Duration::from_millis),

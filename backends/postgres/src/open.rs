@@ -91,7 +91,11 @@ async fn connect_presence(
         async { connection.execute(config.connect_timeout(), &listen).await.map_err(Failure::error) };
     let (presence, presence_all, absence, beat, look, tell, ()) = tokio::try_join!(
         connection.prepare(if dated { presence_sql::PRESENCE } else { presence_sql::PRESENCE_UNDATED }),
-        connection.prepare(if dated { presence_sql::PRESENCE_ALL } else { presence_sql::PRESENCE_ALL_UNDATED }),
+        connection.prepare(if dated {
+            presence_sql::PRESENCE_ALL
+        } else {
+            presence_sql::PRESENCE_ALL_UNDATED
+        }),
         connection.prepare(presence_sql::ABSENCE),
         connection.prepare(sql::BEAT),
         connection.prepare(sql::LOOK),

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bellwether_backend::{
-    Capabilities, Claimed, Discarded, Ear, Failure, Finding, Fut, LockHolder, LockSession, Past, Probing,
-    Renewal, SessionLease, SessionStore, Sessions, WantedLock, Written,
+    Capabilities, Claimed, Discarded, Ear, Failure, Finding, Followers, Fut, LockHolder, LockSession, Past,
+    Probing, Renewal, SessionLease, SessionStore, Sessions, WantedLock, Written,
 };
 use bellwether_core::{
     Bid, Boot, Candidate, CandidateId, Clock, ElectionName, Epoch, Error, ErrorKind, Grant, Incarnation, Seen,
@@ -15,6 +15,7 @@ use bellwether_core::{
 
 use crate::connection::{Hear, Identity};
 use crate::errors::{BACKEND, misconfigured, unavailable};
+use crate::followers::followers;
 use crate::lock_session::{PgLockSession, limit};
 use crate::open::{open_both, open_presence};
 use crate::presence_session::PgPresenceSession;
@@ -306,6 +307,14 @@ impl SessionStore for PgStore {
         seen: Seen,
     ) -> Result<Seen, Error> {
         self.with_record(through.lock, on, holder, seen).await
+    }
+
+    async fn followers(
+        &self,
+        through: Sessions<'_, PgStore>,
+        on: &ElectionName,
+    ) -> Result<Option<Followers>, Error> {
+        followers(through.presence, self.key(on)?).await.map(Some)
     }
 
     fn retired(&self, on: &ElectionName, who: &Candidate) {

@@ -5,7 +5,7 @@
 //! be granted the lead. A parked statement pins the server's oldest snapshot, hence the limit of a second at a time;
 //! whatever is missed meanwhile is found by the core's own retry.
 //!
-//! C is opened only while somebody else leads what is followed here.
+//! C is opened only while somebody else leads what is followed here. It also shows who follows what (`followers.rs`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +14,7 @@ use bellwether_backend::{Ear, Failure};
 use bellwether_core::Clock;
 
 use crate::connection::Connection;
+use crate::followers::Shown;
 use crate::keys::SESSION_KEY;
 use crate::lock_session::PgLockSession;
 use crate::store::PgStore;
@@ -24,6 +25,9 @@ use crate::{Config, names};
 const PARKED: Duration = Duration::from_millis(900);
 /// How long nothing is asked while nobody else leads; a denial ends it.
 const IDLE: Duration = Duration::from_secs(1);
+/// How long the server keeps a session C that asks nothing, as that of a process which is stopped or cut off: it would be listed as a
+/// follower, and cost a connection, for hours.
+const SILENT_MAX: Duration = Duration::from_secs(10);
 /// How long an answer may take on top of the parking.
 const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 
@@ -43,24 +47,29 @@ pub(crate) async fn watch(
 }
 
 async fn watch_others(config: &Config, clock: &dyn Clock, lock: &PgLockSession, ear: &Ear<PgStore>) {
-    let (mut session, mut last) = (None, None);
+    let (mut watching, mut last): (Option<C>, _) = (None, None);
     loop {
-        let Some(pid) = ear.other(last) else {
+        let next = ear.other(last);
+        if next.is_some() && watching.as_ref().is_none_or(|c| c.connection.is_over()) {
+            watching = open(config, clock, lock).await;
+        }
+        if let Some(c) = &mut watching {
+            let (name, followed) = (lock.names.of(names::WATCH), ear.led_by_others());
+            c.shown.update(&c.connection, name, followed, c.lock_share).await;
+        }
+        let Some(pid) = next else {
             tokio::select! {
                 () = ear.other_found() => {}
                 // Long enough that nobody leads elsewhere: the connection goes back.
-                () = tokio::time::sleep(IDLE) => session = None,
+                () = tokio::time::sleep(IDLE) => watching = None,
             }
             continue;
         };
-        if session.as_ref().is_none_or(Connection::is_over) {
-            session = open(config, clock, lock).await;
-        }
-        let Some(parked) = &session else {
+        let Some(c) = &watching else {
             tokio::time::sleep(IDLE).await;
             continue;
         };
-        if has_ended(parked, pid).await {
+        if has_ended(&c.connection, pid).await {
             ear.ended(pid);
         } else {
             last = Some(pid);
@@ -68,12 +77,24 @@ async fn watch_others(config: &Config, clock: &dyn Clock, lock: &PgLockSession, 
     }
 }
 
-async fn open(config: &Config, clock: &dyn Clock, lock: &PgLockSession) -> Option<Connection> {
+/// Session C.
+struct C {
+    connection: Connection,
+    /// For how many locks of one connection the server made room.
+    lock_share: usize,
+    shown: Shown,
+}
+
+async fn open(config: &Config, clock: &dyn Clock, lock: &PgLockSession) -> Option<C> {
     let name = lock.names.of(names::WATCH);
-    let session = Connection::open(config, lock.host, clock.boot(), &name, None).await.ok()?;
-    let setting = format!("SET lock_timeout = {}", PARKED.as_millis());
-    session.execute(ANSWER_LIMIT, &setting).await.ok()?;
-    Some(session)
+    let connection = Connection::open(config, lock.host, clock.boot(), &name, None).await.ok()?;
+    let text = format!(
+        "SET lock_timeout = {}; SET idle_session_timeout = {}; SHOW max_locks_per_transaction",
+        PARKED.as_millis(),
+        SILENT_MAX.as_millis()
+    );
+    let lock_share = connection.said(ANSWER_LIMIT, &text).await.ok()??.parse().unwrap_or_default();
+    Some(C { connection, lock_share, shown: Shown::default() })
 }
 
 /// Parks for a while; true if that session is over.

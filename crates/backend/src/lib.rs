@@ -5,8 +5,8 @@
 //! - **register** stores offer only compare-and-set and news of changes ([`Register`]); [`Lease`] turns that into
 //!   claim, renew, release, expiry, epochs, priority, requests and cooldown, with its judgement in the pure
 //!   [`Observations`];
-//! - **session** stores, where holding is a property of a live session, implement [`Backend`] themselves, with
-//!   their judgement in the pure [`Taken`] and [`Heartbeat`].
+//! - **session** stores, where a lock belongs to a live session, offer a handful of statements ([`SessionStore`]);
+//!   [`SessionLease`] turns them into the same, with its judgement in the pure [`Taken`] and [`Heartbeat`].
 //!
 //! With the feature `conformance` there is a suite that any backend passes against its real server, as far as its
 //! declared [`Capabilities`] go, and there are wrappers that make a store misbehave.

@@ -19,7 +19,7 @@ use bellwether_core::{Bid, Boot, Candidate, CandidateId, ElectionName, Epoch, Er
 
 use crate::session_lease::Ear;
 use crate::takeover::Condition;
-use crate::{Capabilities, Discarded, Finding, Fut, Past, Probing};
+use crate::{Capabilities, Discarded, Finding, Followers, Fut, Past, Probing};
 
 /// The key of an election's lock, and of presence in it.
 pub trait LockKey: Copy + Eq + Ord + Hash + Debug + Send + Sync + 'static {
@@ -407,6 +407,16 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
     ) -> impl Future<Output = Result<Seen, Error>> + Send {
         let _ = (through, on, holder);
         async { Ok(seen) }
+    }
+
+    /// See [`Backend::followers`](crate::Backend::followers).
+    fn followers(
+        &self,
+        through: Sessions<'_, Self>,
+        on: &ElectionName,
+    ) -> impl Future<Output = Result<Option<Followers>, Error>> + Send {
+        let _ = (through, on);
+        async { Ok(None) }
     }
 
     /// A candidate takes part no more.

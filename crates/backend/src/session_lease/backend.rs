@@ -7,7 +7,7 @@ use futures_util::stream;
 
 use super::{SessionLease, Shared};
 use crate::session_store::SessionStore;
-use crate::{Backend, Capabilities, Discarded, Finding, Fut, Notices, Past, Probing};
+use crate::{Backend, Capabilities, Discarded, Finding, Followers, Fut, Notices, Past, Probing};
 
 impl<S: SessionStore> Backend for SessionLease<S> {
     fn name(&self) -> &'static str {
@@ -49,6 +49,13 @@ impl<S: SessionStore> Backend for SessionLease<S> {
         Box::pin(async move { self.0.look(on).await.map(|looked| looked.seen) })
     }
 
+    fn followers<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Option<Followers>, Error>> {
+        Box::pin(async move {
+            let pair = self.0.pair().await?;
+            self.0.store.followers(pair.sessions(&pair.presence()), on).await
+        })
+    }
+
     fn request<'a>(&'a self, on: &'a ElectionName, what: &'a Request) -> Fut<'a, Outcome<()>> {
         let call = Arc::clone(&self.0).request(on.clone(), what.clone());
         Box::pin(async { self.0.store.finish(call).await.unwrap_or_else(Outcome::Unknown) })
@@ -76,6 +83,9 @@ impl<S: SessionStore> Backend for SessionLease<S> {
 
     fn retire(&self, on: &ElectionName, who: &Candidate) {
         let Ok(key) = self.0.store.key(on) else { return };
+        if let Some(known) = self.0.known().get_mut(key) {
+            known.candidates.remove(&who.incarnation);
+        }
         self.0.store.retired(on, who);
         self.0.store.spawn(Box::pin(Shared::retire(Arc::clone(&self.0), on.clone(), key, who.clone())));
     }

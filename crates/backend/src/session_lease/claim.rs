@@ -57,6 +57,7 @@ impl<S: SessionStore> Shared<S> {
             Err(error) => return failed(error),
         }
         let claim = Claim { shared: &self, pair: &pair, on: &on, key, bid: &bid };
+        claim.known(|known| known.candidates.insert(bid.who.incarnation));
         match pair.hold(key).map(|hold| hold.stage) {
             None => match claim.left_to_other().await {
                 Some(seen) => Outcome::Denied(seen),

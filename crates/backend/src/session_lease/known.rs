@@ -10,13 +10,14 @@
 //!  any other reservation ─────────────────────────────────────▶ kept as long if the lock is free, and not again at once
 //! ```
 //!
-//! A claim nobody looked at yet does one thing: should its holder die before the look, that counts as a crash.
+//! A claim nobody looked at yet does two things: should its holder die before the look, that counts as a crash; and a reservation for
+//! whom it names is over.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 use std::time::Duration;
 
-use bellwether_core::{Boot, CandidateId, ElectionName, Timing};
+use bellwether_core::{Boot, CandidateId, ElectionName, Incarnation, Timing};
 
 use crate::session_store::LockHolder;
 use crate::takeover::Witness;
@@ -40,8 +41,10 @@ pub(super) struct KnownElections<K, Id> {
 /// What is known of one.
 pub(super) struct Known<Id> {
     pub(super) name: ElectionName,
-    /// How many candidates here want its news.
+    /// How many here want its news.
     pub(super) followers: usize,
+    /// Who of them claims it.
+    pub(super) candidates: BTreeSet<Incarnation>,
     /// Somebody else who has the lock and was not heard to let go, nor found to have done so.
     holder: Option<Other<Id>>,
     reserved: Option<Reservation>,
@@ -166,6 +169,7 @@ impl<K: Copy + Eq + Hash + Ord, Id: Copy + Eq + Ord> KnownElections<K, Id> {
         self.all.entry(key).or_insert_with(|| Known {
             name: name.clone(),
             followers: 0,
+            candidates: BTreeSet::new(),
             holder: None,
             reserved: unknown.remove(&key),
             doubted: false,
@@ -241,6 +245,12 @@ impl<K: Copy + Eq + Hash + Ord, Id: Copy + Eq + Ord> KnownElections<K, Id> {
         next.or_else(|| others().min())
     }
 
+    /// What candidates here wait for and others have.
+    pub(super) fn led_by_others(&self) -> Vec<K> {
+        let waits = |known: &Known<Id>| !known.candidates.is_empty() && known.other().is_some();
+        self.all.iter().filter(|(_, known)| waits(known)).map(|(key, _)| *key).collect()
+    }
+
     /// That session is over: what it held.
     pub(super) fn ended(&mut self, session: Id) -> Vec<(K, ElectionName)> {
         let mut gone: Vec<_> = Vec::new();
@@ -305,6 +315,22 @@ mod tests {
         reserve(known, 60_000, true);
         assert!(known.reserved(at(60_399), TTL).is_some(), "for a fifth of the ttl");
         assert!(known.reserved(at(60_400), TTL).is_none());
+    }
+
+    #[test]
+    fn a_reservation_is_over_when_whom_it_was_for_is_heard_to_have_claimed() {
+        let mut elections = KnownElections::<u8, u8>::default();
+        for key in [1, 2] {
+            let named = Reservation::new(CandidateId::new("named").unwrap(), at(1), RESERVED_MAX, true);
+            elections.reserve(key, named);
+        }
+        let mut reserved = |key, claims: &str| {
+            let known = elections.of(key, &name());
+            known.used_by(&CandidateId::new(claims).unwrap());
+            known.reserved(at(2), TTL).is_some()
+        };
+        assert!(reserved(1, "another"), "it was not for that one");
+        assert!(!reserved(1, "named") && reserved(2, "another"));
     }
 
     #[test]

@@ -136,6 +136,11 @@ impl<S: SessionStore> Ear<S> {
         self.0.upgrade()?.known().other_after(after)
     }
 
+    /// The elections that candidates here wait for while others have them.
+    pub fn led_by_others(&self) -> Vec<S::Key> {
+        self.0.upgrade().map(|shared| shared.known().led_by_others()).unwrap_or_default()
+    }
+
     /// Waits until another session may have been found; for ever once the backend has ended.
     pub async fn other_found(&self) {
         let Some(found) = self.0.upgrade().map(|shared| Arc::clone(&shared.other_found)) else {
