@@ -13,11 +13,12 @@ use std::process::Command;
 use crate::metadata::Workspace;
 use crate::{Problem, Verdict, process};
 
-const FILES: [&str; 4] = [
+const FILES: [&str; 5] = [
     "crates/core/src/**/*.rs",
     "crates/backend/src/lease/**/*.rs",
     "crates/backend/src/observations.rs",
-    "crates/backend/src/sessions.rs",
+    "crates/backend/src/session_lease/known.rs",
+    "crates/backend/src/takeover.rs",
 ];
 
 /// The planted bugs are for the simulator; what is printed for people is not judgement.

@@ -296,6 +296,7 @@ pub(crate) fn holder(row: &Row) -> Option<LockHolder<i32>> {
     let session = row.get::<_, Option<i32>>("holder")?;
     let name = row.get::<_, Option<String>>("name").unwrap_or_default();
     let (id, lease) = names::read(&name);
+    let same_role = row.get::<_, Option<bool>>("same_role").unwrap_or(false);
     let silent = row.get::<_, Option<i64>>("idle_ms").and_then(|ms| u64::try_from(ms).ok());
     Some(LockHolder {
         session,
@@ -303,8 +304,8 @@ pub(crate) fn holder(row: &Row) -> Option<LockHolder<i32>> {
         id,
         // Nor does who has no epoch yet.
         leads: row.get::<_, bool>("leads") && !is_claiming(row),
-        // Among several it is not known which is this election's.
-        ttl: lease.filter(|lease| lease.is_only).map(|lease| lease.ttl.min(TTL_RANGE.1)),
+        // Among several it is not known which is this election's; and everybody can call a session whatever it likes.
+        ttl: lease.filter(|lease| lease.is_only && same_role).map(|lease| lease.ttl.min(TTL_RANGE.1)),
         silent: silent.map(Duration::from_millis),
         epoch: marked_epoch(row),
         name,

@@ -102,7 +102,7 @@ macro_rules! holder {
             "WITH known AS MATERIALIZED (SELECT pid, classid, objid, objsubid, mode FROM pg_locks \
              WHERE locktype = 'advisory' AND granted \
              AND database = (SELECT oid FROM pg_database WHERE datname = current_database())) \
-             SELECT l.pid AS holder, s.application_name AS name, \
+             SELECT l.pid AS holder, s.application_name AS name, s.usename = session_user AS same_role, \
              (extract(epoch FROM clock_timestamp() - s.state_change) * 1000)::int8 AS idle_ms, \
              (SELECT ",
             marked_xid!("m."),
@@ -132,7 +132,7 @@ macro_rules! holder {
 macro_rules! holders {
     () => {
         concat!(
-            "held AS MATERIALIZED (SELECT l.classid, l.objid, l.pid, s.application_name AS name, \
+            "held AS MATERIALIZED (SELECT l.classid, l.objid, l.pid, s.application_name AS name, s.usename = session_user AS same_role, \
              (extract(epoch FROM clock_timestamp() - s.state_change) * 1000)::int8 AS idle_ms \
              FROM known l LEFT JOIN pg_stat_activity s ON s.pid = l.pid \
              WHERE l.mode = 'ExclusiveLock' AND l.objsubid = 2), \
@@ -151,7 +151,7 @@ macro_rules! holders {
 macro_rules! holder_columns {
     () => {
         concat!(
-            "held.pid AS holder, held.name, held.idle_ms, marks.xid AS marked_xid, \
+            "held.pid AS holder, held.name, held.same_role, held.idle_ms, marks.xid AS marked_xid, \
              CASE WHEN pg_is_in_recovery() THEN 0 ELSE ",
             timeline!(),
             " END AS marked_timeline, leaders.session IS NOT NULL AS leads"
@@ -218,7 +218,7 @@ pub(crate) const CLAIM: &str = concat!(
     "WITH lock AS MATERIALIZED (SELECT CASE WHEN pg_is_in_recovery() THEN false \
      ELSE pg_try_advisory_lock($1, $2) END AS got) SELECT ",
     once_held!(),
-    ", held.holder, held.name, held.idle_ms, held.marked_xid, held.marked_timeline, held.leads \
+    ", held.holder, held.name, held.same_role, held.idle_ms, held.marked_xid, held.marked_timeline, held.leads \
      FROM lock LEFT JOIN LATERAL (",
     holder!("$5", "$8", "$9", "AND NOT lock.got"),
     ") held ON true"

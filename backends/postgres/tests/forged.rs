@@ -112,9 +112,10 @@ async fn forged_reservations_keep_nobody_out() {
     let seen = b.denied().await;
     assert_eq!(seen.holder.map(|holder| holder.id), Some(a.bid.who.id.clone()), "what the server shows");
     a.let_go(&grant).await;
-    // Again and again, for as long as it takes.
+    // Again and again, for as long as it takes; and as if it had been used each time.
     let forging = async {
         loop {
+            forge(&stranger, "claim", "1 nobody 1").await;
             forge(&stranger, "reserve", "9007199254740991 nobody").await;
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -132,6 +133,24 @@ async fn forged_reservations_keep_nobody_out() {
     assert!(matches!(released, Outcome::Held(())), "{released:?}");
     let (_, at) = b.lead_within(10 * TTL).await;
     assert!(at.since(from) >= Timing::reservation(TTL), "{:?}", at.since(from));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_had_the_lock_keeps_nobody_out_afterwards_by_the_ttl_that_it_named() {
+    let server = Server::start(TTL).await;
+    let stranger = stranger(&server).await;
+    // All that a leader shows.
+    let (Keys(one, two), Keys(three, four)) = (keys(), keys().presence());
+    let second = i32::from_be_bytes(*b"BWLB");
+    let leads = format!(
+        "SET application_name = 'bellwether/x lock 99999999999999ms'; SELECT pg_try_advisory_lock({one}, {two}), \
+         pg_try_advisory_lock_shared({three}, {four}), pg_try_advisory_lock_shared({second}, pg_backend_pid())"
+    );
+    stranger.batch_execute(&leads).await.unwrap();
+    let b = actor(&server.url(), "b", TTL);
+    b.denied().await;
+    drop(stranger);
+    b.lead_within(10 * TTL).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

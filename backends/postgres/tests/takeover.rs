@@ -5,7 +5,7 @@ mod support;
 use std::time::Duration;
 
 use bellwether_backend::Backend;
-use bellwether_core::{ErrorKind, Outcome, Proof, Signal};
+use bellwether_core::{Bid, ErrorKind, Outcome, Proof, Signal};
 use bellwether_deadman::boot_now;
 use bellwether_election::{Election, Store};
 use bellwether_postgres::{Keys, Postgres, from_url};
@@ -269,6 +269,20 @@ async fn a_candidate_with_a_shorter_ttl_waits_for_that_of_the_holder_it_met() {
     let (second, at) = b.lead_within(PATIENCE).await;
     assert!(at >= first.counted_from + ttl, "b led {:?} too early", (first.counted_from + ttl).since(at));
     assert!(second.epoch > first.epoch);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_ttl_of_another_election_of_the_same_process_delays_nobody() {
+    let server = Server::start(TTL).await;
+    let (a, b) = two(&server).await;
+    a.lead().await;
+    let longer = Bid { ttl: Duration::from_secs(3_600), ..a.bid.clone() };
+    let held = a.backend.claim(&election("longer"), &longer).await;
+    assert!(matches!(held, Outcome::Held(_) | Outcome::Denied(_)), "{held:?}");
+    b.denied().await;
+    let bystander = server.admin().await;
+    server.kill(bystander.query_one("SELECT pg_backend_pid()", &[]).await.unwrap().get(0));
+    b.lead_within(PATIENCE).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
