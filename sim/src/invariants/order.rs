@@ -23,6 +23,14 @@ pub fn presence_first(present: bool) -> Verdict {
     Ok(())
 }
 
+/// Judges a renewal that asks for presence, given whether the process has left since its claim.
+pub fn not_present_again(left: bool, renewed: Epoch) -> Verdict {
+    if left {
+        return Err(Finding::new(NAME, format!("{renewed:?} is made present again after it was let go of")));
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -34,5 +42,6 @@ mod tests {
         assert_eq!(check(one, two), Ok(()));
         assert_eq!(check(one, None), Ok(()));
         assert!(presence_first(true).is_err() && presence_first(false).is_ok());
+        assert!(not_present_again(true, one).is_err() && not_present_again(false, one).is_ok());
     }
 }

@@ -49,6 +49,8 @@ pub(crate) struct Line {
     closed: bool,
     /// The process has asked for presence, and not to leave.
     present: bool,
+    /// The process has asked to leave, and no claim has asked for presence since.
+    left: bool,
     /// When it was ended by hand.
     pub(crate) ended_by_hand: Option<Nanos>,
 }
@@ -120,12 +122,18 @@ impl World {
             dead: false,
             closed: false,
             present: false,
+            left: false,
             ended_by_hand: None,
         });
         match sent.statement {
             Statement::Close => line.closed = true,
-            Statement::Appear(condition, ..) if condition != Condition::NEVER => line.present = true,
-            Statement::Leave => line.present = false,
+            Statement::Appear(condition, ..) if condition != Condition::NEVER => {
+                line.present = true;
+                line.left &= !matches!(sent.purpose, Purpose::Claim(_));
+            }
+            Statement::Leave => {
+                (line.present, line.left) = (false, true);
+            }
             _ => {}
         }
         if line.dead {
@@ -151,6 +159,12 @@ impl World {
         if let (Purpose::Release(_, epoch), true) = (sent.purpose, lets_go) {
             let working = self.nodes[node].work.map(|work| work.epoch);
             self.judge(order::check(epoch, working));
+        }
+        if let (Purpose::Renew(_, epoch), Statement::Appear(..), Some(sessions)) =
+            (sent.purpose, &sent.statement, &self.sessions)
+        {
+            let left = sessions.lines.get(&sent.session).is_some_and(|line| line.left);
+            self.judge(order::not_present_again(left, epoch));
         }
         if let (Statement::Unlock(true), Some(sessions)) = (&sent.statement, &self.sessions) {
             let mut own = sessions.lines.values().rev().filter(|line| line.node == node);
