@@ -42,8 +42,8 @@ pub fn habitat(bug: Bug) -> Option<StoreKind> {
         | WaitsTwice
         | FreeSleptOn => Some(StoreKind::Register),
         GoneIgnored | PresenceIgnored | RestartIgnored | SessionAgeFromAsking | RenewalFromAnswer
-        | RenewalByOneSession | LockBeforePresence | PresentAfterLeaving | PresenceGivenUpEarly
-        | EpochBeforeLock | LateLockKept => Some(StoreKind::Session),
+        | RenewalByOneSession | LockBeforePresence | PresenceGivenUpEarly | EpochBeforeLock
+        | LateLockKept => Some(StoreKind::Session),
         DeadlineFromAnswer
         | FailureCountInsteadOfDeadline
         | ResumeAfterStop

@@ -85,8 +85,6 @@ pub enum Bug {
     RenewalByOneSession,
     /// Sessions: the lock is let go of before the presence.
     LockBeforePresence,
-    /// Sessions: a renewal that is under way makes a leader present again that is just letting go.
-    PresentAfterLeaving,
     /// Sessions: the session of presence is given up for a slow answer while a leadership still counts on it.
     PresenceGivenUpEarly,
     /// Sessions: the epoch is assigned before the lock was granted.
@@ -97,7 +95,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 43] = [
+    pub const ALL: [Bug; 42] = [
         Bug::DeadlineFromAnswer,
         Bug::FailureCountInsteadOfDeadline,
         Bug::ResumeAfterStop,
@@ -137,7 +135,6 @@ impl Bug {
         Bug::RenewalFromAnswer,
         Bug::RenewalByOneSession,
         Bug::LockBeforePresence,
-        Bug::PresentAfterLeaving,
         Bug::PresenceGivenUpEarly,
         Bug::EpochBeforeLock,
         Bug::LateLockKept,

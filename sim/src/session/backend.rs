@@ -26,7 +26,7 @@ impl SimSessions {
     pub fn new(wire: Wire, ttl: Duration, planted: Planted) -> SimSessions {
         let store = SimStore::new(wire, ttl, planted);
         let shared = Arc::clone(&store.0);
-        SimSessions { lease: SessionLease::with(store, planted), shared, planted }
+        SimSessions { lease: SessionLease::new(store), shared, planted }
     }
 }
 

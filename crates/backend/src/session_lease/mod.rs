@@ -28,8 +28,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 use bellwether_core::{
-    Boot, Candidate, ElectionName, Epoch, Error, ErrorKind, Holder, Outcome, Planted, Proof, Request, Seen,
-    Signal,
+    Boot, Candidate, ElectionName, Epoch, Error, ErrorKind, Holder, Outcome, Proof, Request, Seen, Signal,
 };
 use known::{KnownElections, Reservation};
 use pair::{Hold, Pair, Stage, lock};
@@ -48,7 +47,6 @@ pub struct SessionLease<S: SessionStore>(Arc<Shared<S>>);
 
 struct Shared<S: SessionStore> {
     store: Arc<S>,
-    planted: Planted,
     pair: Mutex<Option<Arc<Pair<S>>>>,
     opening: tokio::sync::Mutex<()>,
     /// Presence sessions whose lock session ended, kept until the work that they stand for is over.
@@ -71,19 +69,8 @@ struct Lingering<S: SessionStore> {
 impl<S: SessionStore> SessionLease<S> {
     /// Elections on this store. Nothing is connected yet.
     pub fn new(store: S) -> SessionLease<S> {
-        SessionLease::build(store, Planted::default())
-    }
-
-    /// With a known bug put back in.
-    #[cfg(feature = "plant")]
-    pub fn with(store: S, planted: Planted) -> SessionLease<S> {
-        SessionLease::build(store, planted)
-    }
-
-    fn build(store: S, planted: Planted) -> SessionLease<S> {
         SessionLease(Arc::new(Shared {
             store: Arc::new(store),
-            planted,
             pair: Mutex::default(),
             opening: tokio::sync::Mutex::default(),
             lingering: Mutex::default(),

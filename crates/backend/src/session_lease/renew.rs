@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bellwether_core::{Boot, Bug, ElectionName, Error, ErrorKind, Grant, Outcome, Seen};
+use bellwether_core::{Boot, ElectionName, Error, ErrorKind, Grant, Outcome, Seen};
 
 use super::Shared;
 use super::heartbeat::Beat;
@@ -76,9 +76,8 @@ impl<S: SessionStore> Shared<S> {
     /// After the presence session was replaced: presence for what is renewed. But not behind the back of a release that is under way: it
     /// would let go of the lock and leave the presence behind, and everybody after it would wait for nobody.
     async fn appear_again(&self, pair: &Pair<S>, key: S::Key, grant: &Grant) -> bool {
-        let turn = pair.try_turn(key);
-        let may = turn.is_some() || self.planted.has(Bug::PresentAfterLeaving);
-        if !may || !pair.is_led(key, grant) {
+        let Some(_turn) = pair.try_turn(key) else { return false };
+        if !pair.is_led(key, grant) {
             return false;
         }
         let wanted =

@@ -1,0 +1,249 @@
+//! What a lease on sessions asks while several calls work on one election, on a server that answers when it is told to.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bellwether_backend::{
+    Backend, Capabilities, Claimed, Ear, Failure, Fut, LockAnswer, LockHolder, LockKey, LockResult,
+    LockSession, Presence, PresenceSession, Renewal, Session, SessionLease, SessionNotice, SessionStore,
+    Sessions, WantedLock, WantedPresence, Written,
+};
+use bellwether_core::{Boot, Clock, ElectionName, Epoch, Error, Outcome, Parting};
+use bellwether_deadman::SystemClock;
+use tokio::sync::Notify;
+
+mod bidding;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Key;
+
+impl LockKey for Key {
+    fn presence(self) -> Key {
+        Key
+    }
+}
+
+/// The server: who has the lock, who is present, and whether an unlock is answered.
+#[derive(Default)]
+struct Server {
+    opened: AtomicU32,
+    lock: Mutex<Option<u32>>,
+    present: Mutex<HashSet<u32>>,
+    /// How often presence was asked for.
+    appeared: AtomicU32,
+    unlocks_wait: AtomicBool,
+    unlock_asked: Notify,
+    unlock: Notify,
+}
+
+struct OneSession {
+    server: Arc<Server>,
+    id: u32,
+    over: tokio::sync::watch::Sender<bool>,
+}
+
+impl Session for OneSession {
+    type Key = Key;
+    type Id = u32;
+
+    fn id(&self) -> u32 {
+        self.id
+    }
+
+    fn is_over(&self) -> bool {
+        *self.over.borrow()
+    }
+
+    async fn over(&self) {
+        let _ = self.over.subscribe().wait_for(|over| *over).await;
+    }
+
+    fn throw_away(&self) {
+        self.server.present.lock().unwrap().remove(&self.id);
+        self.over.send_replace(true);
+    }
+
+    async fn beat(&self, _: Duration) -> Result<HashSet<Key>, Error> {
+        let holds = *self.server.lock.lock().unwrap() == Some(self.id);
+        let present = self.server.present.lock().unwrap().contains(&self.id);
+        Ok((holds || present).then_some(Key).into_iter().collect())
+    }
+
+    async fn tell(&self, _: Duration, _: &SessionNotice<Key>) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+impl LockSession for OneSession {
+    type Mark = ();
+
+    async fn claim(&self, _: &[WantedLock<Key>], _: Duration) -> Result<Vec<LockResult<u32, ()>>, Failure> {
+        *self.server.lock.lock().unwrap() = Some(self.id);
+        Ok(vec![Ok(LockAnswer::Granted(Epoch::new(1).unwrap(), ()))])
+    }
+
+    async fn claim_again(
+        &self,
+        _: &WantedLock<Key>,
+        _: Duration,
+        (): (),
+    ) -> Result<Option<(Epoch, ())>, Failure> {
+        Ok(None)
+    }
+
+    async fn unlock(&self, _: Key, (): (), _: Duration, _: Duration) -> Result<bool, Failure> {
+        self.server.unlock_asked.notify_one();
+        if self.server.unlocks_wait.load(Ordering::Relaxed) {
+            self.server.unlock.notified().await;
+        }
+        Ok(self.server.lock.lock().unwrap().take() == Some(self.id))
+    }
+
+    async fn undo(&self, _: Key, _: Duration) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+impl PresenceSession for OneSession {
+    async fn appear(
+        &self,
+        wanted: &[WantedPresence<Key, u32>],
+        _: Duration,
+    ) -> Result<Vec<Presence>, Failure> {
+        self.server.appeared.fetch_add(1, Ordering::Relaxed);
+        self.server.present.lock().unwrap().insert(self.id);
+        let found = Presence { present: true, others: false, quiet: Duration::MAX };
+        Ok(wanted.iter().map(|_| found).collect())
+    }
+
+    async fn leave(&self, _: Key, _: Duration, _: Duration) {
+        self.server.present.lock().unwrap().remove(&self.id);
+    }
+
+    async fn look(&self, keys: &[Key]) -> Result<Vec<Option<LockHolder<u32>>>, Error> {
+        Ok(keys.iter().map(|_| None).collect())
+    }
+}
+
+/// Sessions of that server; the last presence session can be ended by a test.
+struct Store {
+    server: Arc<Server>,
+    presence: Arc<Mutex<Option<tokio::sync::watch::Sender<bool>>>>,
+}
+
+impl Store {
+    fn session(&self) -> OneSession {
+        let id = self.server.opened.fetch_add(1, Ordering::Relaxed);
+        OneSession { server: Arc::clone(&self.server), id, over: tokio::sync::watch::channel(false).0 }
+    }
+
+    fn presence(&self) -> OneSession {
+        let session = self.session();
+        *self.presence.lock().unwrap() = Some(session.over.clone());
+        session
+    }
+}
+
+impl SessionStore for Store {
+    type Key = Key;
+    type Lock = OneSession;
+    type Presence = OneSession;
+
+    fn name(&self) -> &'static str {
+        "scripted"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            renewal: Renewal::PerSession,
+            crash_proof: true,
+            notifies: true,
+            epoch_visible: false,
+            ttl_visible: false,
+            requests: false,
+            history: false,
+            cooldown: false,
+            lists: false,
+            ttl_unit: Duration::from_nanos(1),
+        }
+    }
+
+    fn now(&self) -> Boot {
+        SystemClock.boot()
+    }
+
+    async fn pause(&self, span: Duration) {
+        tokio::time::sleep(span).await;
+    }
+
+    fn spawn(&self, task: Fut<'static, ()>) {
+        tokio::spawn(task);
+    }
+
+    async fn finish<T: Send + 'static>(
+        &self,
+        call: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, Error> {
+        Ok(tokio::spawn(call).await.unwrap())
+    }
+
+    fn key(&self, _: &ElectionName) -> Result<Key, Error> {
+        Ok(Key)
+    }
+
+    async fn open(&self, _: Ear<Store>) -> Result<(OneSession, OneSession), Error> {
+        Ok((self.session(), self.presence()))
+    }
+
+    async fn open_presence(&self, _: &OneSession, _: Ear<Store>) -> Result<OneSession, Error> {
+        Ok(self.presence())
+    }
+
+    fn stood_since(&self, _: Sessions<'_, Store>) -> Boot {
+        Boot::default()
+    }
+
+    async fn write(&self, _: Sessions<'_, Store>, claimed: Claimed<'_, Store>) -> Result<Written<()>, Error> {
+        Ok(Written::Done { epoch: claimed.epoch, mark: (), unreleased: false })
+    }
+}
+
+#[tokio::test]
+async fn a_renewal_under_way_does_not_make_a_leader_present_again_that_is_letting_go() {
+    let server = Arc::new(Server::default());
+    let presence: Arc<Mutex<Option<tokio::sync::watch::Sender<bool>>>> = Arc::default();
+    let store = Store { server: Arc::clone(&server), presence: Arc::clone(&presence) };
+    let lease = Arc::new(SessionLease::new(store));
+    let (on, bid) = (bidding::on(), bidding::bid("a", 1, Duration::from_secs(10)));
+    let Outcome::Held(grant) = lease.claim(&on, &bid).await else { panic!("nobody else claims") };
+    // The presence session ends and is replaced by one that is present nowhere.
+    let replace = async || {
+        presence.lock().unwrap().take().unwrap().send_replace(true);
+        server.present.lock().unwrap().clear();
+        while presence.lock().unwrap().is_none() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    replace().await;
+    let renew = async |grant| {
+        let mut answers = lease.renew(SystemClock.boot(), &[(on.clone(), grant)]).await;
+        answers.pop().unwrap()
+    };
+    let Outcome::Held(grant) = renew(grant).await else { panic!("a renewal makes it present") };
+    // Once more, and now it lets go while that is found out.
+    replace().await;
+    server.unlocks_wait.store(true, Ordering::Relaxed);
+    let (releasing, released_on, held) = (Arc::clone(&lease), on.clone(), grant.clone());
+    let release =
+        tokio::spawn(async move { releasing.release(&released_on, &held, &Parting::default()).await });
+    server.unlock_asked.notified().await;
+    let before = server.appeared.load(Ordering::Relaxed);
+    let renewed = renew(grant).await;
+    assert!(matches!(renewed, Outcome::Unknown(_)), "{renewed:?}");
+    assert_eq!(server.appeared.load(Ordering::Relaxed), before, "it is letting go");
+    server.unlock.notify_one();
+    assert!(matches!(release.await.unwrap(), Outcome::Held(())));
+    assert!(server.present.lock().unwrap().is_empty(), "nobody waits for nobody");
+}
