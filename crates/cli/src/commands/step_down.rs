@@ -215,7 +215,7 @@ impl<'a> Asked<'a> {
 mod tests {
     use bellwether::backend::Notice;
     use bellwether::core::Signal;
-    use bellwether::postgres::{Config, Environment, Postgres};
+    use bellwether::postgres::{Config, Environment, from_config};
     use futures_util::{StreamExt, stream};
 
     use super::*;
@@ -234,7 +234,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let url = format!("postgres:///db?host={}", directory.path().display());
         let config = Config::from_url_in(&url, &Environment::default()).expect("a URL");
-        let nowhere = Postgres::new(config, std::sync::Arc::new(bellwether::SystemClock));
+        let nowhere = from_config(config, std::sync::Arc::new(bellwether::SystemClock));
         let failure = asked.outcome(&nowhere, &mut signals, &mut None).await.expect_err("no store is there");
         assert_eq!(failure.exit(), Exit::Unavailable);
         assert!(failure.to_string().starts_with("a was asked, and the store does not say"), "{failure}");
