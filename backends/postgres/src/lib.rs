@@ -18,7 +18,7 @@
 //!   has neither been restarted nor promoted within the ttl. Else it keeps the lock, is
 //!   [denied](bellwether_core::Outcome::Denied) with the instant at which the ttl is over, and leads then, or when the
 //!   presence goes.
-//! - **Letting go drops the presence first, then the lock**, with the notice to followers in one statement.
+//! - **Letting go drops presence and lock at once**, since the work is over, with the notice to followers in one statement.
 //! - **Epochs** are `timeline << 40 | xid`, the transaction id assigned after the lock was granted and made durable by a
 //!   logical message.
 //! - **A leader's epoch shows as a lock** of one number on A. By it a request names the leadership that it is meant for.
@@ -27,7 +27,8 @@
 //! - **Nothing parks on an election's lock.** C parks on a key of the leader's *session*, a second at a time.
 //! - **A broken connection is not left to its lease**: the next one ends the half-open session, by number and start.
 //!
-//! Leaves to others: belief and deadlines (`bellwether-core`), timers and work (`bellwether-election`). What can break the
+//! What is asked in which order, and what the answers mean, is [`SessionLease`](bellwether_backend::SessionLease)'s, which the simulator
+//! drives too; here are the statements, the tables and the connections. Leaves to others: belief and deadlines (`bellwether-core`), timers and work (`bellwether-election`). What can break the
 //! promise is in GUARANTEES.md.
 
 #[cfg(feature = "tls")]

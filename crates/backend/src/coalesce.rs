@@ -17,7 +17,7 @@ use bellwether_core::{Error, ErrorKind};
 use tokio::sync::{MutexGuard, oneshot};
 
 use crate::Fut;
-use crate::session_store::Failure;
+use crate::session::Failure;
 
 /// Most askers of one statement.
 const TOGETHER_MAX: usize = 1_000;

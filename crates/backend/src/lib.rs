@@ -30,6 +30,7 @@ mod notice_queue;
 mod observations;
 mod record;
 mod register;
+mod session;
 mod session_lease;
 mod session_store;
 mod takeover;
@@ -45,10 +46,10 @@ pub use memory::{Memory, MemoryStore};
 pub use observations::{Observations, Source, Verdict};
 pub use record::{Record, Reservation};
 pub use register::{Change, Changes, Found, FoundNote, Life, Note, Notes, Register, Write};
-pub use session_lease::{Ear, SessionLease};
-pub use session_store::{
-    Claimed, Failure, LockAnswer, LockHolder, LockKey, LockResult, LockSession, Mark as LockMark, Presence,
-    PresenceSession, Session, SessionId, SessionNotice, SessionStore, Sessions, WantedLock, WantedPresence,
-    Written,
+pub use session::{
+    Failure, LockAnswer, LockHolder, LockKey, LockResult, LockSession, Presence, PresenceSession, Session,
+    SessionNotice, WantedLock, WantedPresence,
 };
+pub use session_lease::{Ear, SessionLease};
+pub use session_store::{Claimed, Mark as LockMark, SessionId, SessionStore, Sessions, Written};
 pub use takeover::{Condition, Heartbeat, Proven, Taken, Takeover, Witness};

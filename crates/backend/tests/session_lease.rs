@@ -36,6 +36,9 @@ struct Server {
     unlocks_wait: AtomicBool,
     unlock_asked: Notify,
     unlock: Notify,
+    writes_wait: AtomicBool,
+    write_asked: Notify,
+    write: Notify,
 }
 
 struct OneSession {
@@ -127,22 +130,23 @@ impl PresenceSession for OneSession {
     }
 }
 
-/// Sessions of that server; the last presence session can be ended by a test.
+/// How a test ends a session.
+type End = Arc<Mutex<Option<tokio::sync::watch::Sender<bool>>>>;
+
+/// Sessions of that server. A test can end those that were opened last.
+#[derive(Clone, Default)]
 struct Store {
     server: Arc<Server>,
-    presence: Arc<Mutex<Option<tokio::sync::watch::Sender<bool>>>>,
+    lock: End,
+    presence: End,
 }
 
 impl Store {
-    fn session(&self) -> OneSession {
+    fn open_one(&self, end: &End) -> OneSession {
         let id = self.server.opened.fetch_add(1, Ordering::Relaxed);
-        OneSession { server: Arc::clone(&self.server), id, over: tokio::sync::watch::channel(false).0 }
-    }
-
-    fn presence(&self) -> OneSession {
-        let session = self.session();
-        *self.presence.lock().unwrap() = Some(session.over.clone());
-        session
+        let over = tokio::sync::watch::channel(false).0;
+        *end.lock().unwrap() = Some(over.clone());
+        OneSession { server: Arc::clone(&self.server), id, over }
     }
 }
 
@@ -194,11 +198,11 @@ impl SessionStore for Store {
     }
 
     async fn open(&self, _: Ear<Store>) -> Result<(OneSession, OneSession), Error> {
-        Ok((self.session(), self.presence()))
+        Ok((self.open_one(&self.lock), self.open_one(&self.presence)))
     }
 
     async fn open_presence(&self, _: &OneSession, _: Ear<Store>) -> Result<OneSession, Error> {
-        Ok(self.presence())
+        Ok(self.open_one(&self.presence))
     }
 
     fn stood_since(&self, _: Sessions<'_, Store>) -> Boot {
@@ -206,15 +210,18 @@ impl SessionStore for Store {
     }
 
     async fn write(&self, _: Sessions<'_, Store>, claimed: Claimed<'_, Store>) -> Result<Written<()>, Error> {
+        if self.server.writes_wait.load(Ordering::Relaxed) {
+            self.server.write_asked.notify_one();
+            self.server.write.notified().await;
+        }
         Ok(Written::Done { epoch: claimed.epoch, mark: (), unreleased: false })
     }
 }
 
 #[tokio::test]
 async fn a_renewal_under_way_does_not_make_a_leader_present_again_that_is_letting_go() {
-    let server = Arc::new(Server::default());
-    let presence: Arc<Mutex<Option<tokio::sync::watch::Sender<bool>>>> = Arc::default();
-    let store = Store { server: Arc::clone(&server), presence: Arc::clone(&presence) };
+    let store = Store::default();
+    let (server, presence) = (Arc::clone(&store.server), Arc::clone(&store.presence));
     let lease = Arc::new(SessionLease::new(store));
     let (on, bid) = (bidding::on(), bidding::bid("a", 1, Duration::from_secs(10)));
     let Outcome::Held(grant) = lease.claim(&on, &bid).await else { panic!("nobody else claims") };
@@ -246,4 +253,24 @@ async fn a_renewal_under_way_does_not_make_a_leader_present_again_that_is_lettin
     server.unlock.notify_one();
     assert!(matches!(release.await.unwrap(), Outcome::Held(())));
     assert!(server.present.lock().unwrap().is_empty(), "nobody waits for nobody");
+}
+
+#[tokio::test]
+async fn a_claim_whose_session_ended_before_it_was_written_is_not_led_on() {
+    let store = Store::default();
+    let (server, lock) = (Arc::clone(&store.server), Arc::clone(&store.lock));
+    server.writes_wait.store(true, Ordering::Relaxed);
+    let lease = SessionLease::new(store);
+    let (on, bid) = (bidding::on(), bidding::bid("a", 1, Duration::from_secs(10)));
+    let ending = async {
+        server.write_asked.notified().await;
+        lock.lock().unwrap().take().unwrap().send_replace(true);
+        // Whoever looks after the sessions gives up the presence, which stands for nobody's work.
+        while !server.present.lock().unwrap().is_empty() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        server.write.notify_one();
+    };
+    let (claimed, ()) = tokio::join!(lease.claim(&on, &bid), ending);
+    assert!(matches!(claimed, Outcome::Unknown(_)), "nobody would wait for it: {claimed:?}");
 }

@@ -19,21 +19,12 @@ use super::known::{Known, Reservation};
 use super::pair::{Hold, Pair, Stage};
 use super::{Shared, failed, held_by, waiting};
 use crate::Fut;
-use crate::session_store::{
-    Claimed, Failure, LockAnswer, LockHolder, LockResultOf, LockSession, Mark, PresenceSession, Session,
-    SessionId, SessionStore, WantedLock, WantedPresence, Written,
-};
+use crate::session::{Failure, LockAnswer, LockHolder, LockSession, PresenceSession, Session, WantedLock};
+use crate::session_store::{Claimed, LockResultOf, Mark, SessionId, SessionStore, Written};
 use crate::takeover::{Condition, Taken, Takeover, Witness};
 
 /// How long a try that is made only in case something was missed waits for others to be made with it.
 const NO_HURRY: Duration = Duration::from_millis(100);
-
-/// How long a claim looks out for a presence that is just going: of a process that was killed, both sessions end, one
-/// a moment after the other.
-const JUST_GOING: Duration = Duration::from_millis(60);
-
-/// How often presence is asked for while a claim is being made durable. The first is usually too early by a few microseconds.
-const EARLY_LOOKS: usize = 3;
 
 /// From one try to write a leadership that the store cannot take yet to the next.
 const UNWRITTEN_PAUSE: Duration = Duration::from_millis(400);
@@ -75,12 +66,12 @@ impl<S: SessionStore> Shared<S> {
 }
 
 /// One attempt under way.
-struct Claim<'a, S: SessionStore> {
-    shared: &'a Arc<Shared<S>>,
-    pair: &'a Arc<Pair<S>>,
+pub(super) struct Claim<'a, S: SessionStore> {
+    pub(super) shared: &'a Arc<Shared<S>>,
+    pub(super) pair: &'a Arc<Pair<S>>,
     on: &'a ElectionName,
-    key: S::Key,
-    bid: &'a Bid,
+    pub(super) key: S::Key,
+    pub(super) bid: &'a Bid,
 }
 
 impl<S: SessionStore> Claim<'_, S> {
@@ -127,23 +118,6 @@ impl<S: SessionStore> Claim<'_, S> {
                 self.lead(epoch, self.known(Known::free).map(crashed)).await
             }
             Err(error) => Outcome::Unknown(error),
-        }
-    }
-
-    /// Waits a moment for a presence that is just going.
-    async fn judge(&self, taken: Taken) -> Result<bool, Error> {
-        let longest = JUST_GOING.min(self.bid.ttl / 10);
-        let (mut waited, mut pause) = (Duration::ZERO, Duration::from_millis(1));
-        loop {
-            if self.appear(self.condition(taken)).await.map_err(Failure::error)? {
-                return Ok(true);
-            }
-            if waited >= longest {
-                return Ok(false);
-            }
-            self.shared.store.pause(pause).await;
-            waited += pause;
-            pause *= 2;
         }
     }
 
@@ -208,6 +182,10 @@ impl<S: SessionStore> Claim<'_, S> {
         // What was known before renews nothing.
         let stage = Stage::Led { who, epoch, after_crash, renewed: self.now() };
         self.pair.put(self.key, Hold { ttl, mark, stage });
+        // After it was put: whoever looks after sessions that end has either seen it, and keeps the presence, or is seen here.
+        if self.pair.lock.is_over() {
+            return Outcome::Unknown(self.unavailable("the session ended before the claim was answered"));
+        }
         Outcome::Held(Grant { epoch, incarnation, ttl, counted_from: sent, after_crash })
     }
 
@@ -283,47 +261,6 @@ impl<S: SessionStore> Claim<'_, S> {
         answer.map(|answer| (answer, present))
     }
 
-    /// What the presence session has to find, with the lock in hand, before this candidate may lead.
-    fn condition(&self, taken: Taken) -> Condition {
-        let (now, presence) = (self.now(), self.pair.presence());
-        taken.condition(now, self.shared.store.stood_since(self.pair.sessions(&presence)))
-    }
-
-    /// Becomes present, if that is met.
-    async fn appear(&self, condition: Condition) -> Result<bool, Failure> {
-        let wanted = WantedPresence { key: self.key, condition, if_locked_by: None, ttl: self.bid.ttl };
-        let all =
-            |wanted: Vec<_>| -> Fut<'_, _> { Box::pin(async move { self.pair.appear_all(&wanted).await }) };
-        let alone = async {
-            let mut found = self.pair.appear_all(std::slice::from_ref(&wanted)).await?;
-            found.pop().ok_or_else(|| Failure::Said(self.unavailable("the server answered with nothing")))
-        };
-        let wait = |span| self.shared.store.pause(span);
-        Ok(self.pair.appearances.ask(wanted.clone(), None, wait, all, alone).await?.present)
-    }
-
-    /// As [`Claim::appear`], asked while the claim is under way and not yet `answered`: only if the lock is ours by then.
-    /// True is an answer; false is none, since the claim may have come after it.
-    async fn appear_early(&self, answered: &AtomicBool) -> bool {
-        for _ in 0..EARLY_LOOKS {
-            // As if it were granted now: nobody has waited for anything yet.
-            let wanted = WantedPresence {
-                key: self.key,
-                condition: self.condition(Taken::new(self.now(), self.span())),
-                if_locked_by: Some(self.pair.lock.id()),
-                ttl: self.bid.ttl,
-            };
-            let found = self.pair.appear_all(&[wanted]).await;
-            if found.is_ok_and(|found| found.iter().any(|found| found.present)) {
-                return true;
-            }
-            if answered.load(Ordering::Relaxed) {
-                break;
-            }
-        }
-        false
-    }
-
     /// After an error nobody knows whether the lock was taken before it.
     async fn undo(&self) {
         if self.pair.lock.undo(self.key, self.bid.ttl).await.is_err() {
@@ -383,7 +320,7 @@ impl<S: SessionStore> Claim<'_, S> {
     }
 
     /// For how long the last leader may still believe: for its own ttl, where that is known and longer than ours.
-    fn span(&self) -> Duration {
+    pub(super) fn span(&self) -> Duration {
         self.bid.ttl.max(self.known(|known| known.their_ttl()).unwrap_or_default())
     }
 
@@ -399,11 +336,11 @@ impl<S: SessionStore> Claim<'_, S> {
         work(self.shared.known().of(self.key, self.on))
     }
 
-    fn now(&self) -> Boot {
+    pub(super) fn now(&self) -> Boot {
         self.shared.store.now()
     }
 
-    fn unavailable(&self, sentence: &str) -> Error {
+    pub(super) fn unavailable(&self, sentence: &str) -> Error {
         self.error(ErrorKind::Unavailable, sentence.to_owned())
     }
 
@@ -416,13 +353,5 @@ impl<S: SessionStore> Pair<S> {
     async fn claim_all(&self, wanted: Vec<WantedLock<S::Key>>) -> Result<Vec<LockResultOf<S>>, Failure> {
         let longest = wanted.iter().map(|one| one.ttl).max().unwrap_or_default();
         self.lock.claim(&wanted, self.lease_with(longest)).await
-    }
-
-    pub(super) async fn appear_all(
-        &self,
-        wanted: &[WantedPresence<S::Key, SessionId<S>>],
-    ) -> Result<Vec<crate::session_store::Presence>, Failure> {
-        let longest = wanted.iter().map(|one| one.ttl).max().unwrap_or_default();
-        self.presence().appear(wanted, self.lease_with(longest)).await
     }
 }

@@ -20,7 +20,8 @@ use bellwether_core::{Boot, Error, Signal};
 
 use super::Shared;
 use super::pair::{Pair, lock};
-use crate::session_store::{LockKey, Session, SessionStore};
+use crate::session::{LockKey, Session};
+use crate::session_store::SessionStore;
 use crate::takeover::Heartbeat;
 
 /// What one heartbeat showed: what either session holds.

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use bellwether_core::{Boot, CandidateId, ElectionName, Incarnation, Timing};
 
-use crate::session_store::LockHolder;
+use crate::session::LockHolder;
 use crate::takeover::Witness;
 
 /// The longest reservation there is, whatever the ttl.

@@ -8,7 +8,8 @@ use bellwether_core::{Seen, Signal};
 use super::pair::{Pair, Stage};
 use super::{Ear, Shared};
 use crate::Fut;
-use crate::session_store::{PresenceSession, Session, SessionStore, WantedPresence};
+use crate::session::{PresenceSession, Session, WantedPresence};
+use crate::session_store::SessionStore;
 use crate::takeover::Condition;
 
 /// From one look at what waits to the next.

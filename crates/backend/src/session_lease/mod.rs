@@ -15,6 +15,7 @@
 //! What the process holds is in its pair of sessions ([`pair`]), what it knows of each election is in [`known`]; nothing else is remembered.
 //! The clock, timers and tasks are the store's.
 
+mod appear;
 mod backend;
 mod claim;
 mod heartbeat;
@@ -35,9 +36,8 @@ use pair::{Hold, Pair, Stage, lock};
 use tokio::sync::{Notify, watch};
 
 use crate::notice_queue::NoticeQueue;
-use crate::session_store::{
-    LockHolder, Mark, PresenceSession, Session, SessionId, SessionNotice, SessionStore,
-};
+use crate::session::{LockHolder, PresenceSession, Session, SessionNotice};
+use crate::session_store::{Mark, SessionId, SessionStore};
 
 /// How long a look may take.
 const LOOK_LIMIT: Duration = Duration::from_secs(5);

@@ -12,9 +12,8 @@ use tokio::sync::{Notify, OwnedMutexGuard};
 
 use super::heartbeat::Heartbeats;
 use crate::coalesce::Coalesce;
-use crate::session_store::{
-    LockResultOf, Mark, Presence, SessionId, SessionStore, Sessions, WantedLock, WantedPresence,
-};
+use crate::session::{Presence, WantedLock, WantedPresence};
+use crate::session_store::{LockResultOf, Mark, SessionId, SessionStore, Sessions};
 
 /// What became of a lock that a pair has.
 #[derive(Clone, Debug)]

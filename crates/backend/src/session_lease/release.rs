@@ -7,7 +7,8 @@ use bellwether_core::{Candidate, CandidateId, ElectionName, Grant, Outcome, Part
 
 use super::pair::{Pair, Stage};
 use super::{Lingering, Shared, limit};
-use crate::session_store::{Failure, LockSession, PresenceSession, Session, SessionNotice, SessionStore};
+use crate::session::{Failure, LockSession, PresenceSession, Session, SessionNotice};
+use crate::session_store::SessionStore;
 
 impl<S: SessionStore> Shared<S> {
     pub(super) async fn release(

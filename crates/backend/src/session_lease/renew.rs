@@ -7,7 +7,8 @@ use bellwether_core::{Boot, ElectionName, Error, ErrorKind, Grant, Outcome, Seen
 use super::Shared;
 use super::heartbeat::Beat;
 use super::pair::Pair;
-use crate::session_store::{Session, SessionStore, WantedPresence};
+use crate::session::{Session, WantedPresence};
+use crate::session_store::SessionStore;
 use crate::takeover::{Condition, Proven};
 
 /// How much of its ttl a heartbeat may be old and still answer a renewal. Half of a renewal interval: of two groups of elections that
