@@ -33,6 +33,8 @@ pub struct Shared {
     planted: Planted,
     /// A session is opened within this.
     connect_limit: Duration,
+    /// A leadership takes another round trip to be written, as it does with tables.
+    has_tables: bool,
     tasks: Mutex<Vec<Fut<'static, ()>>>,
     connections: Mutex<Vec<Arc<Connection>>>,
     ear: Mutex<Option<Ear<SimStore>>>,
@@ -109,6 +111,7 @@ impl SimStore {
             wire,
             planted,
             connect_limit: ttl * 3 / 2,
+            has_tables: ttl.as_nanos() % 2 == 0,
             tasks: Mutex::default(),
             connections: Mutex::default(),
             ear: Mutex::default(),
@@ -350,9 +353,12 @@ impl SessionStore for SimStore {
 
     async fn write(
         &self,
-        _: Sessions<'_, SimStore>,
+        through: Sessions<'_, SimStore>,
         claimed: Claimed<'_, SimStore>,
     ) -> Result<Written<()>, Error> {
+        if self.0.has_tables {
+            through.presence.look(&[claimed.key]).await?;
+        }
         Ok(Written::Done { epoch: claimed.epoch, mark: (), unreleased: false })
     }
 }
