@@ -10,7 +10,7 @@ use super::{Ear, Shared};
 use crate::Fut;
 use crate::session::{PresenceSession, Session, WantedPresence};
 use crate::session_store::SessionStore;
-use crate::takeover::Condition;
+use crate::takeover::{Condition, Taken};
 
 /// From one look at what waits to the next.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -137,18 +137,19 @@ impl<S: SessionStore> Shared<S> {
                     let _ = self.let_go(pair, key, ttl, None).await;
                 }
             } else if let Stage::Waiting { span, .. } = hold.stage {
-                // Only a look: nothing is ever as quiet as that.
-                let condition = Condition::NEVER;
-                waiting.push((span, WantedPresence { key, condition, if_locked_by: None, ttl }));
+                // Only a look: whoever waits asks by itself.
+                let look = WantedPresence { key, condition: Condition::NEVER, if_locked_by: None, ttl };
+                waiting.push((Taken::waiting_until(until, span), look));
             }
         }
-        let (spans, wanted): (Vec<_>, Vec<_>) = waiting.into_iter().unzip();
-        if !wanted.is_empty()
-            && let Ok(found) = pair.appear_all(&wanted).await
+        let (taken, looks_at): (Vec<_>, Vec<_>) = waiting.into_iter().unzip();
+        let stood_since = self.store.stood_since(pair.sessions(&pair.presence()));
+        if !looks_at.is_empty()
+            && let Ok(found) = pair.appear_all(&looks_at).await
         {
-            for ((span, wanted), found) in spans.into_iter().zip(wanted).zip(found) {
-                if !found.others && found.quiet >= span {
-                    self.changed(wanted.key, Seen::nothing());
+            for ((taken, look), found) in taken.into_iter().zip(looks_at).zip(found) {
+                if taken.condition(now, stood_since).is_met(found.others, found.quiet) {
+                    self.changed(look.key, Seen::nothing());
                 }
             }
         }
