@@ -80,11 +80,13 @@ fn bugs_of_every_kind_are_caught() {
         (Bug::CooldownIgnored, "cooldown"),
         (Bug::HealthIgnored, "health"),
         (Bug::WaitsTwice, "recovery"),
-        (Bug::CloneUnnoticed, "clones"),
         (Bug::BeatIsCount, "clones"),
     ];
     for (bug, invariant) in known {
         let caught = bugs::hunt(bug, 300).unwrap_or_else(|| panic!("{bug:?} was not caught"));
         assert_eq!(caught.violation.finding.invariant, invariant, "{bug:?}: {}", caught.violation);
     }
+    // Of two clones that lead, the one may lead on under its old epoch, or under a new one beside the other.
+    let clones = bugs::hunt(Bug::CloneUnnoticed, 300).expect("it is caught").violation;
+    assert!(["clones", "exclusion"].contains(&clones.finding.invariant), "{clones}");
 }

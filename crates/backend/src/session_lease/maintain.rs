@@ -16,6 +16,8 @@ use crate::takeover::{Condition, Taken};
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// From one look at what was doubted to the next.
 const DOUBTED_EVERY: Duration = Duration::from_millis(100);
+/// The longest pause before whoever has a lock and does not lead is looked at again.
+const AGAIN_MAX: Duration = Duration::from_secs(2);
 /// The ends of both sessions are seen so close to each other when one thing ended both.
 const BOTH_WITHIN: Duration = Duration::from_millis(20);
 /// From one try to reach the server to the next: doubled up to the second.
@@ -84,20 +86,25 @@ async fn maintain_to_the_end<S: SessionStore>(shared: Weak<Shared<S>>, pair: Arc
     }
 }
 
-/// Asks the server about what was doubted, until the lock session or the backend ends.
+/// Asks the server about what was doubted, until the lock session or the backend ends. Who was found to have a lock and not to lead yet is
+/// looked at again, less and less often: nothing tells when it does.
 pub(super) async fn look_at_doubted<S: SessionStore>(shared: Weak<Shared<S>>, pair: Arc<Pair<S>>) {
     let Some((store, mut alive)) = parts(&shared) else { return };
     let Some(doubted) = shared.upgrade().map(|shared| Arc::clone(&shared.doubted)) else { return };
+    let mut again = None;
     loop {
         tokio::select! {
             biased;
             _ = alive.changed() => return,
             () = pair.lock.over() => return,
-            () = doubted.notified() => {}
+            () = doubted.notified() => again = None,
+            () = store.pause(again.unwrap_or_default()), if again.is_some() => {}
         }
         let Some(strong) = shared.upgrade() else { return };
-        strong.look_at_all_doubted(&pair).await;
+        let is_settled = strong.look_at_all_doubted(&pair).await;
         drop(strong);
+        again =
+            (!is_settled).then(|| again.map_or(DOUBTED_EVERY, |last: Duration| (2 * last).min(AGAIN_MAX)));
         tokio::select! {
             biased;
             _ = alive.changed() => return,
@@ -159,12 +166,14 @@ impl<S: SessionStore> Shared<S> {
         }
     }
 
-    async fn look_at_all_doubted(&self, pair: &Pair<S>) {
+    /// False if somebody was found to have a lock and not to lead yet.
+    async fn look_at_all_doubted(&self, pair: &Pair<S>) -> bool {
         let doubted = self.known().take_doubted();
         let keys: Vec<S::Key> = doubted.iter().map(|(key, ..)| *key).collect();
         let presence = pair.presence();
         // Where it fails the session is over, and everything is found out anew.
-        let Ok(found) = presence.look(&keys).await else { return };
+        let Ok(found) = presence.look(&keys).await else { return true };
+        let mut is_settled = true;
         for ((key, on, releases), holder) in doubted.into_iter().zip(found) {
             // A release that was told meanwhile is newer than what was found.
             let is_old = || self.known().get(key).is_none_or(|known| known.releases != releases);
@@ -173,6 +182,13 @@ impl<S: SessionStore> Shared<S> {
                 continue;
             }
             self.saw_holder(pair, key, holder.as_ref());
+            if holder
+                .as_ref()
+                .is_some_and(|holder| holder.is_ours && !holder.leads && holder.session != pair.lock.id())
+            {
+                is_settled = false;
+                self.known().doubt(key);
+            }
             let seen = self.seen(pair, key, holder.as_ref());
             let session = holder.map(|holder| holder.session);
             let told = self.store.describe(pair.sessions(&presence), &on, session, seen.clone()).await;
@@ -180,6 +196,7 @@ impl<S: SessionStore> Shared<S> {
                 self.changed(key, told.unwrap_or(seen));
             }
         }
+        is_settled
     }
 
     /// News of others about what is led here: the next renewal asks the server, whatever was known before.
