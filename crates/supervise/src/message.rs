@@ -48,8 +48,8 @@ pub(crate) enum Report {
     /// The process that everything hangs on is there, and its pidfd comes with this; nothing of the command runs yet.
     /// Where a PID namespace was wanted and there is none, `refused` says why.
     Contained { epoch: u64, init: i32, namespace: bool, refused: Option<String> },
-    /// The command runs, in the supervisor's process group or in one of its own.
-    Started { epoch: u64, pid: i32, shares_group: bool },
+    /// The command runs, in the supervisor's process group or in one of its own, and in the latter case perhaps with the terminal.
+    Started { epoch: u64, pid: i32, shares_group: bool, has_terminal: bool },
     /// The command could not be run, and nothing of it is left.
     Failed { epoch: u64, errno: Option<i32>, sentence: String },
     /// The command has ended with this wait status, and its whole tree has been reaped. `overdue`: the guard had told

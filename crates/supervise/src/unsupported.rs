@@ -104,6 +104,11 @@ impl Child {
         match self.0 {}
     }
 
+    /// Whether the terminal was lent to it.
+    pub fn has_terminal(&self) -> bool {
+        match self.0 {}
+    }
+
     /// Stops a tree that has been sent a signal.
     pub fn stop_signalled(&self) {
         match self.0 {}

@@ -328,8 +328,9 @@ impl Run {
                     self.report = None;
                     if let (Some(pid), None) = (self.pid, &self.failure) {
                         let pid = pid.as_raw_pid();
-                        let shares_group = self.init.shares_group;
-                        station.report(&Report::Started { epoch: self.epoch, pid, shares_group }, &[]);
+                        let (shares_group, has_terminal) = (self.init.shares_group, self.terminal.is_some());
+                        let started = Report::Started { epoch: self.epoch, pid, shares_group, has_terminal };
+                        station.report(&started, &[]);
                     }
                 }
             }

@@ -11,6 +11,7 @@ pub struct Child {
     pid: u32,
     containment: Containment,
     shares_group: bool,
+    has_terminal: bool,
     wishes: mpsc::UnboundedSender<Wish>,
     ended: oneshot::Receiver<Ended>,
     gone: oneshot::Receiver<()>,
@@ -24,8 +25,8 @@ impl Child {
         ended: oneshot::Receiver<Ended>,
         gone: oneshot::Receiver<()>,
     ) -> Child {
-        let Running { pid, containment, shares_group } = running;
-        Child { pid, containment, shares_group, wishes, ended, gone, known: None }
+        let Running { pid, containment, shares_group, has_terminal } = running;
+        Child { pid, containment, shares_group, has_terminal, wishes, ended, gone, known: None }
     }
 
     /// The command's process id, as this process sees it; within its own PID namespace it has another.
@@ -38,10 +39,14 @@ impl Child {
         self.containment
     }
 
-    /// Whether it is in this process's own group, and so hears by itself what is typed at the terminal. Else it leads one, in the
-    /// foreground of the terminal.
+    /// Whether it is in this process's own group, and so hears by itself what is typed at the terminal. Else it leads one.
     pub fn shares_group(&self) -> bool {
         self.shares_group
+    }
+
+    /// Whether the terminal was lent to it: it alone hears what is typed there, until it ends.
+    pub fn has_terminal(&self) -> bool {
+        self.has_terminal
     }
 
     /// Passes a signal on to the command, and to nobody else in its tree.

@@ -39,6 +39,7 @@ pub(super) struct Running {
     pub(super) pid: u32,
     pub(super) containment: Containment,
     pub(super) shares_group: bool,
+    pub(super) has_terminal: bool,
 }
 
 pub(super) struct Task {
@@ -232,12 +233,13 @@ impl Task {
                 });
                 None
             }
-            Report::Started { epoch, pid, shares_group } if epoch == self.epoch => {
+            Report::Started { epoch, pid, shares_group, has_terminal } if epoch == self.epoch => {
                 let containment = self.init.as_ref().map_or(Containment::Sweep, |init| init.containment);
                 self.start_by = None;
                 tracing::debug!(epoch, pid, %containment, "command started");
                 // If nobody waits any more, the handle is gone, and its channel with it: that kills the command.
-                let running = Running { pid: pid.cast_unsigned(), containment, shares_group };
+                let pid = pid.cast_unsigned();
+                let running = Running { pid, containment, shares_group, has_terminal };
                 let _ = started.take().map(|started| started.send(Ok(running)));
                 None
             }

@@ -6,8 +6,6 @@ use std::time::Duration;
 use bellwether::core::What;
 use bellwether::{Election, Leadership, Options, StateName, Store, boot_now};
 use bellwether_supervise::{Child, Ended, Signal, Spec, StartError, Supervisor, Survivor, Why, find_command};
-use rustix::process::{Pid, getpgid};
-use rustix::termios::tcgetpgrp;
 
 use super::restart::Pauses;
 use super::staying_out::StayingOut;
@@ -167,7 +165,7 @@ impl Work {
         };
         staying_out.reset();
         election.report(epoch, What::ChildStarted { pid: child.pid() });
-        let has_terminal = has_terminal(&child);
+        let has_terminal = child.has_terminal();
         let (ended, leaving) = wait(&mut child, signals).await;
         election.report(epoch, What::ChildExited { code: ended.exit.code() });
         Ok(match ended.why {
@@ -215,12 +213,6 @@ async fn next_leadership(candidacy: &Candidacy<'_>, first: bool) -> Result<Leade
     }
     let election = candidacy.election;
     election.wait_for_leadership().await.map_err(|error| stopped(election, error))
-}
-
-/// Whether the command is in the foreground of our terminal, and we are not.
-fn has_terminal(child: &Child) -> bool {
-    let group = Pid::from_raw(child.pid().cast_signed()).and_then(|pid| getpgid(Some(pid)).ok());
-    !child.shares_group() && group.is_some() && tcgetpgrp(std::io::stdin()).ok() == group
 }
 
 /// Whether a command that ended with this code was ended by Ctrl-C or Ctrl-\: by the signal itself, or with the code that says so.
