@@ -111,7 +111,7 @@ impl SimStore {
             wire,
             planted,
             connect_limit: ttl * 3 / 2,
-            has_tables: ttl.as_nanos() % 2 == 0,
+            has_tables: ttl.as_nanos().is_multiple_of(2),
             tasks: Mutex::default(),
             connections: Mutex::default(),
             ear: Mutex::default(),
