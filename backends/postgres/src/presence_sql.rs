@@ -4,7 +4,7 @@
 use crate::sql::timeline;
 
 /// On B: whether others are present and how long nothing has freed locks early, and with that, or by force, presence.
-/// What this session has already is not taken again: it would have to be let go of as often.
+/// What this session has already is not taken again: each time it is taken it must be unlocked once.
 /// $3: for how many milliseconds the server must have been quiet; $4: by force; $5: the lease. $6: only if that session, the first
 /// of this process, has the lock $7, $8; 0 if that is known. So it can be asked while the claim is still being made durable.
 ///

@@ -54,7 +54,7 @@ impl<Ask, Answer> Queue<Ask, Answer> {
 enum Entered<'a, Answer> {
     /// Nothing else is under way.
     Alone(MutexGuard<'a, ()>),
-    /// With the others, after so long at the most.
+    /// With the others, at the latest after this pause.
     Waits(Option<Duration>, oneshot::Receiver<Result<Answer, Failure>>),
 }
 
@@ -74,7 +74,7 @@ impl<Ask, Answer> Coalesce<Ask, Answer> {
     }
 
     /// Asks by `alone` if nothing is under way and nobody else waits, else with the others by `all`, which answers in the order of what it
-    /// is asked. With a `pause`, others may join for so long; `wait` lets it pass.
+    /// is asked. With a `pause`, others may join until it ends; `wait` sleeps for it.
     pub(crate) async fn ask<'a, Wait: Future<Output = ()>>(
         &self,
         ask: Ask,

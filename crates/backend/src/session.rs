@@ -36,9 +36,9 @@ impl Failure {
 /// What sessions tell each other through the server. Anybody can send any of these, so each is a hint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SessionNotice<K> {
-    /// The lock was let go of.
+    /// The lock was released.
     Released(K),
-    /// The lock is about to be let go of, and kept for that candidate for so long.
+    /// The lock is about to be released, and is reserved for that candidate for this duration.
     Reserved(K, Duration, CandidateId),
     /// That candidate took the lock.
     Claimed(K, CandidateId),

@@ -1,7 +1,7 @@
 //! The least a store must offer whose locks belong to live sessions: a handful of statements on two sessions of a process.
 //!
 //! [`SessionLease`](crate::SessionLease) makes a [`Backend`](crate::Backend) of it: who may lead on a lock that came free, when a heartbeat
-//! renews, what is let go of in which order, and which notices are believed are written once, there.
+//! renews, in which order things are released, and which notices are believed are written once, there.
 //!
 //! ```text
 //!             ┌── lock session: the locks of its elections, heartbeat, release ─┐   the server ends a session
@@ -172,7 +172,7 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
         async { Ok(true) }
     }
 
-    /// A leadership is about to be let go of.
+    /// A leadership is about to be released.
     fn releasing(
         &self,
         through: Sessions<'_, Self>,
@@ -183,7 +183,7 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
         async {}
     }
 
-    /// It was let go of, and this id is to stay away for so long.
+    /// It was released, and this id stays away for `span`.
     fn cool_down(
         &self,
         through: Sessions<'_, Self>,

@@ -89,7 +89,7 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Adds the last piece, however full it is, and waits for so long until all is written.
+    /// Adds the last piece, however full it is, and waits until all is written, or until the limit.
     fn end(&self, last: Option<Vec<u8>>, limit: Duration) {
         let mut state = self.state();
         state.waiting.extend(last);

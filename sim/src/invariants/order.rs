@@ -26,7 +26,7 @@ pub fn presence_first(present: bool) -> Verdict {
 /// Judges a renewal that asks for presence, given whether the process has left since its claim.
 pub fn not_present_again(left: bool, renewed: Epoch) -> Verdict {
     if left {
-        return Err(Finding::new(NAME, format!("{renewed:?} is made present again after it was let go of")));
+        return Err(Finding::new(NAME, format!("{renewed:?} is made present again after its release")));
     }
     Ok(())
 }

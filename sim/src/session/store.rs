@@ -40,7 +40,7 @@ pub struct Shared {
     ear: Mutex<Option<Ear<SimStore>>>,
     /// An epoch that was assigned before the lock was granted, as none may be.
     early: Mutex<Option<Epoch>>,
-    /// The last lock that was let go of was answered for.
+    /// The last release of the lock was answered.
     unlocked: AtomicBool,
 }
 

@@ -289,7 +289,7 @@ impl<S: SessionStore> Claim<'_, S> {
         }
     }
 
-    /// Without the lock in hand: whether it was let go of in favour of somebody else a moment ago. Whoever holds nothing can say the
+    /// Without the lock in hand: whether it was released in favour of another candidate a moment ago. Whoever holds nothing can say the
     /// same, so the server is asked whether it is free.
     async fn left_to_other(&self) -> Option<Seen> {
         let kept = self.reservation_of_other()?;

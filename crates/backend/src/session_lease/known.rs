@@ -65,7 +65,7 @@ struct Other<Id> {
     over: bool,
 }
 
-/// A lock that was let go of for somebody.
+/// A lock that was released for a named candidate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Reservation {
     pub(super) whom: CandidateId,
@@ -120,7 +120,7 @@ impl<Id: Copy + Eq> Known<Id> {
         self.holder.as_ref()?.ttl
     }
 
-    /// It was let go of, or it is this process's.
+    /// The holder released it, or this process has it.
     pub(super) fn free(&mut self) -> Option<Witness> {
         self.holder.take().map(|other| other.last)
     }
@@ -146,7 +146,7 @@ impl<Id: Copy + Eq> Known<Id> {
         }
     }
 
-    /// For whom a lock that was let go of is still kept.
+    /// For whom a released lock is still reserved.
     pub(super) fn reserved(&self, now: Boot, ttl: Duration) -> Option<Reservation> {
         self.reserved.as_ref().filter(|kept| !kept.used && now < kept.until(ttl)).cloned()
     }
@@ -185,7 +185,7 @@ impl<K: Copy + Eq + Hash + Ord, Id: Copy + Eq + Ord> KnownElections<K, Id> {
         self.all.get_mut(&key)
     }
 
-    /// A lock is about to be let go of for somebody, as somebody says.
+    /// A notice says that a lock is about to be released for a named candidate.
     pub(super) fn reserve(&mut self, key: K, new: Reservation) {
         if let Some(known) = self.all.get_mut(&key) {
             known.reserve(new);

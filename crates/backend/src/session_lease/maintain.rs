@@ -130,8 +130,8 @@ impl<S: SessionStore> Shared<S> {
         }
     }
 
-    /// Wakes those whose wait is over early because the presence went, keeps the sessions awake meanwhile, and lets go of what
-    /// nobody came back for.
+    /// Wakes those whose wait is over early because the presence went, keeps the sessions awake meanwhile, and releases what
+    /// no candidate came back for.
     async fn look_at_waiting(&self, pair: &Pair<S>, looks: u32) {
         let now = self.store.now();
         let (mut shortest, mut waiting) = (Duration::MAX, Vec::new());

@@ -8,7 +8,7 @@
 //! - **A freed lock proves only that the lock session ended.** Its taker leads at once only if nobody's presence is left and the server
 //!   has ended no sessions of its own accord within the ttl ([`Taken`](crate::Taken)). Else it keeps the lock, is denied with the
 //!   instant at which the ttl is over, and leads then, or when the presence goes.
-//! - **A leadership is let go of when its work is over**, so presence and lock go at once.
+//! - **A leadership is released after its work has ended**, so presence and lock go at once.
 //! - **Notices are hints** ([`known`]): before anything is done on the word of another, the server is asked.
 //! - **A presence session whose lock session ended stays** until the work that it stands for is over, or its ttl.
 //!

@@ -1,4 +1,4 @@
-//! Letting go: of a leadership, of a lock that is not led yet, and of what a candidate that has left leaves behind.
+//! Releases: of a leadership, of a lock that is not led yet, and of what a candidate that has left leaves behind.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -62,7 +62,7 @@ impl<S: SessionStore> Shared<S> {
         let unlock = || pair.lock.unlock(key, mark, ttl, lease);
         let ((), mut released) = tokio::join!(biased; presence.leave(key, ttl, lease), unlock());
         if let Err(Failure::Said(_)) = released {
-            // Nobody knows whether it took effect; and a lock that is not let go of here would keep out even this process's
+            // Nobody knows whether it took effect; and a lock that is not released here would keep out even this process's
             // own next candidate, for as long as other elections keep the session alive.
             released = unlock().await;
             if let Err(Failure::Said(_)) = released {
@@ -120,7 +120,7 @@ impl<S: SessionStore> Shared<S> {
         self.store.spawn(Box::pin(pause));
     }
 
-    /// This candidate stands again, or left: its earlier work is over, so nobody has to wait for it.
+    /// This candidate claims again, or has left: its earlier work has ended, so nobody has to wait for it.
     pub(super) async fn leave_lingering(&self, key: S::Key, who: &Candidate) {
         let mut over = Vec::new();
         {

@@ -36,7 +36,7 @@ impl<S: SessionStore> Shared<S> {
                 }
             }
         };
-        // Looked up again: it may have been let go of meanwhile.
+        // Looked up again: it may have been released meanwhile.
         if !pair.is_led(key, grant) {
             return Outcome::Denied(Seen::nothing());
         }
@@ -75,7 +75,7 @@ impl<S: SessionStore> Shared<S> {
     }
 
     /// After the presence session was replaced: presence for what is renewed. But not behind the back of a release that is under way: it
-    /// would let go of the lock and leave the presence behind, and everybody after it would wait for nobody.
+    /// would release the lock and leave the presence behind, and every later candidate would wait for a leader that is gone.
     async fn appear_again(&self, pair: &Pair<S>, key: S::Key, grant: &Grant) -> bool {
         let Some(_turn) = pair.try_turn(key) else { return false };
         if !pair.is_led(key, grant) {
