@@ -36,6 +36,8 @@ struct Server {
     unlocks_wait: AtomicBool,
     unlock_asked: Notify,
     unlock: Notify,
+    presence_opened: Notify,
+    thrown_away: Notify,
     writes_wait: AtomicBool,
     write_asked: Notify,
     write: Notify,
@@ -66,6 +68,7 @@ impl Session for OneSession {
     fn throw_away(&self) {
         self.server.present.lock().unwrap().remove(&self.id);
         self.over.send_replace(true);
+        self.server.thrown_away.notify_one();
     }
 
     async fn beat(&self, _: Duration) -> Result<HashSet<Key>, Error> {
@@ -202,7 +205,9 @@ impl SessionStore for Store {
     }
 
     async fn open_presence(&self, _: &OneSession, _: Ear<Store>) -> Result<OneSession, Error> {
-        Ok(self.open_one(&self.presence))
+        let session = self.open_one(&self.presence);
+        self.server.presence_opened.notify_one();
+        Ok(session)
     }
 
     fn stood_since(&self, _: Sessions<'_, Store>) -> Boot {
@@ -229,9 +234,7 @@ async fn a_renewal_under_way_does_not_make_a_leader_present_again_that_is_lettin
     let replace = async || {
         presence.lock().unwrap().take().unwrap().send_replace(true);
         server.present.lock().unwrap().clear();
-        while presence.lock().unwrap().is_none() {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        server.presence_opened.notified().await;
     };
     replace().await;
     let renew = async |grant| {
@@ -266,9 +269,8 @@ async fn a_claim_whose_session_ended_before_it_was_written_is_not_led_on() {
         server.write_asked.notified().await;
         lock.lock().unwrap().take().unwrap().send_replace(true);
         // Whoever looks after the sessions gives up the presence, which stands for nobody's work.
-        while !server.present.lock().unwrap().is_empty() {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        server.thrown_away.notified().await;
+        assert!(server.present.lock().unwrap().is_empty());
         server.write.notify_one();
     };
     let (claimed, ()) = tokio::join!(lease.claim(&on, &bid), ending);
