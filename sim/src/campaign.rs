@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bellwether_core::Planted;
 
+use crate::connection::lock;
 use crate::invariants::Violation;
 use crate::options::StoreKind;
-use crate::port::lock;
 use crate::tally::Tally;
 
 /// After so many violations the rest would tell nothing new.

@@ -7,11 +7,11 @@ use bellwether_core::{
     Boot, Candidate, Epoch, Event as Told, Input, Outcome, Output, Reason, Signal, StateName, What,
 };
 
+use crate::call::Purpose;
+use crate::connection::lock;
 use crate::invariants::exclusion::{self, Reign};
 use crate::invariants::{conflict, requests};
 use crate::node::Work;
-use crate::parcel::Purpose;
-use crate::port::lock;
 use crate::queue::Event;
 use crate::time::{MILLI, nanos};
 use crate::world::{World, say};
@@ -23,10 +23,10 @@ impl World {
             return;
         }
         self.nodes[node].machine.show(self.now);
-        lock(&self.nodes[node].port).now = self.now;
+        lock(&self.nodes[node].connection).now = self.now;
         // Answers and news are ready at once; which of them a driver takes first is a matter of luck. But no call succeeds over a
         // connection that is back before that is heard.
-        let back = lock(&self.nodes[node].port).is_back();
+        let back = lock(&self.nodes[node].connection).is_back();
         let mut news_next = self.rng.one_in(2) || back;
         let mut idle = 0;
         while idle < 2 && self.violation.is_none() {
@@ -43,7 +43,7 @@ impl World {
         while let Some(signal) = self.nodes[node].poll_signal() {
             moved = true;
             // Whoever has left the election hears no more of it, though a look for it was still under way.
-            if lock(&self.nodes[node].port).followed {
+            if lock(&self.nodes[node].connection).followed {
                 self.tell(node, Input::Signal(signal));
             }
         }
@@ -68,7 +68,7 @@ impl World {
         let led = process.core.leadership().map(|(epoch, _)| epoch);
         let mut over = None;
         match (&input, purpose) {
-            (Input::Claimed(_, Outcome::Held(grant)), _) => {
+            (Input::Claimed(_, Outcome::Done(grant)), _) => {
                 let boot = me.machine.boot(self.now);
                 let settle = process.core.settings().options().settle;
                 // What was granted over the head of a present leadership is given back when its work has ended.
@@ -315,7 +315,7 @@ impl World {
         if self.nodes[node].slot.is_none() || process.core.state() != StateName::Stopped {
             return;
         }
-        if process.core.is_quiet() && lock(&self.nodes[node].port).followed {
+        if process.core.is_quiet() && lock(&self.nodes[node].connection).followed {
             let backend = Arc::clone(&process.backend);
             backend.follow(&self.election, false);
             backend.retire(&self.election, &self.nodes[node].who);

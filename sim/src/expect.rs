@@ -11,7 +11,7 @@ use std::time::Duration;
 use bellwether_core::StateName;
 
 use crate::clock::PPM_TRUE;
-use crate::port::{lock, reign_of};
+use crate::connection::{lock, reign_of};
 use crate::time::{Nanos, nanos};
 use crate::world::World;
 
@@ -50,15 +50,15 @@ impl World {
             // The server ends silent sessions after a ttl, and whoever gets the lock may have to wait for another.
             return Some(before + 2 * ttl);
         }
-        let port = lock(&me.port);
+        let connection = lock(&me.connection);
         let found = self.store.record().as_ref().map(|found| &found.0);
         let held = found.and_then(reign_of);
         let others = found.is_some_and(|record| record.is_held())
             && (held.is_none_or(|held| held.who != me.who.incarnation)
                 || found.is_some_and(|record| !me.beats.contains(&record.beat)));
-        let knows = port.since_beat(found);
+        let knows = connection.since_beat(found);
         // Its own as well: what it saw vanish may be a leadership that it began itself.
-        let haunted = port.known.reigns.iter().any(|reign| Some(*reign) != held);
+        let haunted = connection.known.reigns.iter().any(|reign| Some(*reign) != held);
         let kept = found
             .and_then(|record| record.reserved.as_ref())
             .map_or(0, |kept| self.slowest(nanos(kept.span)));

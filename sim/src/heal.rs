@@ -104,10 +104,10 @@ impl World {
     }
 
     fn mend(&mut self, node: usize) {
-        let connection = self.nodes[node].connection;
+        let connection_number = self.nodes[node].connection_number;
         self.resume(node);
         if self.nodes[node].cut.is_some() || !self.nodes[node].connected {
-            self.reconnect(node, connection);
+            self.reconnect(node, connection_number);
         }
         self.nodes[node].sick = false;
         self.tell(node, Input::Health(true));

@@ -2,7 +2,7 @@
 //!
 //! What runs here is [`Core`](bellwether_core::Core) and [`Lease`](bellwether_backend::Lease), unchanged, for several
 //! candidates in one election; in one world of three the store is one of sessions instead ([`session`]). What is simulated is everything around them: clocks ([`clock`]), the network and the
-//! store ([`port`], [`store`]), pauses, crashes and people ([`faults`]). One thread, one queue of events
+//! store ([`connection`], [`store`]), pauses, crashes and people ([`faults`]). One thread, one queue of events
 //! ([`queue`]), virtual time, and one number, the seed, from which everything follows ([`options`]).
 //!
 //! A run has two phases. For ten virtual minutes and more things go wrong, and nothing may ever break the
@@ -12,8 +12,10 @@
 //! A checker that never caught anything proves nothing: [`bugs`] puts known mistakes back in, one at a time.
 
 pub mod bugs;
+pub mod call;
 pub mod campaign;
 pub mod clock;
+pub mod connection;
 mod drive;
 mod expect;
 pub mod faults;
@@ -22,8 +24,6 @@ pub mod invariants;
 mod network;
 pub mod node;
 pub mod options;
-pub mod parcel;
-pub mod port;
 pub mod profile;
 pub mod queue;
 pub mod session;

@@ -3,14 +3,14 @@
 use bellwether_backend::{Change, Record};
 use bellwether_core::{Epoch, ErrorKind};
 
+use crate::call::{Ask, Call, Purpose, Slot};
+use crate::connection::{lock, reign_of, trouble};
 use crate::faults::Fault;
 use crate::invariants::epochs::Epochs;
 use crate::invariants::exclusion::Reign;
 use crate::invariants::{clones, looking, order, requests, stale};
 use crate::node::Cut;
 use crate::options::Watch;
-use crate::parcel::{Ask, Parcel, Purpose, Slot};
-use crate::port::{lock, reign_of, trouble};
 use crate::queue::{Delivery, Event};
 use crate::store::{Commit, State};
 use crate::time::Nanos;
@@ -20,84 +20,84 @@ impl World {
     /// Takes everything out of a process's outbox and sends it on its way.
     pub(crate) fn flush(&mut self, node: usize) {
         self.flush_sessions(node);
-        let parcels = std::mem::take(&mut lock(&self.nodes[node].port).outbox);
-        for parcel in parcels {
-            self.send(node, parcel);
+        let calls = std::mem::take(&mut lock(&self.nodes[node].connection).outbox);
+        for call in calls {
+            self.send(node, call);
         }
     }
 
-    fn send(&mut self, from: usize, parcel: Parcel) {
-        self.judge(looking::check(parcel.purpose, &parcel.ask));
-        self.judge_sent(from, &parcel);
+    fn send(&mut self, from: usize, call: Call) {
+        self.judge(looking::check(call.purpose, &call.ask));
+        self.judge_sent(from, &call);
         let node = &mut self.nodes[from];
         if node.pending.len() > 24 {
             node.pending.retain(|slot| !slot.is_over());
         }
-        node.pending.push(parcel.slot.clone());
+        node.pending.push(call.slot.clone());
         if !node.connected {
-            self.fail_or_hang(from, parcel.slot);
+            self.fail_or_hang(from, call.slot);
             return;
         }
         if node.cut == Some(Cut::Calls) {
-            self.hang(from, parcel.slot);
+            self.hang(from, call.slot);
             return;
         }
         let net = self.options.net;
         if self.chance(net.call_lost) {
             self.tally.count(Fault::CallLost);
-            self.hang(from, parcel.slot);
+            self.hang(from, call.slot);
             return;
         }
         if self.chance(net.error / 2) {
             self.tally.count(Fault::Error);
-            self.fail_soon(from, parcel.slot);
+            self.fail_soon(from, call.slot);
             return;
         }
-        self.dispatch(from, parcel);
+        self.dispatch(from, call);
     }
 
     /// Sends it: once, or twice.
-    fn dispatch(&mut self, from: usize, parcel: Parcel) {
+    fn dispatch(&mut self, from: usize, call: Call) {
         let net = self.options.net;
         let first = self.now + self.latency();
-        let copy = |parcel: &Parcel| Parcel {
-            ask: parcel.ask.clone(),
-            slot: parcel.slot.clone(),
-            purpose: parcel.purpose,
+        let copy = |call: &Call| Call {
+            ask: call.ask.clone(),
+            slot: call.slot.clone(),
+            purpose: call.purpose,
             known: None,
         };
-        let (connection, deletions) = (self.nodes[from].connection, self.store.deletions());
-        let delivery = |parcel, answered| {
-            Event::Deliver(Box::new(Delivery { from, connection, deletions, answered, parcel }))
+        let (connection_number, deletions) = (self.nodes[from].connection_number, self.store.deletions());
+        let delivery = |call, answered| {
+            Event::Deliver(Box::new(Delivery { from, connection_number, deletions, answered, call }))
         };
         if self.chance(net.self_conflict) {
             self.tally.count(Fault::SelfConflict);
             let second = first + self.latency();
-            self.queue.push(first, delivery(copy(&parcel), false));
-            self.queue.push(second, delivery(parcel, true));
+            self.queue.push(first, delivery(copy(&call), false));
+            self.queue.push(second, delivery(call, true));
             return;
         }
         if self.chance(net.twice) {
             self.tally.count(Fault::CallTwice);
             let second = first + self.latency() + self.rng.below(self.options.longest_ttl());
-            self.queue.push(second, delivery(copy(&parcel), false));
+            self.queue.push(second, delivery(copy(&call), false));
         }
-        self.queue.push(first, delivery(parcel, true));
+        self.queue.push(first, delivery(call, true));
     }
 
     /// What leaves a process is judged when it leaves.
-    fn judge_sent(&mut self, from: usize, parcel: &Parcel) {
-        let Ask::Write { record, .. } = &parcel.ask else { return };
-        if !matches!(parcel.purpose, Purpose::Request(_)) {
+    fn judge_sent(&mut self, from: usize, call: &Call) {
+        let Ask::Write { record, .. } = &call.ask else { return };
+        if !matches!(call.purpose, Purpose::Request(_)) {
             self.nodes[from].beats.insert(record.beat);
         }
-        match parcel.purpose {
+        match call.purpose {
             Purpose::Release(_, epoch) => {
                 let working = self.nodes[from].work.map(|work| work.epoch);
                 self.judge(order::check(epoch, working));
             }
             Purpose::Claim(who) => {
-                if let (Some(epoch), Some(known)) = (record.epoch, &parcel.known) {
+                if let (Some(epoch), Some(known)) = (record.epoch, &call.known) {
                     self.losses.claims(Reign { who, epoch }, known);
                     self.judge(Epochs::claims(epoch, known.highest));
                 }
@@ -108,49 +108,49 @@ impl World {
 
     /// A call reaches the store.
     pub(crate) fn deliver(&mut self, delivery: Delivery) {
-        let Delivery { from, connection, deletions, answered, parcel } = delivery;
+        let Delivery { from, connection_number, deletions, answered, call } = delivery;
         // A connection that broke took with it what was on its way.
-        if connection != self.nodes[from].connection {
+        if connection_number != self.nodes[from].connection_number {
             return;
         }
         if self.outage {
             if answered {
-                self.fail_or_hang(from, parcel.slot);
+                self.fail_or_hang(from, call.slot);
             }
             return;
         }
         // A create that left before a deletion is void after it: stores that can delete compare for that (a
         // deleted key of NATS keeps its revision, a directory's numbers go on), else one that was judged by what
         // stood there before would count for what came after.
-        if matches!(parcel.ask, Ask::Write { at: None, .. }) && deletions != self.store.deletions() {
+        if matches!(call.ask, Ask::Write { at: None, .. }) && deletions != self.store.deletions() {
             if answered {
-                self.hang(from, parcel.slot);
+                self.hang(from, call.slot);
             }
             return;
         }
-        let (answer, commit) = self.store.apply(&parcel.ask);
+        let (answer, commit) = self.store.apply(&call.ask);
         if let Some(commit) = commit {
-            self.committed(from, parcel.purpose, &commit);
+            self.committed(from, call.purpose, &commit);
         }
         if !answered {
             return;
         }
         let net = self.options.net;
         if self.nodes[from].cut == Some(Cut::Answers) {
-            self.hang(from, parcel.slot);
+            self.hang(from, call.slot);
         } else if self.chance(net.answer_lost) {
             self.tally.count(Fault::AnswerLost);
-            self.hang(from, parcel.slot);
+            self.hang(from, call.slot);
         } else if self.chance(net.error / 2) {
             self.tally.count(Fault::Error);
-            self.fail_soon(from, parcel.slot);
+            self.fail_soon(from, call.slot);
         } else {
             let mut at = self.now + self.latency();
             if self.chance(net.answer_late) {
                 self.tally.count(Fault::AnswerLate);
                 at += self.rng.below(2 * self.options.longest_ttl());
             }
-            self.queue.push(at, Event::Answer(from, parcel.slot, Box::new(answer)));
+            self.queue.push(at, Event::Answer(from, call.slot, Box::new(answer)));
         }
     }
 
@@ -241,7 +241,7 @@ impl World {
 
     /// When this node hears what its election's followers are told now, if it does.
     pub(crate) fn heard_at(&mut self, node: usize) -> Option<Nanos> {
-        if !lock(&self.nodes[node].port).followed || self.nodes[node].cut.is_some() {
+        if !lock(&self.nodes[node].connection).followed || self.nodes[node].cut.is_some() {
             return None;
         }
         let net = self.options.net;
@@ -263,36 +263,39 @@ impl World {
             Watch::Look => Change::Look(self.election.clone()),
             Watch::Off => return,
         };
-        let connection = self.nodes[node].connection;
-        self.queue.push(at, Event::News(node, connection, Box::new(change)));
+        let connection_number = self.nodes[node].connection_number;
+        self.queue.push(at, Event::News(node, connection_number, Box::new(change)));
     }
 
-    pub(crate) fn news(&mut self, node: usize, connection: u32, change: Change<u64>) {
+    pub(crate) fn news(&mut self, node: usize, connection_number: u32, change: Change<u64>) {
         let receiver = &self.nodes[node];
-        if receiver.process.is_none() || connection != receiver.connection || !receiver.connected {
+        if receiver.process.is_none()
+            || connection_number != receiver.connection_number
+            || !receiver.connected
+        {
             return;
         }
-        lock(&receiver.port).inbox.push_back(change);
+        lock(&receiver.connection).inbox.push_back(change);
         self.step(node);
     }
 
     /// The connection breaks: everything under way over it is lost, and the process hears of it.
     pub(crate) fn reset(&mut self, node: usize, back_after: Nanos) {
         let broken = &mut self.nodes[node];
-        broken.connection += 1;
+        broken.connection_number += 1;
         broken.connected = false;
         for slot in broken.pending.drain(..) {
             slot.break_off(trouble(ErrorKind::Unavailable, "the connection broke"));
         }
-        lock(&broken.port).inbox.push_back(Change::Doubt);
-        let connection = broken.connection;
-        self.queue.push(self.now + back_after, Event::Reconnect(node, connection));
+        lock(&broken.connection).inbox.push_back(Change::Doubt);
+        let connection_number = broken.connection_number;
+        self.queue.push(self.now + back_after, Event::Reconnect(node, connection_number));
         self.step(node);
     }
 
     /// A cut is over, or a broken connection is back. What broke is announced before any call can succeed.
-    pub(crate) fn reconnect(&mut self, node: usize, connection: u32) {
-        if self.nodes[node].connection != connection || self.nodes[node].process.is_none() {
+    pub(crate) fn reconnect(&mut self, node: usize, connection_number: u32) {
+        if self.nodes[node].connection_number != connection_number || self.nodes[node].process.is_none() {
             return;
         }
         if self.sessions.is_some() {
@@ -306,12 +309,12 @@ impl World {
         }
         say!(self, "{node} is connected again");
         let back = &mut self.nodes[node];
-        back.connection += 1;
+        back.connection_number += 1;
         back.connected = true;
         for slot in back.pending.drain(..) {
             slot.break_off(trouble(ErrorKind::Unavailable, "the connection was renewed"));
         }
-        lock(&back.port).inbox.push_back(Change::Restored);
+        lock(&back.connection).inbox.push_back(Change::Restored);
         self.step(node);
         if self.rng.one_in(2) {
             // A watch that begins anew starts with what is there, sometimes with something older first.

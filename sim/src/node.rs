@@ -8,7 +8,9 @@ use std::task::{Context, Poll, Waker};
 use bellwether_backend::{Backend, Lease, Notices};
 use bellwether_core::{Boot, Candidate, Core, ElectionName, Epoch, Grant, Input, Output, Signal, StateName};
 
+use crate::call::{Purpose, Slot};
 use crate::clock::Machine;
+use crate::connection::{Facts, SharedConnection, SimRegister, lock};
 use crate::invariants::alternation::Alternation;
 use crate::invariants::cooldown::Cooldown;
 use crate::invariants::exclusion::Reign;
@@ -16,8 +18,6 @@ use crate::invariants::grants::Grants;
 use crate::invariants::health::Health;
 use crate::invariants::quiet::Quiet;
 use crate::invariants::requests::Requests;
-use crate::parcel::{Purpose, Slot};
-use crate::port::{Facts, SharedPort, SimRegister, lock};
 use crate::session::network::Stalled;
 use crate::session::wire::SharedDesk;
 use crate::time::Nanos;
@@ -71,7 +71,7 @@ pub struct Node {
     /// Its clocks.
     pub machine: Machine,
     /// Its connection.
-    pub port: SharedPort,
+    pub connection: SharedConnection,
     /// What passes between it and a server of sessions.
     pub desk: SharedDesk,
     /// What waits for a cut to end.
@@ -87,7 +87,7 @@ pub struct Node {
     /// Cut off from the store.
     pub cut: Option<Cut>,
     /// The number of its connection.
-    pub connection: u32,
+    pub connection_number: u32,
     /// Whether that stands.
     pub connected: bool,
     /// Where it waits for answers.
@@ -123,7 +123,7 @@ impl Node {
     pub fn new(
         slot: Option<usize>,
         machine: Machine,
-        port: SharedPort,
+        connection: SharedConnection,
         desk: SharedDesk,
         core: Core,
         backend: Arc<dyn Backend>,
@@ -135,7 +135,7 @@ impl Node {
             slot,
             who,
             machine,
-            port,
+            connection,
             desk,
             stalled: Vec::new(),
             lease: None,
@@ -143,7 +143,7 @@ impl Node {
             process: Some(process),
             frozen: false,
             cut: None,
-            connection: 0,
+            connection_number: 0,
             connected: true,
             pending: Vec::new(),
             timer: (Nanos::MAX, None),
@@ -189,12 +189,12 @@ impl Node {
     /// The same process once more, on a connection of its own.
     pub fn cloned(&self, facts: Arc<Facts>) -> Option<Node> {
         let (process, lease) = (self.process.as_ref()?, self.lease.as_ref()?);
-        let (machine, port) = (self.machine.cloned(), lock(&self.port).cloned());
-        let register = SimRegister::new(Arc::clone(&port), facts, false);
+        let (machine, connection) = (self.machine.cloned(), lock(&self.connection).cloned());
+        let register = SimRegister::new(Arc::clone(&connection), facts, false);
         let lease = Arc::new(lease.cloned(register, machine.face()));
         let backend: Arc<dyn Backend> = Arc::clone(&lease) as Arc<dyn Backend>;
         let desk = SharedDesk::default();
-        let clone = Node::new(self.slot, machine, port, desk, process.core.clone(), backend);
+        let clone = Node::new(self.slot, machine, connection, desk, process.core.clone(), backend);
         Some(Node {
             lease: Some(lease),
             beats: self.beats.clone(),
@@ -228,7 +228,7 @@ impl Node {
     /// The next news, if there is any to read.
     pub fn poll_signal(&mut self) -> Option<Signal> {
         let process = self.process.as_mut()?;
-        lock(&self.port).purpose = Purpose::Look;
+        lock(&self.connection).purpose = Purpose::Look;
         match process.signals.as_mut().poll_next(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(Some(notice)) => Some(notice.signal),
             Poll::Ready(None) | Poll::Pending => None,
@@ -239,7 +239,7 @@ impl Node {
     pub fn poll_task(&mut self, from: &mut usize) -> Option<(Answered, Purpose)> {
         let process = self.process.as_mut()?;
         while let Some(task) = process.tasks.get_mut(*from) {
-            lock(&self.port).purpose = task.purpose;
+            lock(&self.connection).purpose = task.purpose;
             match task.future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
                 Poll::Ready(answered) => {
                     let purpose = task.purpose;

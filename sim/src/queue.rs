@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use bellwether_backend::Change;
 use bellwether_core::Epoch;
 
-use crate::parcel::{Answer, Parcel, Slot};
+use crate::call::{Answer, Call, Slot};
 use crate::session::network::Down;
 use crate::session::wire::{Sent, SessionId};
 use crate::time::Nanos;
@@ -64,19 +64,19 @@ pub enum Event {
     Progress,
 }
 
-/// A parcel on its way to the store.
+/// A call on its way to the store.
 #[derive(Debug)]
 pub struct Delivery {
     /// Who sent it.
     pub from: usize,
     /// Over which of its connections.
-    pub connection: u32,
+    pub connection_number: u32,
     /// How often the record had been deleted when it left.
     pub deletions: u32,
     /// Whether anybody hears the answer.
     pub answered: bool,
     /// The call.
-    pub parcel: Parcel,
+    pub call: Call,
 }
 
 #[derive(Debug)]

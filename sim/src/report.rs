@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bellwether_core::Bug;
 use bellwether_sim::bugs::Caught;
+use bellwether_sim::connection::lock;
 use bellwether_sim::invariants::Violation;
-use bellwether_sim::port::lock;
 use bellwether_sim::tally::Tally;
 use bellwether_sim::time::SECOND;
 

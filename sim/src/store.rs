@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering;
 use bellwether_backend::{Note, Record, Write};
 use bellwether_core::Epoch;
 
-use crate::parcel::{Answer, Ask};
-use crate::port::Facts;
+use crate::call::{Answer, Ask};
+use crate::connection::Facts;
 
 /// How many earlier states a rollback can choose from.
 const PAST_MAX: usize = 48;

@@ -10,6 +10,7 @@ use bellwether_core::{
 };
 
 use crate::clock::Machine;
+use crate::connection::{SimRegister, new_connection};
 use crate::heal::Heal;
 use crate::invariants::clones::Clones;
 use crate::invariants::epochs::Epochs;
@@ -19,7 +20,6 @@ use crate::invariants::reservations::Reservations;
 use crate::invariants::{Finding, Verdict, Violation};
 use crate::node::Node;
 use crate::options::Options;
-use crate::port::{SimRegister, new_port};
 use crate::queue::{Event, Queue};
 use crate::session::backend::SimSessions;
 use crate::session::network::Sessions;
@@ -168,7 +168,7 @@ impl World {
                 self.step(node);
             }
             Event::GiveUp(node, slot) => {
-                slot.fail(crate::port::trouble(bellwether_core::ErrorKind::TimedOut, "no answer"));
+                slot.fail(crate::connection::trouble(bellwether_core::ErrorKind::TimedOut, "no answer"));
                 self.step(node);
             }
             Event::News(node, connection, change) => self.news(node, connection, *change),
@@ -253,7 +253,7 @@ impl World {
             return;
         }
         let backend = Arc::clone(&process.backend);
-        if !crate::port::lock(&self.nodes[node].port).followed {
+        if !crate::connection::lock(&self.nodes[node].connection).followed {
             backend.follow(&self.election, true);
         }
         self.tell(node, Input::Start);
@@ -270,19 +270,20 @@ impl World {
         let incarnation = self.draw_incarnation();
         let who = Candidate { id: CandidateId::new(name).expect("a good name"), incarnation };
         let machine = self.draw_machine();
-        let port = new_port();
+        let connection = new_connection();
         let desk = SharedDesk::default();
         let mut lease = None;
         let backend: Arc<dyn Backend> = if self.sessions.is_some() {
             let (clock, node) = (machine.face(), self.nodes.len());
-            let wire = Wire { node, clock, desk: Arc::clone(&desk), port: Arc::clone(&port) };
+            let wire = Wire { node, clock, desk: Arc::clone(&desk), connection: Arc::clone(&connection) };
             Arc::new(SimSessions::new(wire, settings.timing().ttl(), self.planted))
         } else {
-            let register = SimRegister::new(Arc::clone(&port), self.store.facts(), self.options.crash_proof);
+            let register =
+                SimRegister::new(Arc::clone(&connection), self.store.facts(), self.options.crash_proof);
             Arc::clone(lease.insert(Arc::new(Lease::with(register, machine.face(), self.planted)))) as _
         };
         let core = self.candidate(settings, who);
-        self.nodes.push(Node { lease, ..Node::new(slot, machine, port, desk, core, backend) });
+        self.nodes.push(Node { lease, ..Node::new(slot, machine, connection, desk, core, backend) });
         self.nodes.len() - 1
     }
 
@@ -291,7 +292,7 @@ impl World {
         let seed = self.rng.next_u64();
         let mut core = Core::new(settings, who, seed).with(self.planted);
         if self.options.store == crate::options::StoreKind::Register && seed.is_multiple_of(2) {
-            core.spread_renewals();
+            core.jitter_renewals();
         }
         core
     }

@@ -2,7 +2,7 @@
 //! `cargo xtask prove postgres` and `cargo xtask prove nats` do fifty, on several servers and on older ones too.
 #![cfg(target_os = "linux")]
 
-use bellwether_tests::silenced::{Kind, Profile, Silenced, Silences};
+use bellwether_tests::silent_leader::{Kind, Profile, Silenced, Silences};
 
 const RUNS: usize = 10;
 

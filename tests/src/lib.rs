@@ -5,10 +5,10 @@
 
 mod binary;
 mod candidate;
+mod command;
 mod line;
 #[cfg(target_os = "linux")]
 mod mounted;
-mod on;
 mod overlap;
 mod piped;
 #[cfg(target_os = "linux")]
@@ -16,17 +16,17 @@ mod processes;
 #[cfg(target_os = "linux")]
 pub mod series;
 #[cfg(target_os = "linux")]
-pub mod silenced;
+pub mod silent_leader;
 #[cfg(target_os = "linux")]
 mod stage;
 mod untouched;
 
 pub use binary::bellwether;
 pub use candidate::{Candidate, Ended, exit_of, run_to_end};
+pub use command::{command, json, on};
 pub use line::Line;
 #[cfg(target_os = "linux")]
 pub use mounted::Mounted;
-pub use on::{command, json, on};
 pub use overlap::{Overlap, overlaps};
 pub use piped::Piped;
 #[cfg(target_os = "linux")]

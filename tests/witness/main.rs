@@ -7,15 +7,15 @@
 
 use std::process::Command;
 
-use bellwether_tests::series::{Series, Way};
+use bellwether_tests::series::{Ending, Series};
 use bellwether_tests::{Piped, Stage, Surroundings};
 
 fn every_way(surroundings: Surroundings, times: usize) {
-    let ways = Way::all(surroundings).repeat(times);
+    let ways = Ending::all(surroundings).repeat(times);
     all_well(surroundings, &ways);
 }
 
-fn all_well(surroundings: Surroundings, ways: &[Way]) {
+fn all_well(surroundings: Surroundings, ways: &[Ending]) {
     let Some(mut series) = Series::new(surroundings, ways[0]) else { return };
     series.rounds(ways);
     let figures = series.end();
@@ -42,7 +42,7 @@ fn as_an_ordinary_user_without_namespaces_it_holds_as_far_as_promised() {
 #[test]
 fn kill_after_kill_the_work_of_a_grandchild_never_meets_the_next() {
     for surroundings in [Surroundings::Plain, Surroundings::Nobody] {
-        all_well(surroundings, &[Way::GrandchildWorks; 25]);
+        all_well(surroundings, &[Ending::GrandchildWorks; 25]);
     }
 }
 

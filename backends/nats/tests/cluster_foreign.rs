@@ -168,7 +168,7 @@ async fn hold_ours(ours: &Actor<Nats>, mut grant: Grant, from: Boot, release: bo
     for _ in 0..2 {
         tokio::time::sleep(SHORT / 4).await;
         match ours.renew(&grant).await {
-            Outcome::Held(renewed) => grant = renewed,
+            Outcome::Done(renewed) => grant = renewed,
             // A machine this slow has lost the lease in between; belief ended by itself.
             _ => return beliefs.push(("ours", from, belief(&grant))),
         }

@@ -113,7 +113,7 @@ async fn a_cooldown_is_stored_as_others_do_survives_a_restart_and_a_look_and_is_
     let ours = actor(&cluster(&server), "ours");
     let grant = ours.lead().await;
     let how = Parting { reserve_for: None, cooldown: Some(minute) };
-    assert!(matches!(ours.backend.release(&ours.on, &grant, &how).await, Outcome::Held(())));
+    assert!(matches!(ours.backend.release(&ours.on, &grant, &how).await, Outcome::Done(())));
     assert_eq!(server.keys(CLUSTER).await, ["cooldown-ours", "lease"]);
     let body = json!({ "last_by_subj": format!("$KV.{CLUSTER}.cooldown-ours") });
     let stored = server.api(&format!("STREAM.MSG.GET.KV_{CLUSTER}"), body).await;

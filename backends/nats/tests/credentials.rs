@@ -59,7 +59,7 @@ async fn a_leader_whose_credentials_are_taken_back_leads_no_longer_than_its_ttl_
         match a.renew(&grant).await {
             Outcome::Refused(error) => break error,
             // The server has not closed the connection yet, or may just be away.
-            Outcome::Held(_) | Outcome::Unknown(_) => assert!(boot_now() < by, "never told"),
+            Outcome::Done(_) | Outcome::Unknown(_) => assert!(boot_now() < by, "never told"),
             other @ Outcome::Denied(_) => panic!("{other:?}"),
         }
     };

@@ -68,7 +68,7 @@ async fn many_elections_that_begin_together_make_one_bucket() {
         async move { a.backend.claim(&election(&format!("job-{number}")), &bid).await }
     });
     for outcome in join_all(claims).await {
-        assert!(matches!(outcome, Outcome::Held(_)), "{outcome:?}");
+        assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
     }
 }
 
@@ -188,7 +188,7 @@ async fn a_server_that_is_not_there_is_unknown_and_the_leadership_goes_on_when_i
     server.up().await;
     let by = boot_now() + PATIENCE;
     // What was sent before may have arrived after: the record is still ours, and the conflict is adopted.
-    while !matches!(a.renew(&grant).await, Outcome::Held(_)) {
+    while !matches!(a.renew(&grant).await, Outcome::Done(_)) {
         assert!(boot_now() < by, "the leadership did not go on");
     }
 }
@@ -204,7 +204,7 @@ async fn a_stopped_server_is_unknown_and_what_arrives_late_does_no_harm() {
     assert!(matches!(renewal, Outcome::Unknown(_)), "{renewal:?}");
     // The late write has bumped the revision by now, or will; either way it is ours.
     let by = boot_now() + PATIENCE;
-    while !matches!(a.renew(&grant).await, Outcome::Held(_)) {
+    while !matches!(a.renew(&grant).await, Outcome::Done(_)) {
         assert!(boot_now() < by, "the leader conflicts with itself");
     }
     a.keep(&grant).await;

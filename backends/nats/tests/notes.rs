@@ -152,7 +152,7 @@ async fn without_their_bucket_elections_go_on_and_who_asks_for_the_past_is_told_
             }
             let how = Parting { reserve_for: None, cooldown: Some(MINUTE) };
             let released = a.backend.release(&a.on, &grant, &how).await;
-            assert!(matches!(released, Outcome::Held(())), "{released:?}");
+            assert!(matches!(released, Outcome::Done(())), "{released:?}");
             assert!(boot_now().since(start) < Duration::from_secs(10), "nothing of it waits for a time-out");
         }
         let names: Vec<String> = server.revisions().await.into_keys().collect();
@@ -357,7 +357,7 @@ async fn in_the_profile_leader_a_cooldown_outlives_a_restart_and_ends_with_its_n
     let a = actor(&OF_LEADERS.url(&server), "a");
     let grant = a.lead().await;
     let how = Parting { reserve_for: None, cooldown: Some(MINUTE) };
-    assert!(matches!(a.backend.release(&a.on, &grant, &how).await, Outcome::Held(())));
+    assert!(matches!(a.backend.release(&a.on, &grant, &how).await, Outcome::Done(())));
     assert_eq!(server.keys(BUCKET).await, ["leader.cooldown.leaders/reports/a"]);
     assert_eq!(server.keys(LEADERS).await, [KEY], "a key was added to the user's bucket");
     let restarted = || {

@@ -54,7 +54,7 @@ async fn kept_until(a: &Actor<Nats>, grant: &mut Grant, by: Boot) -> Duration {
     let mut longest = Duration::ZERO;
     while boot_now() < by {
         match a.renew(grant).await {
-            Outcome::Held(renewed) => {
+            Outcome::Done(renewed) => {
                 longest = longest.max(renewed.counted_from.since(grant.counted_from));
                 *grant = renewed;
             }
@@ -125,7 +125,7 @@ async fn every_server_is_restarted_in_turn_and_there_are_never_two() {
         whole(&servers, at).await;
         // Hand over to oneself, so that every server has seen an epoch of its own.
         let released = async {
-            while !matches!(a.backend.release(&a.on, &grant, &Parting::default()).await, Outcome::Held(())) {
+            while !matches!(a.backend.release(&a.on, &grant, &Parting::default()).await, Outcome::Done(())) {
                 tokio::time::sleep(RENEWAL).await;
             }
         };
@@ -199,10 +199,10 @@ async fn notes_that_are_out_of_reach_keep_nobody_from_leading() {
     };
     let (missed, kept) = tokio::join!(a.backend.remember(&a.on, &past), a.renew(&grant));
     assert!(missed.as_ref().is_err_and(bellwether_core::Error::is_retryable), "{missed:?}");
-    assert!(matches!(kept, Outcome::Held(_)), "{kept:?}");
+    assert!(matches!(kept, Outcome::Done(_)), "{kept:?}");
     let how = Parting { reserve_for: None, cooldown: Some(TTL) };
     let released = a.backend.release(&a.on, &grant, &how).await;
-    assert!(matches!(released, Outcome::Held(())), "{released:?}");
+    assert!(matches!(released, Outcome::Done(())), "{released:?}");
     assert!(candidate("b").lead().await.epoch > grant.epoch);
 }
 

@@ -84,7 +84,7 @@ async fn an_old_primary_that_is_left_running_keeps_its_leader_and_the_new_one_s_
     let (second, _) = b.lead_within(PATIENCE).await;
     // Both servers grant; only who is written to can tell, by the epoch.
     let still = a.claim().await;
-    let bellwether_core::Outcome::Held(again) = still else { panic!("{still:?}") };
+    let bellwether_core::Outcome::Done(again) = still else { panic!("{still:?}") };
     assert!(second.epoch > first.epoch && second.epoch > again.epoch, "{second:?} against {again:?}");
 }
 

@@ -70,7 +70,7 @@ async fn an_epoch_is_above_whatever_was_given_out_before_the_lock_was_granted() 
     let claim = async |on: &ElectionName| {
         let bid = Bid { sent: boot_now(), ..a.bid.clone() };
         match a.backend.claim(on, &bid).await {
-            Outcome::Held(grant) => given_to(grant.epoch),
+            Outcome::Done(grant) => given_to(grant.epoch),
             other => panic!("{on}: {other:?}"),
         }
     };

@@ -114,11 +114,11 @@ async fn what_is_let_go_for_somebody_is_left_to_it_by_those_who_heard() {
         let from = boot_now();
         let how = Parting { reserve_for: Some(named.bid.who.id.clone()), cooldown: None };
         let released = a.backend.release(&a.on, &grant, &how).await;
-        assert!(matches!(released, Outcome::Held(())), "{released:?}");
+        assert!(matches!(released, Outcome::Done(())), "{released:?}");
         // All at once, and each may have the lock for a moment; none may keep it.
         let claims = others.iter().map(|other| async move { (other.claim().await, other) });
         for (outcome, other) in futures_util::future::join_all(claims).await {
-            if let Outcome::Held(grant) = &outcome {
+            if let Outcome::Done(grant) = &outcome {
                 let after = boot_now().since(from);
                 assert!(after >= Timing::reservation(TTL), "{} led after {after:?}", other.bid.who.id);
                 other.let_go(grant).await;
@@ -169,7 +169,7 @@ async fn epochs_are_told_apart_on_one_session_and_gone_with_the_leadership() {
     }
     for (on, grant) in &held {
         let released = a.backend.release(on, grant, &Parting::default()).await;
-        assert!(matches!(released, Outcome::Held(())));
+        assert!(matches!(released, Outcome::Done(())));
         assert_eq!(b.backend.observe(on).await.unwrap().epoch, None);
     }
     let marks = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1";

@@ -278,7 +278,7 @@ async fn the_ttl_of_another_election_of_the_same_process_delays_nobody() {
     a.lead().await;
     let longer = Bid { ttl: Duration::from_secs(3_600), ..a.bid.clone() };
     let held = a.backend.claim(&election("longer"), &longer).await;
-    assert!(matches!(held, Outcome::Held(_) | Outcome::Denied(_)), "{held:?}");
+    assert!(matches!(held, Outcome::Done(_) | Outcome::Denied(_)), "{held:?}");
     b.denied().await;
     let bystander = server.admin().await;
     server.kill(bystander.query_one("SELECT pg_backend_pid()", &[]).await.unwrap().get(0));
@@ -295,7 +295,7 @@ async fn a_renewal_counts_only_when_the_second_session_answered_too() {
     let stopped = Stopped::process(server.number(second).await);
     let outcome = a.renew(&grant).await;
     drop(stopped);
-    assert!(!matches!(outcome, Outcome::Held(_)), "the lock's session alone answered: {outcome:?}");
+    assert!(!matches!(outcome, Outcome::Done(_)), "the lock's session alone answered: {outcome:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -311,7 +311,7 @@ async fn a_renewal_that_an_earlier_heartbeat_answers_counts_from_when_that_left(
     // Asked while that heartbeat was under way: it answers for both, and the server knows of no later instant.
     let asked = left + Duration::from_nanos(1);
     match a.backend.renew(asked, &[(other, second)]).await.remove(0) {
-        Outcome::Held(grant) => assert_eq!(grant.counted_from, left),
+        Outcome::Done(grant) => assert_eq!(grant.counted_from, left),
         outcome => panic!("{outcome:?}"),
     }
 }

@@ -28,7 +28,7 @@ impl Renewals {
 
     fn note(&self, took: Duration, outcomes: &[Outcome<Grant>]) {
         self.took.lock().unwrap_or_else(PoisonError::into_inner).push(took);
-        for outcome in outcomes.iter().filter(|outcome| !matches!(outcome, Outcome::Held(_))) {
+        for outcome in outcomes.iter().filter(|outcome| !matches!(outcome, Outcome::Done(_))) {
             self.failed.lock().unwrap_or_else(PoisonError::into_inner).push(format!("{outcome:?}"));
         }
     }

@@ -28,7 +28,7 @@ pub struct Notice {
 ///
 /// What an implementation owes:
 /// - A call ends, with an error if it must, in bounded time; the caller never drops it before.
-/// - [`Outcome::Held`] only when the store acknowledged it, [`Outcome::Denied`] only when it certainly did not
+/// - [`Outcome::Done`] only when the store acknowledged it, [`Outcome::Denied`] only when it certainly did not
 ///   happen and never will, [`Outcome::Unknown`] for everything else that may pass,
 ///   [`Outcome::Refused`] for what trying again cannot mend.
 /// - Renewal and release touch exactly the grant they are given: its epoch and its incarnation.
@@ -68,7 +68,7 @@ pub trait Backend: Send + Sync + 'static {
         Box::pin(async { Ok(None) })
     }
 
-    /// Asks something of the leader. [`Outcome::Held`] means that the request was written, not that it was obeyed.
+    /// Asks something of the leader. [`Outcome::Done`] means that the request was written, not that it was obeyed.
     fn request<'a>(&'a self, on: &'a ElectionName, what: &'a Request) -> Fut<'a, Outcome<()>>;
 
     /// From now on, news of this election is wanted, or no longer is.

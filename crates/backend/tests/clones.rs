@@ -19,7 +19,7 @@ fn bid() -> Bid {
 
 async fn lead(lease: &impl Backend) -> Grant {
     match lease.claim(&on(), &bid()).await {
-        Outcome::Held(grant) => grant,
+        Outcome::Done(grant) => grant,
         other => panic!("was to lead: {other:?}"),
     }
 }
@@ -39,7 +39,7 @@ async fn of_two_clones_only_the_first_to_renew_goes_on() {
     let grant = lead(&one).await;
     let two = cloned(&one, &store);
     for round in 0..50 {
-        assert!(matches!(renew(&one, &grant).await, Outcome::Held(_)), "round {round}");
+        assert!(matches!(renew(&one, &grant).await, Outcome::Done(_)), "round {round}");
         let Outcome::Denied(seen) = renew(&two, &grant).await else { panic!("both renewed, round {round}") };
         assert!(!seen.is_held_by(&bid().who) && seen.epoch == Some(grant.epoch), "{seen:?}");
     }
@@ -51,7 +51,7 @@ async fn the_clone_that_lost_takes_nothing_from_the_other_and_waits_for_its_ttl(
     let one = store.connect(Arc::new(SystemClock));
     let grant = lead(&one).await;
     let two = cloned(&one, &store);
-    assert!(matches!(renew(&two, &grant).await, Outcome::Held(_)));
+    assert!(matches!(renew(&two, &grant).await, Outcome::Done(_)));
     let from = SystemClock.boot();
     assert!(matches!(renew(&one, &grant).await, Outcome::Denied(_)));
     let writes = store.writes();
@@ -71,11 +71,11 @@ async fn a_clone_that_lost_takes_no_request_for_a_sign_of_life() {
     let one = store.connect(Arc::new(SystemClock));
     let grant = lead(&one).await;
     let two = cloned(&one, &store);
-    assert!(matches!(renew(&one, &grant).await, Outcome::Held(_)));
+    assert!(matches!(renew(&one, &grant).await, Outcome::Done(_)));
     let Outcome::Denied(lost) = renew(&two, &grant).await else { panic!("both renewed") };
     let request = Request { epoch: grant.epoch, what: Ask::StepDown { to: None } };
     let asked = store.connect(Arc::new(SystemClock)).request(&on(), &request).await;
-    assert!(matches!(asked, Outcome::Held(())), "{asked:?}");
+    assert!(matches!(asked, Outcome::Done(())), "{asked:?}");
     assert_eq!(two.observe(&on()).await.unwrap().free_at, lost.free_at, "it waits for longer");
 }
 
@@ -96,7 +96,7 @@ async fn clones_that_renew_at_the_same_instant_do_not_both_go_on() {
 /// Two clones that write at the same nanosecond cannot be told apart; by a later renewal they can.
 async fn goes_on(clone: Lease<Memory>, grant: Grant) -> bool {
     for _ in 0..8 {
-        if !matches!(renew(&clone, &grant).await, Outcome::Held(_)) {
+        if !matches!(renew(&clone, &grant).await, Outcome::Done(_)) {
             return false;
         }
         tokio::task::yield_now().await;
@@ -134,7 +134,7 @@ async fn exactly_one_clone_goes_on_whatever_becomes_of_its_calls() {
         }
         faults.iter().for_each(Faults::heal);
         for (n, clone) in clones.iter().enumerate().filter(|(n, _)| !lost[*n]).collect::<Vec<_>>() {
-            lost[n] = !matches!(renew(clone, &grant).await, Outcome::Held(_));
+            lost[n] = !matches!(renew(clone, &grant).await, Outcome::Done(_));
         }
         assert_eq!(lost.iter().filter(|lost| **lost).count(), 1, "seed {seed}: {lost:?}");
     }
@@ -149,7 +149,7 @@ async fn a_clone_from_before_the_first_claim_does_not_take_the_record_for_a_left
     let grant = lead(&one).await;
     two.observe(&on()).await.unwrap();
     assert!(matches!(two.claim(&on(), &bid()).await, Outcome::Denied(_)), "took the other's record");
-    assert!(matches!(renew(&one, &grant).await, Outcome::Held(_)));
+    assert!(matches!(renew(&one, &grant).await, Outcome::Done(_)));
 }
 
 #[tokio::test]
@@ -161,5 +161,5 @@ async fn a_renewal_that_landed_without_an_answer_is_still_ones_own() {
     let grant = lead(&lease).await;
     faults.next(Op::Write, Fault::LosesAnswer);
     assert!(matches!(renew(&lease, &grant).await, Outcome::Unknown(_)));
-    assert!(matches!(renew(&lease, &grant).await, Outcome::Held(_)));
+    assert!(matches!(renew(&lease, &grant).await, Outcome::Done(_)));
 }

@@ -107,7 +107,7 @@ async fn a_claim_whose_look_fails_is_unknown_and_writes_nothing() {
     faults.next(Op::Read, Fault::Fails(ErrorKind::Unavailable));
     assert!(matches!(lease.claim(&on(), &bid("a", 1)).await, Outcome::Unknown(_)));
     assert_eq!(store.writes(), 0);
-    assert!(matches!(lease.claim(&on(), &bid("a", 1)).await, Outcome::Held(_)));
+    assert!(matches!(lease.claim(&on(), &bid("a", 1)).await, Outcome::Done(_)));
 }
 
 /// The check used to count as done before the look that belongs to it, and an error there ended the cooldown.
@@ -115,9 +115,9 @@ async fn a_claim_whose_look_fails_is_unknown_and_writes_nothing() {
 async fn an_error_on_the_first_claim_does_not_end_the_cooldown() {
     let (store, minute) = (MemoryStore::default(), Duration::from_secs(60));
     let before = store.connect(Arc::new(SystemClock));
-    let Outcome::Held(grant) = before.claim(&on(), &bid("a", 1)).await else { panic!("not held") };
+    let Outcome::Done(grant) = before.claim(&on(), &bid("a", 1)).await else { panic!("not held") };
     let parting = Parting { reserve_for: None, cooldown: Some(minute) };
-    assert!(matches!(before.release(&on(), &grant, &parting).await, Outcome::Held(())));
+    assert!(matches!(before.release(&on(), &grant, &parting).await, Outcome::Done(())));
 
     let (register, faults) = faulty(&store);
     let after = Lease::new(register, Arc::new(SystemClock));
@@ -136,12 +136,12 @@ async fn a_release_that_succeeds_at_the_second_try_still_leaves_its_cooldown() {
     let (store, minute) = (MemoryStore::default(), Duration::from_secs(60));
     let (register, faults) = faulty(&store);
     let lease = Lease::new(register, Arc::new(SystemClock));
-    let Outcome::Held(grant) = lease.claim(&on(), &bid("a", 1)).await else { panic!("not held") };
+    let Outcome::Done(grant) = lease.claim(&on(), &bid("a", 1)).await else { panic!("not held") };
     let parting = Parting { reserve_for: None, cooldown: Some(minute) };
     faults.always(Op::Write, Fault::Fails(ErrorKind::Unavailable));
     assert!(matches!(lease.release(&on(), &grant, &parting).await, Outcome::Unknown(_)));
     faults.always(Op::Write, Fault::None);
-    assert!(matches!(lease.release(&on(), &grant, &parting).await, Outcome::Held(())));
+    assert!(matches!(lease.release(&on(), &grant, &parting).await, Outcome::Done(())));
 
     let again = Bid { cooldown: Some(minute), ..bid("a", 2) };
     let other = store.connect(Arc::new(SystemClock));
@@ -163,11 +163,11 @@ async fn a_claim_that_hung_while_a_later_one_won_leaves_that_ones_record_alone()
         async move { lease.claim(&on(), &bid).await }
     });
     gate.reached().await;
-    let Outcome::Held(grant) = lease.claim(&on(), &bid("a", 1)).await else { panic!("not held") };
+    let Outcome::Done(grant) = lease.claim(&on(), &bid("a", 1)).await else { panic!("not held") };
     gate.open();
     let Outcome::Denied(seen) = hung.await.unwrap() else { panic!("not denied") };
     assert_eq!(seen.epoch, Some(grant.epoch));
-    assert!(matches!(lease.renew(SystemClock.boot(), &[(on(), grant)]).await[..], [Outcome::Held(_)]));
+    assert!(matches!(lease.renew(SystemClock.boot(), &[(on(), grant)]).await[..], [Outcome::Done(_)]));
 }
 
 /// Found by the simulator: with the reads inside the stream, the news that the connection is back queued behind one
@@ -196,14 +196,14 @@ async fn after_a_reconnect_a_leader_reads_its_record_before_it_renews() {
     let store = MemoryStore::default();
     let (register, faults) = faulty(&store);
     let lease = Lease::new(Announcing { register, changes: vec![Change::Restored] }, Arc::new(SystemClock));
-    let Outcome::Held(grant) = lease.claim(&on(), &bid("a", 1)).await else { panic!("not held") };
+    let Outcome::Done(grant) = lease.claim(&on(), &bid("a", 1)).await else { panic!("not held") };
     let reads = faults.calls(Op::Read);
     let held = [(on(), grant)];
-    assert!(matches!(lease.renew(SystemClock.boot(), &held).await[..], [Outcome::Held(_)]));
+    assert!(matches!(lease.renew(SystemClock.boot(), &held).await[..], [Outcome::Done(_)]));
     assert_eq!(faults.calls(Op::Read), reads, "a renewal needs no read");
     let mut signals = lease.signals();
     assert!(matches!(signals.next().await.unwrap().signal, Signal::Restored));
-    assert!(matches!(lease.renew(SystemClock.boot(), &held).await[..], [Outcome::Held(_)]));
+    assert!(matches!(lease.renew(SystemClock.boot(), &held).await[..], [Outcome::Done(_)]));
     assert_eq!(faults.calls(Op::Read), reads + 1);
 }
 
@@ -273,10 +273,10 @@ async fn a_claim_that_lost_against_what_is_free_again_is_made_once_more() {
     });
     gate.reached().await;
     // It has read that nobody is there. Now somebody comes, and goes.
-    let Outcome::Held(grant) = b.claim(&on(), &bid("b", 2)).await else { panic!("nobody is in the way") };
-    assert!(matches!(b.release(&on(), &grant, &Parting::default()).await, Outcome::Held(())));
+    let Outcome::Done(grant) = b.claim(&on(), &bid("b", 2)).await else { panic!("nobody is in the way") };
+    assert!(matches!(b.release(&on(), &grant, &Parting::default()).await, Outcome::Done(())));
     gate.open();
-    let Outcome::Held(won) = claim.await.unwrap() else { panic!("nobody is in the way any more") };
+    let Outcome::Done(won) = claim.await.unwrap() else { panic!("nobody is in the way any more") };
     assert!(won.epoch > grant.epoch);
     assert_eq!((faults.calls(Op::Read), faults.calls(Op::Write)), (2, 2));
 }
@@ -288,11 +288,11 @@ async fn a_release_without_an_answer_is_made_once_more_and_never_twice() {
         let (register, faults) = faulty(&store);
         let a = Lease::new(register, Arc::new(SystemClock));
         let b = Lease::new(store.register(), Arc::new(SystemClock));
-        let Outcome::Held(grant) = a.claim(&on(), &bid("a", 1)).await else { panic!("nobody is in the way") };
+        let Outcome::Done(grant) = a.claim(&on(), &bid("a", 1)).await else { panic!("nobody is in the way") };
         faults.next(Op::Write, fault.clone());
         let released = a.release(&on(), &grant, &Parting::default()).await;
-        assert!(matches!(released, Outcome::Held(())), "{fault:?}: {released:?}");
+        assert!(matches!(released, Outcome::Done(())), "{fault:?}: {released:?}");
         assert_eq!(store.writes(), writes, "{fault:?}");
-        assert!(matches!(b.claim(&on(), &bid("b", 2)).await, Outcome::Held(_)), "{fault:?}");
+        assert!(matches!(b.claim(&on(), &bid("b", 2)).await, Outcome::Done(_)), "{fault:?}");
     }
 }

@@ -33,7 +33,7 @@ async fn foreign_and_broken_records_are_waited_for_and_then_replaced() {
         let Outcome::Denied(seen) = lease.claim(&on(), &bid()).await else { panic!("{record:?}: let in") };
         assert!(seen.free_at.is_some_and(|at| at >= from + TTL), "{record:?}");
         tokio::time::sleep(TTL).await;
-        let Outcome::Held(grant) = lease.claim(&on(), &bid()).await else { panic!("{record:?}: kept out") };
+        let Outcome::Done(grant) = lease.claim(&on(), &bid()).await else { panic!("{record:?}: kept out") };
         assert!(grant.epoch > record.epoch.unwrap_or_default(), "{record:?}");
     }
 }
@@ -59,6 +59,6 @@ async fn an_epoch_that_has_no_next_is_refused_and_not_repeated() {
     assert_eq!(error.kind(), ErrorKind::Misconfigured);
     // The others of the store are not spoilt by it.
     let other = ElectionName::new("other").unwrap();
-    let Outcome::Held(grant) = lease.claim(&other, &bid()).await else { panic!("not held") };
+    let Outcome::Done(grant) = lease.claim(&other, &bid()).await else { panic!("not held") };
     assert!(grant.epoch < Epoch::MAX);
 }

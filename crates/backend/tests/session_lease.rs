@@ -229,7 +229,7 @@ async fn a_renewal_under_way_does_not_make_a_leader_present_again_that_is_lettin
     let (server, presence) = (Arc::clone(&store.server), Arc::clone(&store.presence));
     let lease = Arc::new(SessionLease::new(store));
     let (on, bid) = (bidding::on(), bidding::bid("a", 1, Duration::from_secs(10)));
-    let Outcome::Held(grant) = lease.claim(&on, &bid).await else { panic!("nobody else claims") };
+    let Outcome::Done(grant) = lease.claim(&on, &bid).await else { panic!("nobody else claims") };
     // The presence session ends and is replaced by one that is present nowhere.
     let replace = async || {
         presence.lock().unwrap().take().unwrap().send_replace(true);
@@ -241,7 +241,7 @@ async fn a_renewal_under_way_does_not_make_a_leader_present_again_that_is_lettin
         let mut answers = lease.renew(SystemClock.boot(), &[(on.clone(), grant)]).await;
         answers.pop().unwrap()
     };
-    let Outcome::Held(grant) = renew(grant).await else { panic!("a renewal makes it present") };
+    let Outcome::Done(grant) = renew(grant).await else { panic!("a renewal makes it present") };
     // Once more, and now it lets go while that is found out.
     replace().await;
     server.unlocks_wait.store(true, Ordering::Relaxed);
@@ -254,7 +254,7 @@ async fn a_renewal_under_way_does_not_make_a_leader_present_again_that_is_lettin
     assert!(matches!(renewed, Outcome::Unknown(_)), "{renewed:?}");
     assert_eq!(server.appeared.load(Ordering::Relaxed), before, "it is letting go");
     server.unlock.notify_one();
-    assert!(matches!(release.await.unwrap(), Outcome::Held(())));
+    assert!(matches!(release.await.unwrap(), Outcome::Done(())));
     assert!(server.present.lock().unwrap().is_empty(), "nobody waits for nobody");
 }
 

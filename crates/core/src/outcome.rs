@@ -12,7 +12,7 @@ use crate::{Boot, Candidate, CandidateId, Epoch, Error, Incarnation, Wall};
 #[must_use]
 pub enum Outcome<T> {
     /// Done, and acknowledged by the store.
-    Held(T),
+    Done(T),
     /// Certainly not done: somebody or something else is in the way, as seen here.
     Denied(Seen),
     /// Perhaps done, perhaps not, perhaps later.

@@ -85,7 +85,7 @@ impl Store {
         }
         let epoch = seen.epoch.unwrap_or(Epoch::ZERO);
         match self.0.backend.request(on, &Request { epoch, what: Ask::StepDown { to } }).await {
-            Outcome::Held(()) => Ok(epoch),
+            Outcome::Done(()) => Ok(epoch),
             Outcome::Denied(now) if now.leader().is_some() => Err(Error::CasFailed),
             Outcome::Denied(_) => Err(Error::NotLeader),
             Outcome::Unknown(error) | Outcome::Refused(error) => Err(error.into()),

@@ -107,7 +107,7 @@ impl World {
         self.nodes[node].machine.run_on(now);
         self.nodes[node].timer = (u64::MAX, None);
         // Timer, answers and the end of the work are all there at once; which is noticed first is a matter of luck.
-        let back = crate::port::lock(&self.nodes[node].port).is_back();
+        let back = crate::connection::lock(&self.nodes[node].connection).is_back();
         if self.rng.one_in(2) && !back {
             self.tell(node, Input::Timeout);
         }
@@ -125,7 +125,7 @@ impl World {
         self.nodes[node].process = None;
         self.close_all(node);
         self.nodes[node].pending.clear();
-        crate::port::lock(&self.store.facts().dead).insert(self.nodes[node].who.incarnation);
+        crate::connection::lock(&self.store.facts().dead).insert(self.nodes[node].who.incarnation);
         if comes_back {
             let pause = if self.rng.one_in(3) { self.rng.below(SECOND / 10) } else { self.a_while() };
             self.queue.push(self.now + pause, Event::Restart(slot));
@@ -178,11 +178,13 @@ impl World {
         say!(self, "{node} is cut off ({how:?}) for {span}ns");
         self.nodes[node].cut = Some(how);
         if self.sessions.is_none() && self.rng.one_in(2) {
-            crate::port::lock(&self.nodes[node].port).inbox.push_back(bellwether_backend::Change::Doubt);
+            crate::connection::lock(&self.nodes[node].connection)
+                .inbox
+                .push_back(bellwether_backend::Change::Doubt);
             self.step(node);
         }
-        let connection = self.nodes[node].connection;
-        self.queue.push(self.now + span, Event::Reconnect(node, connection));
+        let connection_number = self.nodes[node].connection_number;
+        self.queue.push(self.now + span, Event::Reconnect(node, connection_number));
     }
 
     fn jump_wall(&mut self, node: usize) {

@@ -47,7 +47,7 @@ impl World {
         self.content_lost(before);
         // The dead have connections too: what they had sent is lost like everybody's.
         for node in self.nodes.iter_mut().filter(|node| node.process.is_none()) {
-            node.connection += 1;
+            node.connection_number += 1;
         }
         for node in self.alive() {
             let away = if self.rng.one_in(3) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bellwether_core::{Ask, CandidateId, Input, Request};
 
 use super::Fault;
-use crate::parcel::Purpose;
+use crate::call::Purpose;
 use crate::queue::Event;
 use crate::world::{OUTSIDER, World, say};
 

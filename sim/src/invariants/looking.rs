@@ -1,7 +1,7 @@
 //! Looking writes nothing: neither `observe`, nor a watch, nor the look of an attempt.
 
 use super::{Finding, Verdict};
-use crate::parcel::{Ask, Purpose};
+use crate::call::{Ask, Purpose};
 use crate::session::wire::Statement;
 
 const NAME: &str = "looking";

@@ -7,7 +7,7 @@ use bellwether_backend::Record;
 use bellwether_core::Epoch;
 
 use super::{Finding, Verdict};
-use crate::parcel::Purpose;
+use crate::call::Purpose;
 
 const NAME: &str = "stale writes";
 

@@ -12,7 +12,7 @@ use futures_util::{StreamExt, stream};
 
 use super::store::{Shared, SimStore};
 use super::wire::Wire;
-use crate::port::lock;
+use crate::connection::lock;
 
 /// Elections on the world's server.
 pub struct SimSessions {
@@ -48,7 +48,7 @@ impl Backend for SimSessions {
             let mut answers = self.lease.renew(sent, held).await;
             if self.planted.has(Bug::RenewalFromAnswer) {
                 for answer in &mut answers {
-                    if let Outcome::Held(grant) = answer {
+                    if let Outcome::Done(grant) = answer {
                         grant.counted_from = self.shared.wire.now();
                     }
                 }
@@ -75,7 +75,7 @@ impl Backend for SimSessions {
     }
 
     fn follow(&self, on: &ElectionName, interested: bool) {
-        lock(&self.shared.wire.port).followed = interested;
+        lock(&self.shared.wire.connection).followed = interested;
         self.lease.follow(on, interested);
     }
 

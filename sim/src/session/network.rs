@@ -8,12 +8,12 @@ use bellwether_core::Epoch;
 
 use super::server::{Effect, Server};
 use super::wire::{Failure, Heard, Kind, Reply, Said, Sent, SessionId, Statement};
+use crate::call::Purpose;
+use crate::connection::lock;
 use crate::faults::Fault;
 use crate::invariants::exclusion::Reign;
 use crate::invariants::{looking, order, stale};
 use crate::node::Cut;
-use crate::parcel::Purpose;
-use crate::port::lock;
 use crate::queue::Event;
 use crate::time::Nanos;
 use crate::world::{World, say};

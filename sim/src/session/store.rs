@@ -14,8 +14,8 @@ use bellwether_backend::{
 use bellwether_core::{Boot, Bug, ElectionName, Epoch, Error, ErrorKind, Planted};
 
 use super::wire::{self, Connection, Heard, Kind, Said, SessionId, Statement, Wire};
-use crate::parcel::Purpose;
-use crate::port::{lock, trouble};
+use crate::call::Purpose;
+use crate::connection::{lock, trouble};
 
 /// The one election of a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -51,7 +51,7 @@ impl Shared {
 
     /// Lets what runs beside the calls go on, and takes in what has reached the process.
     pub(super) fn run(&self) {
-        let before = std::mem::replace(&mut lock(&self.wire.port).purpose, Purpose::Tend);
+        let before = std::mem::replace(&mut lock(&self.wire.connection).purpose, Purpose::Tend);
         self.hear();
         let mut waiting = Vec::new();
         loop {
@@ -67,7 +67,7 @@ impl Shared {
             }
         }
         *lock(&self.tasks) = waiting;
-        lock(&self.wire.port).purpose = before;
+        lock(&self.wire.connection).purpose = before;
     }
 
     fn hear(&self) {

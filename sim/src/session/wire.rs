@@ -13,9 +13,9 @@ use bellwether_backend::{Condition, LockHolder, Presence, SessionNotice};
 use bellwether_core::{Boot, CandidateId, Clock, Epoch};
 
 use super::store::Key;
+use crate::call::Purpose;
 use crate::clock::Face;
-use crate::parcel::Purpose;
-use crate::port::{SharedPort, lock};
+use crate::connection::{SharedConnection, lock};
 
 /// A session, of all sessions that there ever were.
 pub type SessionId = u64;
@@ -170,7 +170,7 @@ pub struct Wire {
     /// What passes.
     pub desk: SharedDesk,
     /// For whose sake it runs just now, and whether news is wanted.
-    pub port: SharedPort,
+    pub connection: SharedConnection,
 }
 
 impl Wire {
@@ -253,7 +253,7 @@ impl Wire {
 
     fn send(&self, session: SessionId, statement: Statement) -> Reply {
         let reply = Reply::default();
-        let purpose = lock(&self.port).purpose;
+        let purpose = lock(&self.connection).purpose;
         let sent = Sent { session, statement, purpose, reply: Arc::clone(&reply) };
         lock(&self.desk).outbox.push(sent);
         reply

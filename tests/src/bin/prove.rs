@@ -26,8 +26,8 @@ mod linux {
 
     use bellwether_deadman::boot_now;
     use bellwether_support::servers::nats::Version;
-    use bellwether_tests::series::{Figures, Series, Way};
-    use bellwether_tests::silenced::{Kind, Profile, Silenced, Silences};
+    use bellwether_tests::series::{Ending, Figures, Series};
+    use bellwether_tests::silent_leader::{Kind, Profile, Silenced, Silences};
     use bellwether_tests::{Surroundings, untouched_by_status, unwritten_by_status};
 
     /// Between two lines that say how far it is.
@@ -122,14 +122,14 @@ mod linux {
         fn prove(&self) -> bool {
             let _in_the_way = Busy::with(self.busy);
             let mut good = true;
-            let (part, grandchild) = (self.rounds / 4, [Way::GrandchildWorks]);
+            let (part, grandchild) = (self.rounds / 4, [Ending::GrandchildWorks]);
             for (title, surroundings, ways, times) in [
                 ("every way in turn", Surroundings::Plain, None, self.rounds),
                 ("as process 1 of a container", Surroundings::Container, None, part),
                 ("as an ordinary user", Surroundings::Nobody, None, part),
                 ("kill after kill", Surroundings::Plain, Some(&grandchild[..]), self.kills),
             ] {
-                let all = Way::all(surroundings);
+                let all = Ending::all(surroundings);
                 let figures = series(title, surroundings, ways.unwrap_or(&all), times);
                 // Where others have the processors, nobody can be asked to be in time.
                 good &= figures.is_some_and(|figures| {
@@ -147,8 +147,8 @@ mod linux {
     }
 
     /// `None` where these surroundings are not to be had.
-    fn series(title: &str, surroundings: Surroundings, ways: &[Way], times: usize) -> Option<Figures> {
-        let ways: Vec<Way> = ways.iter().copied().cycle().take(times).collect();
+    fn series(title: &str, surroundings: Surroundings, ways: &[Ending], times: usize) -> Option<Figures> {
+        let ways: Vec<Ending> = ways.iter().copied().cycle().take(times).collect();
         let Some(first) = ways.first() else { return Some(Figures::default()) };
         let mut series = Series::new(surroundings, *first)?;
         let began = boot_now();

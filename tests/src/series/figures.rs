@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use super::Way;
+use super::Ending;
 use crate::{Overlap, Process};
 
 /// How long it took until the next leader, by way; and what must not have been.
 #[derive(Debug, Default)]
 pub struct Figures {
-    rows: BTreeMap<Way, Row>,
+    rows: BTreeMap<Ending, Row>,
     two_at_once: usize,
     orphans: usize,
     late: usize,
@@ -24,7 +24,7 @@ struct Row {
 }
 
 impl Figures {
-    pub(super) fn note(&mut self, way: Way, took: Duration, bound: Duration) {
+    pub(super) fn note(&mut self, way: Ending, took: Duration, bound: Duration) {
         let row = self.rows.entry(way).or_default();
         row.took.push(took);
         row.bound = bound;
@@ -35,12 +35,12 @@ impl Figures {
     }
 
     /// By the witnesses' word.
-    pub(super) fn two_at_once(&mut self, way: Way, said: &str) {
+    pub(super) fn two_at_once(&mut self, way: Ending, said: &str) {
         self.two_at_once += said.lines().count();
         self.complaints.extend(said.lines().map(|line| format!("{way}: two at once: {line}")));
     }
 
-    pub(super) fn orphans(&mut self, way: Way, found: &[Process]) {
+    pub(super) fn orphans(&mut self, way: Ending, found: &[Process]) {
         self.orphans += found.len();
         self.complaints.extend(found.iter().map(|orphan| format!("{way}: left behind: {orphan:?}")));
     }

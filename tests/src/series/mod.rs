@@ -5,8 +5,8 @@
 
 mod bounds;
 mod cast;
+mod ending;
 mod figures;
-mod way;
 
 use std::time::Duration;
 
@@ -17,8 +17,8 @@ use rustix::process::Signal;
 use crate::{Candidate, Line, PATIENCE, Stage, Surroundings, overlaps};
 pub use bounds::Bounds;
 use cast::Cast;
+pub use ending::Ending;
 pub use figures::Figures;
-pub use way::Way;
 
 const TTL: &str = "1s";
 /// A command that ignores TERM is killed after this; the bound on the next leader has room for it.
@@ -57,7 +57,7 @@ enum Leaving {
 impl Series {
     /// Candidates of which one leads and works; `None` where these surroundings are not to be had. The first leader's
     /// witness has the manners that `first` needs.
-    pub fn new(surroundings: Surroundings, first: Way) -> Option<Series> {
+    pub fn new(surroundings: Surroundings, first: Ending) -> Option<Series> {
         let stage = Stage::new(surroundings)?;
         stage.manners(first.manners(surroundings));
         let mut series = Series {
@@ -77,7 +77,7 @@ impl Series {
     }
 
     /// Does this to the leader, sees to it that the next one's witness has the manners that `next` needs, and judges.
-    pub fn round(&mut self, way: Way, next: Way) {
+    pub fn round(&mut self, way: Ending, next: Ending) {
         let cast = self.cast();
         self.stage.manners(next.manners(self.surroundings));
         let before = self.leader;
@@ -94,7 +94,7 @@ impl Series {
     }
 
     /// Those rounds, one after the other.
-    pub fn rounds(&mut self, ways: &[Way]) {
+    pub fn rounds(&mut self, ways: &[Ending]) {
         for (at, way) in ways.iter().enumerate() {
             self.round(*way, *ways.get(at + 1).unwrap_or(way));
         }
@@ -113,7 +113,7 @@ impl Series {
         self.figures
     }
 
-    fn note_orphans(&mut self, way: Way) {
+    fn note_orphans(&mut self, way: Ending) {
         let orphans = self.stage.orphans(Some(self.leader.epoch));
         self.figures.orphans(way, &orphans);
         // They must not be counted twice, nor hold the next witness up.

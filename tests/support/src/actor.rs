@@ -61,7 +61,7 @@ impl<B: Backend> Actor<B> {
     /// The first attempt that is answered, which must succeed.
     pub async fn lead(&self) -> Grant {
         match self.answered().await {
-            Outcome::Held(grant) => grant,
+            Outcome::Done(grant) => grant,
             other => panic!("{} was to lead: {other:?}", self.bid.who.id),
         }
     }
@@ -92,7 +92,7 @@ impl<B: Backend> Actor<B> {
             let outcome = self.claim().await;
             let now = boot_now();
             match outcome {
-                Outcome::Held(grant) => return (grant, now),
+                Outcome::Done(grant) => return (grant, now),
                 other => assert!(now.since(start) < longest, "still kept out after {longest:?}: {other:?}"),
             }
             tokio::time::sleep(Duration::from_millis(2)).await;
@@ -107,7 +107,7 @@ impl<B: Backend> Actor<B> {
     /// One renewal, which must succeed.
     pub async fn keep(&self, grant: &Grant) -> Grant {
         match self.renew(grant).await {
-            Outcome::Held(grant) => grant,
+            Outcome::Done(grant) => grant,
             other => panic!("{} was to go on: {other:?}", self.bid.who.id),
         }
     }
@@ -115,7 +115,7 @@ impl<B: Backend> Actor<B> {
     /// Releases, which must succeed.
     pub async fn let_go(&self, grant: &Grant) {
         let released = self.backend.release(&self.on, grant, &Parting::default()).await;
-        assert!(matches!(released, Outcome::Held(())), "{released:?}");
+        assert!(matches!(released, Outcome::Done(())), "{released:?}");
     }
 
     /// Who leads.

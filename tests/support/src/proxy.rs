@@ -16,13 +16,13 @@ use tokio::task::JoinHandle;
 #[derive(Debug)]
 pub struct Proxy {
     port: u16,
-    way: Arc<watch::Sender<Way>>,
+    way: Arc<watch::Sender<Ending>>,
     turns: Arc<AtomicU64>,
     listener: JoinHandle<()>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Way {
+struct Ending {
     /// Nothing arrives, on either side, until it is open again; then everything does, as after a partition.
     silent: bool,
     /// Answers take so much longer.
@@ -38,7 +38,7 @@ impl Proxy {
     pub async fn to(server: u16) -> Proxy {
         let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a free port");
         let port = socket.local_addr().expect("a bound socket has an address").port();
-        let way = Arc::new(watch::Sender::new(Way::default()));
+        let way = Arc::new(watch::Sender::new(Ending::default()));
         let turns = Arc::default();
         let listener = tokio::spawn(listen(socket, server, Arc::clone(&way), Arc::clone(&turns)));
         Proxy { port, way, turns, listener }
@@ -72,7 +72,7 @@ impl Proxy {
 
     /// Everything passes again; what waited arrives now.
     pub fn heal(&self) {
-        self.way.send_modify(|way| *way = Way { cuts: way.cuts, ..Way::default() });
+        self.way.send_modify(|way| *way = Ending { cuts: way.cuts, ..Ending::default() });
     }
 }
 
@@ -83,7 +83,7 @@ impl Drop for Proxy {
     }
 }
 
-async fn listen(socket: TcpListener, server: u16, way: Arc<watch::Sender<Way>>, turns: Arc<AtomicU64>) {
+async fn listen(socket: TcpListener, server: u16, way: Arc<watch::Sender<Ending>>, turns: Arc<AtomicU64>) {
     loop {
         let Ok((near, _)) = socket.accept().await else { return };
         if way.borrow().closed {
@@ -112,7 +112,7 @@ async fn listen(socket: TcpListener, server: u16, way: Arc<watch::Sender<Way>>, 
 async fn carry(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
-    mut way: watch::Receiver<Way>,
+    mut way: watch::Receiver<Ending>,
     answers: bool,
     arrives: impl Fn() + Send,
 ) {

@@ -65,10 +65,10 @@ async fn one_of_many(stage: Stage) -> Ran {
         let claims = crowd.iter().map(|candidate| candidate.claim());
         let outcomes = futures_util::future::join_all(claims).await;
         let winners: Vec<_> =
-            outcomes.iter().enumerate().filter(|(_, outcome)| matches!(outcome, Outcome::Held(_))).collect();
+            outcomes.iter().enumerate().filter(|(_, outcome)| matches!(outcome, Outcome::Done(_))).collect();
         // Nobody winning is allowed: everyone may have lost against somebody who then gave up.
         ensure!(winners.len() <= 1, "round {round}: {} candidates were let in: {winners:?}", winners.len());
-        if let [(winner, Outcome::Held(grant))] = winners[..] {
+        if let [(winner, Outcome::Done(grant))] = winners[..] {
             crowd[winner].let_go(grant).await?;
         }
     }
@@ -90,9 +90,9 @@ async fn one_successor_of_many(stage: Stage) -> Ran {
         tokio::time::sleep(stage.ttl / 10).await;
         let claims = crowd.iter().map(|candidate| candidate.claim());
         let outcomes = futures_util::future::join_all(claims).await;
-        let winners: Vec<_> = outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Held(_))).collect();
+        let winners: Vec<_> = outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Done(_))).collect();
         ensure!(winners.len() <= 1, "{} candidates took over: {winners:?}", winners.len());
-        if let [Outcome::Held(won)] = winners[..] {
+        if let [Outcome::Done(won)] = winners[..] {
             ensure!(won.epoch > grant.epoch, "{:?} followed {:?}", won.epoch, grant.epoch);
             return Ok(());
         }
@@ -115,7 +115,7 @@ async fn found_nobody(stage: Stage) -> Ran {
     let grant = b.lead().await?;
     gate.open();
     let answer = stage.promptly("the claim ends", claim).await?;
-    ensure!(!matches!(answer, Ok(Outcome::Held(_))), "both lead: {answer:?}");
+    ensure!(!matches!(answer, Ok(Outcome::Done(_))), "both lead: {answer:?}");
     untouched(&b, &grant).await
 }
 
@@ -131,7 +131,7 @@ async fn renewal_extends(stage: Stage) -> Ran {
         }
         let outcome = b.claim().await;
         let now = b.clock.boot();
-        if let Outcome::Held(_) = outcome {
+        if let Outcome::Done(_) = outcome {
             let early = (grant.counted_from + grant.ttl).since(now);
             ensure!(
                 !early.is_zero(),

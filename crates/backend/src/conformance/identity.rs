@@ -24,9 +24,9 @@ async fn same_id_twice(stage: Stage) -> Ran {
     // The grant of the one is worth nothing in the hands of the other.
     let forged = bellwether_core::Grant { incarnation: two.bid.who.incarnation, ..grant.clone() };
     let answer = two.renew(&forged).await;
-    ensure!(!matches!(answer, Outcome::Held(_)), "the second renewed the first's leadership");
+    ensure!(!matches!(answer, Outcome::Done(_)), "the second renewed the first's leadership");
     let answer = two.release(&forged).await;
-    ensure!(!matches!(answer, Outcome::Held(_)), "the second released the first's leadership");
+    ensure!(!matches!(answer, Outcome::Done(_)), "the second released the first's leadership");
     untouched(&one, &grant).await?;
     two.denied().await?;
     Ok(())
@@ -61,7 +61,7 @@ async fn danger_reclaim(stage: Stage) -> Ran {
     after.denied().await?;
     after.bid.danger_reclaim = true;
     match after.claim().await {
-        Outcome::Held(grant) => {
+        Outcome::Done(grant) => {
             ensure!(grant.epoch > first.epoch, "{:?} followed {:?}", grant.epoch, first.epoch);
             untouched(&after, &grant).await
         }
@@ -77,6 +77,6 @@ async fn danger_reclaim_of_others(stage: Stage) -> Ran {
     let grant = a.lead().await?;
     b.bid.danger_reclaim = true;
     let outcome = b.claim().await;
-    ensure!(!matches!(outcome, Outcome::Held(_)), "b took a's record");
+    ensure!(!matches!(outcome, Outcome::Done(_)), "b took a's record");
     untouched(&a, &grant).await
 }

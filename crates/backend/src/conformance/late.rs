@@ -98,7 +98,7 @@ async fn late_delivery_before_retry(stage: Stage) -> Ran {
     gate.open();
     stage.promptly("the claim is delivered", gate.done()).await?;
     let grant = match a.claim().await {
-        Outcome::Held(grant) => grant,
+        Outcome::Done(grant) => grant,
         // Denied by one's own late record; the next look knows it.
         Outcome::Denied(_) | Outcome::Unknown(_) => a.lead().await?,
         Outcome::Refused(error) => return Err(error.into()),

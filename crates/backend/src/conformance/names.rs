@@ -38,7 +38,7 @@ async fn many_elections(stage: Stage) -> Ran {
     }
     let kept: Vec<_> = kept.drain(..).map(|(_, held)| held).collect();
     for (outcome, (on, _)) in renew_all(&stage, &a, &kept).await.iter().zip(&kept) {
-        ensure!(matches!(outcome, Outcome::Held(_)), "{on} could not be renewed: {outcome:?}");
+        ensure!(matches!(outcome, Outcome::Done(_)), "{on} could not be renewed: {outcome:?}");
     }
     for (number, on) in names.iter().enumerate() {
         let leader = if number % 3 == 0 { &b } else { &a };

@@ -186,7 +186,7 @@ async fn named_gets_in(stage: Stage) -> Ran {
             let shown = seen.reserved_for.as_ref();
             ensure!(shown == Some(&named.bid.who.id), "the record is kept for {shown:?}");
         }
-        Outcome::Held(_) => {
+        Outcome::Done(_) => {
             let late = other.clock.boot().since(from) >= Timing::reservation(stage.ttl);
             ensure!(late, "another got in while the record was kept");
             return Err(Stop::failed("the machine is too busy for this case"));

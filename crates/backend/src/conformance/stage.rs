@@ -146,7 +146,7 @@ impl Actor {
     /// Claims once, and has to get it.
     pub(super) async fn lead(&self) -> Result<Grant, Stop> {
         match self.claim().await {
-            Outcome::Held(grant) => {
+            Outcome::Done(grant) => {
                 ensure!(grant.incarnation == self.bid.who.incarnation, "the grant is of another incarnation");
                 ensure!(grant.epoch > self.bid.floor, "{:?} is not above {:?}", grant.epoch, self.bid.floor);
                 Ok(grant)
@@ -169,7 +169,7 @@ impl Actor {
             let outcome = self.claim().await;
             let now = self.clock.boot();
             match outcome {
-                Outcome::Held(grant) => return Ok((grant, now)),
+                Outcome::Done(grant) => return Ok((grant, now)),
                 Outcome::Refused(error) => return Err(error.into()),
                 Outcome::Denied(_) | Outcome::Unknown(_) if now < by => {}
                 other => {
@@ -208,7 +208,7 @@ impl Actor {
     pub(super) async fn keep(&self, grant: &Grant) -> Result<Grant, Stop> {
         let before = self.clock.boot();
         match self.renew(grant).await {
-            Outcome::Held(new) => {
+            Outcome::Done(new) => {
                 ensure!(new.epoch == grant.epoch, "a renewal changed {:?} to {:?}", grant.epoch, new.epoch);
                 // A session's heartbeat that another election asked for a moment ago renews this one too, from when it left.
                 let shared = self.backend.capabilities().renewal == Renewal::PerSession
@@ -246,7 +246,7 @@ impl Actor {
 /// What has to have been done.
 pub(super) fn held<T: Debug>(what: &str, outcome: Outcome<T>) -> Result<T, Stop> {
     match outcome {
-        Outcome::Held(value) => Ok(value),
+        Outcome::Done(value) => Ok(value),
         other => Err(Stop::failed(format!("{what} was to be held: {other:?}"))),
     }
 }
@@ -261,7 +261,7 @@ where
     for _ in 0..10 {
         match call().await {
             Outcome::Denied(_) | Outcome::Refused(_) => return Ok(()),
-            Outcome::Held(value) => return Err(Stop::failed(format!("{what} was held: {value:?}"))),
+            Outcome::Done(value) => return Err(Stop::failed(format!("{what} was held: {value:?}"))),
             Outcome::Unknown(error) => last = Some(error),
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -280,7 +280,7 @@ pub(super) fn unknown<T: Debug>(what: &str, outcome: Outcome<T>) -> Result<(), S
 /// Whether a release whose answer was kept back is known to have let go: a backend may find out by itself.
 pub(super) fn let_go_after_all(what: &str, outcome: Outcome<()>) -> Result<bool, Stop> {
     match outcome {
-        Outcome::Held(()) => Ok(true),
+        Outcome::Done(()) => Ok(true),
         Outcome::Unknown(_) => Ok(false),
         other => Err(Stop::failed(format!("{what} was to be unknown, or done: {other:?}"))),
     }

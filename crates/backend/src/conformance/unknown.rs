@@ -80,7 +80,7 @@ async fn conflict_with_oneself(stage: Stage) -> Ran {
     a.let_go(&grant).await?;
     faults.next(Op::Write, Fault::Twice);
     let again = match a.claim().await {
-        Outcome::Held(grant) => grant,
+        Outcome::Done(grant) => grant,
         Outcome::Denied(_) | Outcome::Unknown(_) => a.lead().await?,
         Outcome::Refused(error) => return Err(error.into()),
     };

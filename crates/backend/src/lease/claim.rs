@@ -91,7 +91,7 @@ impl<R: Register> Shared<R> {
         match self.register.write(on, at.as_ref(), &record).await {
             Write::Done(version) => {
                 self.wrote(on, bid.who.incarnation, record, version);
-                Some(Outcome::Held(Grant {
+                Some(Outcome::Done(Grant {
                     epoch,
                     incarnation: bid.who.incarnation,
                     ttl: bid.ttl,

@@ -55,13 +55,13 @@ impl<R: Register> Shared<R> {
             // It may never have left: then everybody would wait for a ttl. The second try looks first.
             written = match self.rewrite(on, grant, Bug::BlindRelease, &released).await {
                 Outcome::Denied(seen) if seen.holder.is_none() && seen.epoch == Some(grant.epoch) => {
-                    Outcome::Held(())
+                    Outcome::Done(())
                 }
                 written => written,
             };
             forget();
         }
-        if let (Outcome::Held(()), Some(span), Some(notes), Some(id)) =
+        if let (Outcome::Done(()), Some(span), Some(notes), Some(id)) =
             (&written, how.cooldown, self.register.notes(), id.into_inner())
         {
             // After the release, so that nobody waits for it; if it is lost, only politeness is.
@@ -94,7 +94,7 @@ impl<R: Register> Shared<R> {
             }
             let asked = Record { request: Some(what.clone()), ..record };
             match self.register.write(on, Some(&version), &asked).await {
-                Write::Done(_) => return Outcome::Held(()),
+                Write::Done(_) => return Outcome::Done(()),
                 Write::Conflict => {}
                 Write::Unknown(error) => return Outcome::Unknown(error),
                 Write::Refused(error) => return Outcome::Refused(error),
@@ -131,7 +131,7 @@ impl<R: Register> Shared<R> {
             match self.register.write(on, Some(&current.version), &record).await {
                 Write::Done(version) => {
                     self.wrote(on, grant.incarnation, record, version);
-                    return Outcome::Held(());
+                    return Outcome::Done(());
                 }
                 Write::Conflict => {}
                 Write::Unknown(error) => return Outcome::Unknown(error),
@@ -168,7 +168,7 @@ fn of(record: &Record, grant: &Grant) -> bool {
 
 fn map<T>(outcome: Outcome<()>, grant: impl FnOnce() -> T) -> Outcome<T> {
     match outcome {
-        Outcome::Held(()) => Outcome::Held(grant()),
+        Outcome::Done(()) => Outcome::Done(grant()),
         Outcome::Denied(seen) => Outcome::Denied(seen),
         Outcome::Unknown(error) => Outcome::Unknown(error),
         Outcome::Refused(error) => Outcome::Refused(error),

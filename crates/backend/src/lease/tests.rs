@@ -90,7 +90,7 @@ fn id(text: &str) -> CandidateId {
 
 fn held<T: std::fmt::Debug>(outcome: Outcome<T>) -> T {
     match outcome {
-        Outcome::Held(held) => held,
+        Outcome::Done(held) => held,
         other => panic!("was to be held: {other:?}"),
     }
 }

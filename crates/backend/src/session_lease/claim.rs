@@ -186,7 +186,7 @@ impl<S: SessionStore> Claim<'_, S> {
         if self.pair.lock.is_over() {
             return Outcome::Unknown(self.unavailable("the session ended before the claim was answered"));
         }
-        Outcome::Held(Grant { epoch, incarnation, ttl, counted_from: sent, after_crash })
+        Outcome::Done(Grant { epoch, incarnation, ttl, counted_from: sent, after_crash })
     }
 
     /// The lock and presence are ours, and the store could not write the leadership when this was last asked.
@@ -313,7 +313,7 @@ impl<S: SessionStore> Claim<'_, S> {
 
     async fn leave_to_other(&self, seen: Seen) -> Outcome<Grant> {
         match self.shared.let_go(self.pair, self.key, self.bid.ttl, None).await {
-            Outcome::Held(()) | Outcome::Denied(_) => Outcome::Denied(seen),
+            Outcome::Done(()) | Outcome::Denied(_) => Outcome::Denied(seen),
             Outcome::Unknown(error) => Outcome::Unknown(error),
             Outcome::Refused(error) => Outcome::Refused(error),
         }

@@ -342,7 +342,7 @@ impl<S: SessionStore> Shared<S> {
         }
         let notice = SessionNotice::Requested(looked.key, what);
         match looked.pair.presence().tell(LOOK_LIMIT, &notice).await {
-            Ok(()) => Outcome::Held(()),
+            Ok(()) => Outcome::Done(()),
             Err(failure) => failed(failure.error()),
         }
     }

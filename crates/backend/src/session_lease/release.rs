@@ -34,7 +34,7 @@ impl<S: SessionStore> Shared<S> {
         let presence = pair.presence();
         self.store.releasing(pair.sessions(&presence), &on, &grant).await;
         let released = self.let_go(&pair, key, grant.ttl, how.reserve_for.as_ref()).await;
-        if let (Outcome::Held(()), Some(span)) = (&released, how.cooldown) {
+        if let (Outcome::Done(()), Some(span)) = (&released, how.cooldown) {
             // After the release, so that nobody waits for it; if it is lost, only politeness is.
             self.store.cool_down(pair.sessions(&presence), &on, &who.id, span).await;
         }
@@ -72,7 +72,7 @@ impl<S: SessionStore> Shared<S> {
         match released {
             Ok(had) => {
                 pair.remove(key);
-                if had { Outcome::Held(()) } else { Outcome::Denied(Seen::nothing()) }
+                if had { Outcome::Done(()) } else { Outcome::Denied(Seen::nothing()) }
             }
             Err(failure) => Outcome::Unknown(failure.error()),
         }

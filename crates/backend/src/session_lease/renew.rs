@@ -47,7 +47,7 @@ impl<S: SessionStore> Shared<S> {
         match beat.of(key).proves() {
             Proven::Held => {
                 pair.renewed(key, beat.left);
-                Outcome::Held(Grant { counted_from: beat.left, ..grant.clone() })
+                Outcome::Done(Grant { counted_from: beat.left, ..grant.clone() })
             }
             Proven::Lost => {
                 pair.remove(key);

@@ -29,7 +29,7 @@ impl Core {
 
     /// Not standing before then.
     pub(super) fn stays_away_until(&self) -> Boot {
-        self.cooldown_until.max(self.room_until)
+        self.cooldown_until.max(self.yield_until)
     }
 
     /// Whether anything keeps this candidate from standing now.

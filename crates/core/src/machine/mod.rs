@@ -1,20 +1,20 @@
 //! The machine: [`Core`], with a file for each thing that a candidate does.
 
+mod acquiring;
+mod backoff;
 mod calls;
-mod grace;
 mod health;
 mod io;
-mod lead;
+mod leading;
 mod leftover;
-mod looking;
-mod part;
+mod preempt;
+mod queries;
+mod reconnecting;
+mod releasing;
+mod renewal_jitter;
 mod requests;
-mod room;
-mod spread;
-mod stand;
 mod state;
 mod stopping;
-mod trouble;
 mod validate;
 
 #[cfg(test)]
@@ -22,12 +22,12 @@ mod tests;
 
 use std::collections::{BTreeSet, VecDeque};
 
+use backoff::Backoff;
 pub use calls::CALLS_MAX;
 pub use io::{Call, Input, Output};
 use leftover::Leftover;
-use room::Asked;
+use preempt::Asked;
 use state::State;
-use trouble::Trouble;
 
 use crate::{
     Boot, Bug, Candidate, CandidateId, Epoch, Error, ErrorKind, Event, Grant, Planted, Proof, Rng, Seen,
@@ -64,8 +64,8 @@ pub struct Core {
     settings: Settings,
     who: Candidate,
     rng: Rng,
-    /// Renewals are spread in time; see [`Core::spread_renewals`].
-    spread: bool,
+    /// Renewals are spread in time; see [`Core::jitter_renewals`].
+    renewal_jitter: bool,
     planted: Planted,
     state: State,
     now: Boot,
@@ -79,12 +79,12 @@ pub struct Core {
     leader: Option<Option<CandidateId>>,
     /// What is known about the life of the holder.
     proof: Option<Proof>,
-    trouble: Trouble,
+    backoff: Backoff,
     /// Not standing before then: a cooldown.
     cooldown_until: Boot,
     /// Nor before then, after letting go, unless somebody else has led meanwhile: else the quickest to claim would be the one
     /// that has just made room.
-    room_until: Boot,
+    yield_until: Boot,
     health_failures: u32,
     /// `None` until the first result, where there is a health check.
     healthy: Option<bool>,
@@ -111,7 +111,7 @@ impl Core {
             settings,
             who,
             rng: Rng::new(seed),
-            spread: false,
+            renewal_jitter: false,
             planted: Planted::default(),
             state: State::Stopped,
             now: Boot::default(),
@@ -122,9 +122,9 @@ impl Core {
             floor: Epoch::ZERO,
             leader: None,
             proof: None,
-            trouble: Trouble::default(),
+            backoff: Backoff::default(),
             cooldown_until: Boot::default(),
-            room_until: Boot::default(),
+            yield_until: Boot::default(),
             health_failures: 0,
             healthy: None,
             ending: None,
@@ -239,7 +239,7 @@ impl Core {
         if matches!(self.state, State::Stopped) {
             self.failure = None;
             self.kept = None;
-            self.trouble.over();
+            self.backoff.over();
             self.enter(State::Follower { wake: self.now });
         }
     }
@@ -301,7 +301,7 @@ impl Core {
         if !seen.is_held_by(&self.who) && !old {
             if seen.leader().is_some() && seen.epoch.is_none_or(|epoch| epoch > self.spent) {
                 // The room is taken. Whoever took it may let go at any moment, and then we are the one to take over.
-                self.room_until = Boot::default();
+                self.yield_until = Boot::default();
             }
             self.leader_is(seen.leader().cloned(), seen.epoch);
         }

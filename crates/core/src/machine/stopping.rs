@@ -64,8 +64,8 @@ impl Core {
         }
         let held = letting.grant.epoch;
         match outcome {
-            Outcome::Held(grant) if grant.epoch == held => self.stop_extended(call, grant),
-            Outcome::Held(_) => {}
+            Outcome::Done(grant) if grant.epoch == held => self.stop_extended(call, grant),
+            Outcome::Done(_) => {}
             Outcome::Denied(seen) if self.shows_us(&seen) => {
                 self.renew_again_while_stopping(call);
             }

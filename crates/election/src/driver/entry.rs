@@ -8,7 +8,7 @@ use bellwether_core::{
 use tokio::sync::{mpsc, oneshot};
 
 use super::calls::{Caller, Calls};
-use super::chronicle::Chronicle;
+use super::history::History;
 use super::{Command, Entrant, Key, Reply};
 use crate::Error;
 use crate::event::Event;
@@ -32,7 +32,7 @@ pub(super) struct Entry {
     log: Log,
     leadership: Option<Leadership>,
     ending: Option<Ending>,
-    chronicle: Chronicle,
+    history: History,
     /// The look that those who validate wait for.
     look: Option<Call>,
     started: Option<Reply<()>>,
@@ -71,7 +71,7 @@ impl Entry {
             log: Log::default(),
             leadership: None,
             ending: None,
-            chronicle: Chronicle::default(),
+            history: History::default(),
             look: None,
             started: Some(started),
             stopping: Vec::new(),
@@ -127,7 +127,7 @@ impl Entry {
             Output::EndWork { epoch, by, why } => return self.end_work(epoch, by, why),
             Output::ExtendStop { epoch, by } => self.extend_stop(epoch, by),
             Output::Event(event) => {
-                self.chronicle.write(self.shared.time.wall(), self.core.who(), &event.what, caller, calls);
+                self.history.write(self.shared.time.wall(), self.core.who(), &event.what, caller, calls);
                 self.tell(event);
             }
         }
@@ -345,12 +345,12 @@ impl Entry {
     }
 
     pub(super) fn remembered(&mut self) {
-        self.chronicle.written();
+        self.history.written();
     }
 
     /// Stopped, and nothing more can come.
     pub(super) fn is_quiet(&self) -> bool {
-        self.core.is_quiet() && self.chronicle.is_written()
+        self.core.is_quiet() && self.history.is_written()
     }
 
     /// The driver is going away, with its runtime or by a mistake of ours.
@@ -384,12 +384,12 @@ impl Entry {
 
 /// Whether the store confirmed something.
 fn confirms(input: &Input) -> bool {
-    use bellwether_core::Outcome::{Denied, Held};
+    use bellwether_core::Outcome::{Denied, Done};
     matches!(
         input,
-        Input::Claimed(_, Held(_) | Denied(_))
-            | Input::Renewed(_, Held(_) | Denied(_))
-            | Input::Released(_, Held(()) | Denied(_))
+        Input::Claimed(_, Done(_) | Denied(_))
+            | Input::Renewed(_, Done(_) | Denied(_))
+            | Input::Released(_, Done(()) | Denied(_))
             | Input::Looked(_, Ok(_))
     )
 }

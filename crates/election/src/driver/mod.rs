@@ -4,10 +4,10 @@
 //! news from the store, and the clock, which is handed in; it tells the machine, and does what the machine wants. No
 //! call is ever dropped: a late answer is delivered however late. User code never runs here.
 
-mod beginning;
+mod admission;
 mod calls;
-mod chronicle;
 mod entry;
+mod history;
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -15,7 +15,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use beginning::Beginning;
+use admission::Admission;
 use bellwether_backend::{Backend, Notice, Notices, Renewal};
 use bellwether_core::{Boot, CandidateId, Core, ElectionName, Epoch, Input};
 use calls::Calls;
@@ -90,7 +90,7 @@ pub(crate) fn spawn(backend: Arc<dyn Backend>, time: Time) -> io::Result<mpsc::U
         entries: HashMap::new(),
         names: HashMap::new(),
         timers: BTreeSet::new(),
-        beginning: Beginning::default(),
+        admission: Admission::default(),
     };
     tokio::spawn(driver.run(timer));
     Ok(sender)
@@ -105,7 +105,7 @@ struct Driver {
     entries: HashMap<Key, Entry>,
     names: HashMap<ElectionName, Vec<Key>>,
     timers: BTreeSet<(Boot, Key)>,
-    beginning: Beginning,
+    admission: Admission,
 }
 
 impl Driver {
@@ -143,7 +143,7 @@ impl Driver {
 
     fn due(&self) -> Boot {
         let timer = self.timers.first().map_or(Boot::FOREVER, |(at, _)| *at);
-        timer.min(self.beginning.due())
+        timer.min(self.admission.due())
     }
 
     fn command(&mut self, command: Command) {
@@ -188,15 +188,15 @@ impl Driver {
     fn enter(&mut self, key: Key, mut entrant: Entrant) {
         let each_for_itself = self.backend.capabilities().renewal == Renewal::PerElection;
         if each_for_itself && self.entries.len() >= SPREAD_FROM {
-            entrant.core.spread_renewals();
+            entrant.core.jitter_renewals();
         }
         let on = entrant.shared.election.clone();
         self.guarded(|backend| backend.follow(&on, true));
         self.names.entry(on).or_default().push(key);
-        let waits = each_for_itself && self.beginning.is_crowded(self.calls.claims());
+        let waits = each_for_itself && self.admission.is_crowded(self.calls.claims());
         self.entries.insert(key, Entry::new(key, entrant, waits));
         if waits {
-            self.beginning.wait(self.time.boot(), key);
+            self.admission.wait(self.time.boot(), key);
         } else {
             self.feed(key, Input::Start);
         }
@@ -204,7 +204,7 @@ impl Driver {
 
     /// Lets those begin whose turn it is.
     fn begin_waiting(&mut self) {
-        while let Some(key) = self.beginning.next(self.time.boot(), self.calls.claims()) {
+        while let Some(key) = self.admission.next(self.time.boot(), self.calls.claims()) {
             // Who was told to stop meanwhile has begun, and may be gone.
             if self.entries.get(&key).is_some_and(|entry| entry.waits) {
                 self.feed(key, Input::Start);
@@ -238,7 +238,7 @@ impl Driver {
     fn answered(&mut self, answer: calls::Answer) {
         match answer.input {
             Some(input @ Input::Claimed(..)) => {
-                self.beginning.answered(self.time.boot());
+                self.admission.answered(self.time.boot());
                 self.feed(answer.key, input);
                 self.begin_waiting();
             }
@@ -264,7 +264,7 @@ impl Driver {
 
     fn tick(&mut self) {
         let now = self.time.boot();
-        if now >= self.beginning.due() {
+        if now >= self.admission.due() {
             self.begin_waiting();
         }
         while let Some((at, key)) = self.timers.first().copied() {

@@ -182,7 +182,7 @@ async fn renew(
 
 fn done<T>(backend: &dyn Backend, outcome: Outcome<T>) -> Result<T, Error> {
     match outcome {
-        Outcome::Held(done) => Ok(done),
+        Outcome::Done(done) => Ok(done),
         Outcome::Unknown(error) | Outcome::Refused(error) => Err(error),
         Outcome::Denied(_) => {
             let sentence = "an election that nobody else knows was denied: is somebody clearing the store?";

@@ -134,7 +134,7 @@ impl World {
 
     fn outcome(&mut self, sent: Boot, kind: Kind) -> Outcome<Grant> {
         match self.rng.below(40) {
-            0..26 => Outcome::Held(self.grant(sent, kind)),
+            0..26 => Outcome::Done(self.grant(sent, kind)),
             26..34 => Outcome::Denied(self.seen()),
             34..39 => Outcome::Unknown(away()),
             _ => Outcome::Refused(forbidden()),

@@ -194,7 +194,7 @@ fn a_leader_without_room_waits_for_an_answer_before_it_renews_again() {
 #[test]
 fn renewals_that_are_spread_come_earlier_after_a_claim_and_after_a_failure_and_never_later() {
     let mut script = Script::acquiring(|_| {});
-    script.core.spread_renewals();
+    script.core.jitter_renewals();
     script.granted(5);
     let first = script.waits().expect("a renewal is due");
     assert!((625..5_000).contains(&first), "{first}");
@@ -221,7 +221,7 @@ fn renewals_that_are_spread_come_earlier_after_a_claim_and_after_a_failure_and_n
 fn a_renewal_that_had_no_room_to_be_spread_is_spread_the_next_time() {
     for (answered, again) in [(2_500, false), (2_600, true)] {
         let mut script = Script::acquiring(|_| {});
-        script.core.spread_renewals();
+        script.core.jitter_renewals();
         script.at(answered).granted(5);
         script.at(script.wakes().unwrap() + 1).granted(5);
         assert_eq!(script.waits() < Some(4_999), again, "answered at {answered}: {:?}", script.waits());

@@ -8,7 +8,7 @@ mod script;
 mod alternate;
 mod bounds;
 mod late;
-mod letting_go;
+mod releasing;
 mod requests;
 mod rules;
 mod seed000;

@@ -94,7 +94,7 @@ fn a_follower_of_higher_priority_asks_each_leadership() {
     let mut script = Script::acquiring(important);
     script.denied(led_with(1, 4));
     assert!(script.told().ends_with("ask#2 e4 preempt by a 7"));
-    script.feed(Input::Requested(crate::Call(2), Outcome::Held(())));
+    script.feed(Input::Requested(crate::Call(2), Outcome::Done(())));
     script.changed(led_with(1, 4)).next().denied(led_with(1, 4));
     assert_eq!(script.calls(Kind::Request), 1);
     script.changed(led_with(1, 5));
@@ -197,7 +197,7 @@ fn who_asked_looks_out_twice_within_the_moment_for_which_the_record_is_kept_and_
     let mut script = Script::acquiring(important);
     script.denied(Seen { free_at: Some(boot(60_000)), ..led_with(1, 4) });
     assert_eq!(script.wakes(), Some(60_000), "before the request is written");
-    script.feed(Input::Requested(crate::Call(2), Outcome::Held(())));
+    script.feed(Input::Requested(crate::Call(2), Outcome::Done(())));
     let mut looks = 0;
     while script.wakes().is_some_and(|at| at < 60_000) {
         script.next().denied(Seen { free_at: Some(boot(60_000)), ..led_with(1, 4) });

@@ -65,7 +65,7 @@ fn a_grant_that_took_too_long_to_come_is_given_back() {
 fn a_store_that_grants_less_than_was_asked_is_believed_for_less() {
     let mut script = Script::acquiring(|_| {});
     let short = crate::Grant { ttl: ms(8_000), ..script.grant_for(1, 5) };
-    script.answer(1, crate::Outcome::Held(short));
+    script.answer(1, crate::Outcome::Done(short));
     assert_eq!(script.leads(), Some((5, 6_500)));
 }
 

@@ -128,13 +128,13 @@ impl Script {
     /// That call is answered: granted, or renewed, counting from when it was sent.
     pub(super) fn granted_to(&mut self, call: u64, epoch: u64) -> &mut Script {
         let grant = self.grant_for(call, epoch);
-        self.answer(call, Outcome::Held(grant))
+        self.answer(call, Outcome::Done(grant))
     }
 
     /// As [`Script::granted`], on evidence that the leader before crashed.
     pub(super) fn granted_after_crash(&mut self, epoch: u64) -> &mut Script {
         let grant = Grant { after_crash: true, ..self.grant_for(self.last(), epoch) };
-        self.answer(self.last(), Outcome::Held(grant))
+        self.answer(self.last(), Outcome::Done(grant))
     }
 
     pub(super) fn grant_for(&self, call: u64, epoch: u64) -> Grant {
@@ -171,7 +171,7 @@ impl Script {
 
     pub(super) fn released(&mut self) -> &mut Script {
         let call = Call(self.last());
-        self.feed(Input::Released(call, Outcome::Held(())))
+        self.feed(Input::Released(call, Outcome::Done(())))
     }
 
     /// That call is answered, as whatever it was.
@@ -241,7 +241,7 @@ pub(super) fn sent_by(output: &Output, now: Boot) -> Option<(Call, Sent)> {
 /// The answer to a call of that kind.
 pub(super) fn answer(kind: Kind, call: Call, outcome: Outcome<Grant>) -> Input {
     let done = match &outcome {
-        Outcome::Held(_) => Outcome::Held(()),
+        Outcome::Done(_) => Outcome::Done(()),
         Outcome::Denied(seen) => Outcome::Denied(seen.clone()),
         Outcome::Unknown(error) => Outcome::Unknown(error.clone()),
         Outcome::Refused(error) => Outcome::Refused(error.clone()),
@@ -254,7 +254,7 @@ pub(super) fn answer(kind: Kind, call: Call, outcome: Outcome<Grant>) -> Input {
         Kind::Look => match outcome {
             Outcome::Unknown(error) | Outcome::Refused(error) => Input::Looked(call, Err(error)),
             Outcome::Denied(seen) => Input::Looked(call, Ok(seen)),
-            Outcome::Held(grant) => Input::Looked(call, Ok(held_by_me(grant.epoch.get()))),
+            Outcome::Done(grant) => Input::Looked(call, Ok(held_by_me(grant.epoch.get()))),
         },
     }
 }

@@ -13,7 +13,7 @@ use crate::{Process, Surroundings};
 
 /// What is done to a leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Way {
+pub enum Ending {
     /// kill −9 of the supervisor; the witness daemonises, and is deaf.
     SupervisorKilled,
     /// kill −9 of the supervisor; a grandchild does the work.
@@ -40,25 +40,25 @@ pub enum Way {
     ReadOnlyStore,
 }
 
-impl Way {
+impl Ending {
     /// Every way that there is in these surroundings.
-    pub fn all(surroundings: Surroundings) -> Vec<Way> {
+    pub fn all(surroundings: Surroundings) -> Vec<Ending> {
         let mut all = vec![
-            Way::SupervisorKilled,
-            Way::GrandchildWorks,
-            Way::GuardKilled,
-            Way::SupervisorStopped,
-            Way::Terminated,
-            Way::GuardStopped,
-            Way::DeafTerminated,
-            Way::AllStopped,
-            Way::DaemonTerminated,
+            Ending::SupervisorKilled,
+            Ending::GrandchildWorks,
+            Ending::GuardKilled,
+            Ending::SupervisorStopped,
+            Ending::Terminated,
+            Ending::GuardStopped,
+            Ending::DeafTerminated,
+            Ending::AllStopped,
+            Ending::DaemonTerminated,
         ];
         match surroundings {
             // A container has mounts of its own, which do not follow ours.
-            Surroundings::Container => all.extend([Way::BothKilled, Way::ContainerKilled]),
-            Surroundings::Plain => all.extend([Way::BothKilled, Way::ReadOnlyStore]),
-            Surroundings::Nobody => all.extend([Way::BothKilled, Way::ReadOnlyStore]),
+            Surroundings::Container => all.extend([Ending::BothKilled, Ending::ContainerKilled]),
+            Surroundings::Plain => all.extend([Ending::BothKilled, Ending::ReadOnlyStore]),
+            Surroundings::Nobody => all.extend([Ending::BothKilled, Ending::ReadOnlyStore]),
         }
         all
     }
@@ -67,13 +67,13 @@ impl Way {
     pub(super) fn manners(self, surroundings: Surroundings) -> &'static str {
         match self {
             // Without a namespace, only the command itself is tied to those that the kernel kills.
-            Way::AllStopped if surroundings == Surroundings::Nobody => "deaf",
-            Way::SupervisorKilled | Way::GuardKilled | Way::ContainerKilled => "deaf daemon litter",
-            Way::GrandchildWorks | Way::BothKilled => "deaf grandchild",
-            Way::SupervisorStopped | Way::GuardStopped => "deaf daemon",
-            Way::AllStopped | Way::DeafTerminated => "deaf litter",
-            Way::Terminated | Way::ReadOnlyStore => "litter",
-            Way::DaemonTerminated => "daemon",
+            Ending::AllStopped if surroundings == Surroundings::Nobody => "deaf",
+            Ending::SupervisorKilled | Ending::GuardKilled | Ending::ContainerKilled => "deaf daemon litter",
+            Ending::GrandchildWorks | Ending::BothKilled => "deaf grandchild",
+            Ending::SupervisorStopped | Ending::GuardStopped => "deaf daemon",
+            Ending::AllStopped | Ending::DeafTerminated => "deaf litter",
+            Ending::Terminated | Ending::ReadOnlyStore => "litter",
+            Ending::DaemonTerminated => "daemon",
         }
     }
 
@@ -81,34 +81,34 @@ impl Way {
     pub(super) fn act(self, series: &mut Series, cast: Cast) -> Done {
         let mut done = Done { since: boot_now(), bound: series.bounds.failover, stopped: None };
         match self {
-            Way::SupervisorKilled | Way::GrandchildWorks => {
+            Ending::SupervisorKilled | Ending::GrandchildWorks => {
                 cast.supervisor.signal(Signal::KILL);
                 series.leader_leaves(Leaving::Killed(done.since));
             }
-            Way::BothKilled => {
+            Ending::BothKilled => {
                 cast.supervisor.signal(Signal::KILL);
                 cast.guard.signal(Signal::KILL);
                 series.leader_leaves(Leaving::Killed(done.since));
             }
-            Way::ContainerKilled => {
+            Ending::ContainerKilled => {
                 cast.first.signal(Signal::KILL);
                 series.leader_leaves(Leaving::Killed(done.since));
             }
-            Way::Terminated | Way::DeafTerminated | Way::DaemonTerminated => {
+            Ending::Terminated | Ending::DeafTerminated | Ending::DaemonTerminated => {
                 cast.first.signal(Signal::TERM);
                 series.leader_leaves(Leaving::With(0));
             }
-            Way::GuardKilled => cast.guard.signal(Signal::KILL),
-            Way::GuardStopped => cast.guard.signal(Signal::STOP),
-            Way::SupervisorStopped => {
+            Ending::GuardKilled => cast.guard.signal(Signal::KILL),
+            Ending::GuardStopped => cast.guard.signal(Signal::STOP),
+            Ending::SupervisorStopped => {
                 cast.supervisor.signal(Signal::STOP);
                 done.stopped = Some((series.running[series.leader.at].pid(), cast.supervisor));
             }
-            Way::AllStopped => {
+            Ending::AllStopped => {
                 cast.everybody().for_each(|process| process.signal(Signal::STOP));
                 done.stopped = Some((series.running[series.leader.at].pid(), cast.supervisor));
             }
-            Way::ReadOnlyStore => {
+            Ending::ReadOnlyStore => {
                 done.since = read_only(series, &cast);
                 done.bound = series.bounds.recovery;
             }
@@ -158,21 +158,21 @@ fn read_only(series: &mut Series, cast: &Cast) -> Boot {
 /// The exit code for what needs other rights.
 const NO_PERMISSION: i32 = 77;
 
-impl fmt::Display for Way {
+impl fmt::Display for Ending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Way::SupervisorKilled => "kill -9 of the supervisor, daemon at work",
-            Way::GrandchildWorks => "kill -9 of the supervisor, grandchild at work",
-            Way::GuardKilled => "kill -9 of the guard",
-            Way::BothKilled => "kill -9 of supervisor and guard",
-            Way::ContainerKilled => "kill -9 of the container's process 1",
-            Way::SupervisorStopped => "SIGSTOP of the supervisor, then CONT",
-            Way::GuardStopped => "SIGSTOP of the guard",
-            Way::AllStopped => "SIGSTOP of all of them, then CONT",
-            Way::Terminated => "TERM",
-            Way::DeafTerminated => "TERM, child ignores it",
-            Way::DaemonTerminated => "TERM, child has daemonised",
-            Way::ReadOnlyStore => "store made read-only and writable again",
+            Ending::SupervisorKilled => "kill -9 of the supervisor, daemon at work",
+            Ending::GrandchildWorks => "kill -9 of the supervisor, grandchild at work",
+            Ending::GuardKilled => "kill -9 of the guard",
+            Ending::BothKilled => "kill -9 of supervisor and guard",
+            Ending::ContainerKilled => "kill -9 of the container's process 1",
+            Ending::SupervisorStopped => "SIGSTOP of the supervisor, then CONT",
+            Ending::GuardStopped => "SIGSTOP of the guard",
+            Ending::AllStopped => "SIGSTOP of all of them, then CONT",
+            Ending::Terminated => "TERM",
+            Ending::DeafTerminated => "TERM, child ignores it",
+            Ending::DaemonTerminated => "TERM, child has daemonised",
+            Ending::ReadOnlyStore => "store made read-only and writable again",
         })
     }
 }

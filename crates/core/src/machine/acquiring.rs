@@ -75,7 +75,7 @@ impl Core {
         if !current {
             // Nobody waits for this answer any more. If it brought the lead, that is a record in our name that
             // we do not act on: others would wait for it in vain.
-            if let Outcome::Held(grant) = outcome
+            if let Outcome::Done(grant) = outcome
                 && !self.acts_on(&grant)
                 && !self.has(Bug::LateClaimIgnored)
             {
@@ -85,7 +85,7 @@ impl Core {
         }
         let claiming = self.attempt_mut().is_some_and(|a| matches!(a.step, Step::Claiming { .. }));
         match outcome {
-            Outcome::Held(grant) => self.granted(grant),
+            Outcome::Done(grant) => self.granted(grant),
             Outcome::Denied(seen) => {
                 self.note(&seen);
                 self.denied(seen);
@@ -118,7 +118,7 @@ impl Core {
             self.overtaken(grant);
             return;
         }
-        self.trouble.over();
+        self.backoff.over();
         self.floor = grant.epoch;
         let settle = self.settings.options().settle;
         if grant.after_crash && !settle.is_zero() {
@@ -169,7 +169,7 @@ impl Core {
                 // The claim may still land; its answer will be read then. Until that is settled this counts
                 // as an error: it is the store that is slow, not somebody who is in the way.
                 let error = Error::new(ErrorKind::TimedOut, "store", "the claim got no answer and no lead");
-                let Some(wake) = self.trouble(error) else { return };
+                let Some(wake) = self.back_off(error) else { return };
                 self.wait(wake.max(self.wake_for(&seen)));
             }
             Err(error) if !error.is_retryable() => self.fail(error),
@@ -203,7 +203,7 @@ impl Core {
             return;
         }
         if !self.has(Bug::DenialIsFailure) {
-            self.trouble.over();
+            self.backoff.over();
         }
         self.tell(What::AcquireFailed { holder: seen.holder.as_ref().map(|holder| holder.id.clone()) });
         if let State::Reconnecting(_) = self.state
@@ -219,17 +219,17 @@ impl Core {
         if self.has(Bug::DenialIsFailure) {
             let error = Error::new(ErrorKind::Unavailable, "store", "denied");
             wake = self
-                .trouble
+                .backoff
                 .another(self.now, &error, &self.settings, &mut self.rng)
                 .unwrap_or(wake)
                 .max(wake);
         }
         self.wait(wake);
-        self.ask_for_room(&seen);
+        self.ask_to_preempt(&seen);
     }
 
     pub(super) fn attempt_failed(&mut self, error: Error) {
-        let Some(wake) = self.trouble(error) else { return };
+        let Some(wake) = self.back_off(error) else { return };
         self.wait(wake);
     }
 
@@ -274,7 +274,7 @@ impl Core {
             State::Stopped => self.disown(&seen),
             State::Follower { .. } => {
                 // A change notice ends back-off and breaker alike: the store is alive.
-                self.trouble.over();
+                self.backoff.over();
                 if seen.is_held_by(&self.who) {
                     if self.stays_away() {
                         self.disown(&seen);
@@ -284,7 +284,7 @@ impl Core {
                 }
                 let wake = if seen.is_held_by(&self.who) { self.now } else { self.wake_for(&seen) };
                 self.state = State::Follower { wake };
-                self.ask_for_room(&seen);
+                self.ask_to_preempt(&seen);
             }
             State::Reconnecting(suspended) if suspended.attempt.is_none() => {
                 if seen.is_held_by(&self.who) || seen.leader().is_none() {

@@ -7,7 +7,7 @@ impl Core {
     pub(super) fn restored(&mut self) {
         match &mut self.state {
             State::Follower { .. } => {
-                self.trouble.over();
+                self.backoff.over();
                 self.state = State::Follower { wake: self.now };
             }
             State::Reconnecting(suspended) => suspended.wake = self.now,

@@ -1,7 +1,7 @@
 //! The store as one process sees it: a [`Register`] whose calls are answered by the world.
 //!
-//! A call puts a [`Parcel`] into the outbox and waits on its [`Slot`]; the world decides when, whether and how
-//! often the parcel arrives, and when the slot is filled. News comes the same way, through the inbox.
+//! A call puts a [`Call`] into the outbox and waits on its [`Slot`]; the world decides when, whether and how
+//! often the call arrives, and when the slot is filled. News comes the same way, through the inbox.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,15 +14,15 @@ use bellwether_backend::{
 use bellwether_core::{ElectionName, Epoch, Error, ErrorKind, Incarnation};
 use futures_util::stream;
 
+use crate::call::{Answer, Ask, Call, Purpose, Slot};
 use crate::invariants::exclusion::{Knowledge, Reign};
-use crate::parcel::{Answer, Ask, Parcel, Purpose, Slot};
 use crate::time::Nanos;
 
 /// Both directions of one process's connection.
 #[derive(Debug)]
-pub struct Port {
+pub struct Connection {
     /// Calls that the process has made and the world has not yet taken.
-    pub outbox: Vec<Parcel>,
+    pub outbox: Vec<Call>,
     /// News that the process has not yet read.
     pub inbox: VecDeque<Change<u64>>,
     /// On behalf of what the process is running just now.
@@ -59,7 +59,7 @@ impl Latest {
     }
 }
 
-impl Port {
+impl Connection {
     /// Since when the process has known this state of the record; `None` if it does not.
     pub fn since_beat(&self, found: Option<&Record>) -> Option<Nanos> {
         match (&self.latest, found) {
@@ -70,8 +70,8 @@ impl Port {
     }
 
     /// That of a process which knows the same and has made no call and heard nothing.
-    pub fn cloned(&self) -> SharedPort {
-        Arc::new(Mutex::new(Port {
+    pub fn cloned(&self) -> SharedConnection {
+        Arc::new(Mutex::new(Connection {
             outbox: Vec::new(),
             inbox: VecDeque::new(),
             purpose: Purpose::Look,
@@ -121,12 +121,12 @@ pub fn reign_of(record: &Record) -> Option<Reign> {
     Some(Reign { who: holder.incarnation?, epoch: record.epoch? })
 }
 
-/// A shared [`Port`].
-pub type SharedPort = Arc<Mutex<Port>>;
+/// A shared [`Connection`].
+pub type SharedConnection = Arc<Mutex<Connection>>;
 
-/// A port to which nothing has happened.
-pub fn new_port() -> SharedPort {
-    Arc::new(Mutex::new(Port {
+/// A connection to which nothing has happened.
+pub fn new_connection() -> SharedConnection {
+    Arc::new(Mutex::new(Connection {
         outbox: Vec::new(),
         inbox: VecDeque::new(),
         purpose: Purpose::Look,
@@ -150,23 +150,23 @@ pub struct Facts {
 /// The register that the lease under test is put on.
 #[derive(Debug)]
 pub struct SimRegister {
-    port: SharedPort,
+    connection: SharedConnection,
     facts: Arc<Facts>,
     crash_proof: bool,
 }
 
 impl SimRegister {
-    /// The register behind this port.
-    pub fn new(port: SharedPort, facts: Arc<Facts>, crash_proof: bool) -> SimRegister {
-        SimRegister { port, facts, crash_proof }
+    /// The register behind this connection.
+    pub fn new(connection: SharedConnection, facts: Arc<Facts>, crash_proof: bool) -> SimRegister {
+        SimRegister { connection, facts, crash_proof }
     }
 
     fn send(&self, ask: Ask) -> Slot {
         let slot = Slot::new(ask.clone());
-        let mut port = lock(&self.port);
-        let purpose = port.purpose;
-        let known = matches!(purpose, Purpose::Claim(_)).then(|| port.known.clone());
-        port.outbox.push(Parcel { ask, slot: slot.clone(), purpose, known });
+        let mut connection = lock(&self.connection);
+        let purpose = connection.purpose;
+        let known = matches!(purpose, Purpose::Claim(_)).then(|| connection.known.clone());
+        connection.outbox.push(Call { ask, slot: slot.clone(), purpose, known });
         slot
     }
 
@@ -198,13 +198,13 @@ impl Register for SimRegister {
 
     fn load<'a>(&'a self, _: &'a ElectionName) -> Fut<'a, Result<Found<u64>, Error>> {
         Box::pin(async move {
-            let learnt = lock(&self.port).learnt;
+            let learnt = lock(&self.connection).learnt;
             let Answer::Loaded(result) = self.call(Ask::Load).await else { return Err(confused()) };
             if let Ok(found) = &result {
                 let found = found.as_ref().map(|(record, version)| (record, *version));
-                let mut port = lock(&self.port);
-                let certain = port.learnt == learnt;
-                port.saw(found, certain);
+                let mut connection = lock(&self.connection);
+                let certain = connection.learnt == learnt;
+                connection.saw(found, certain);
             }
             result
         })
@@ -215,30 +215,30 @@ impl Register for SimRegister {
         Box::pin(async move {
             let Answer::Written(write) = self.call(ask).await else { return Write::Refused(confused()) };
             if let Write::Done(version) = &write {
-                lock(&self.port).saw(Some((new, *version)), false);
+                lock(&self.connection).saw(Some((new, *version)), false);
             }
             write
         })
     }
 
     fn follow(&self, _: &ElectionName, interested: bool) {
-        let mut port = lock(&self.port);
-        port.followed = interested;
+        let mut connection = lock(&self.connection);
+        connection.followed = interested;
         // Whoever stops following forgets what it saw, and is a newcomer when it comes back.
-        port.known = Knowledge::default();
-        port.latest = None;
+        connection.known = Knowledge::default();
+        connection.latest = None;
     }
 
     fn changes(&self) -> Changes<u64> {
-        let port = Arc::clone(&self.port);
+        let connection = Arc::clone(&self.connection);
         Box::pin(stream::poll_fn(move |_| {
-            let mut port = lock(&port);
-            let Some(change) = port.inbox.pop_front() else { return Poll::Pending };
-            match (&change, port.now) {
+            let mut connection = lock(&connection);
+            let Some(change) = connection.inbox.pop_front() else { return Poll::Pending };
+            match (&change, connection.now) {
                 (Change::Now(_, found), _) => {
-                    port.saw(found.as_ref().map(|(record, version)| (record, *version)), false);
+                    connection.saw(found.as_ref().map(|(record, version)| (record, *version)), false);
                 }
-                (Change::Restored, now) => port.latest.iter_mut().for_each(|latest| latest.since = now),
+                (Change::Restored, now) => connection.latest.iter_mut().for_each(|latest| latest.since = now),
                 (Change::Doubt | Change::Look(_), _) => {}
             }
             Poll::Ready(Some(change))

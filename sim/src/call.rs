@@ -6,8 +6,8 @@ use std::task::{Poll, Waker};
 use bellwether_backend::{Found, FoundNote, Note, Record, Write};
 use bellwether_core::{Epoch, Error, Incarnation};
 
+use crate::connection::lock;
 use crate::invariants::exclusion::Knowledge;
-use crate::port::lock;
 
 /// What is asked of the store.
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ impl Ask {
     }
 }
 
-/// On behalf of what a parcel is sent. The store does not know; the judges do.
+/// On behalf of what a call is sent. The store does not know; the judges do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// A claim by this incarnation.
@@ -140,7 +140,7 @@ impl Waiting {
 
 /// A call on its way out.
 #[derive(Debug)]
-pub struct Parcel {
+pub struct Call {
     /// What is asked.
     pub ask: Ask,
     /// Where the answer is waited for.

@@ -160,7 +160,7 @@ impl Core {
 
     pub(super) fn renewed(&mut self, call: Call, outcome: Outcome<Grant>) {
         if self.has(Bug::ResumeAfterStop)
-            && let Outcome::Held(grant) = &outcome
+            && let Outcome::Done(grant) = &outcome
         {
             self.resurrect(grant.clone());
         }
@@ -174,10 +174,10 @@ impl Core {
         }
         let current = leading.renewal.is(call);
         match outcome {
-            Outcome::Held(grant) if grant.epoch == leading.grant.epoch => {
+            Outcome::Done(grant) if grant.epoch == leading.grant.epoch => {
                 self.renewal_confirmed(current, grant)
             }
-            Outcome::Held(_) => {}
+            Outcome::Done(_) => {}
             Outcome::Denied(seen) => {
                 self.note(&seen);
                 // Told apart by what is there: still us means that a call of our own overtook this one, which is

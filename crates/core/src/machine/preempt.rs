@@ -28,7 +28,7 @@ pub(super) struct Asked {
 
 impl Core {
     /// Asks, with a higher priority than the leader's and the wish to use it.
-    pub(super) fn ask_for_room(&mut self, seen: &Seen) {
+    pub(super) fn ask_to_preempt(&mut self, seen: &Seen) {
         let options = self.settings.options();
         let (Some(epoch), Some(theirs), Some(_)) = (seen.epoch, seen.priority, seen.leader()) else { return };
         let before = self.asked.as_ref().filter(|asked| asked.epoch == epoch);
@@ -57,7 +57,7 @@ impl Core {
         let soon = self.now + self.look_out_pause();
         let asked = self.asked.as_mut().filter(|asked| asked.call == call);
         match outcome {
-            Outcome::Held(()) => {
+            Outcome::Done(()) => {
                 if let Some(asked) = asked {
                     asked.look_out_until = self.now + timing.ttl();
                 }

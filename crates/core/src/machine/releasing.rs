@@ -62,7 +62,7 @@ impl Core {
             return;
         }
         match outcome {
-            Outcome::Held(()) => self.gone(true),
+            Outcome::Done(()) => self.gone(true),
             Outcome::Denied(seen) => {
                 // Not ours any more: there was nothing to release.
                 self.note(&seen);
@@ -131,7 +131,7 @@ impl Core {
             None if makes_room => {
                 let reserved =
                     matches!(&self.state, State::Releasing(letting) if letting.reserve_for.is_some());
-                self.room_until = self.now + self.settings.room(reserved);
+                self.yield_until = self.now + self.settings.room(reserved);
             }
             None => {}
         }

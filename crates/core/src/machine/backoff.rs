@@ -7,13 +7,13 @@ use crate::{Boot, Error, ErrorKind, RETRY_MAX, RetryContext, Rng, Settings, What
 
 /// A row of errors without an answer in between. Denials do not come here.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Trouble {
+pub(super) struct Backoff {
     errors: u32,
     since: Option<Boot>,
     previous: Option<Duration>,
 }
 
-impl Trouble {
+impl Backoff {
     /// One more error: when to try again, or `None` to give up.
     pub(super) fn another(
         &mut self,
@@ -40,14 +40,14 @@ impl Trouble {
 
     /// The store answered, or announced a change: the row is over.
     pub(super) fn over(&mut self) {
-        *self = Trouble::default();
+        *self = Backoff::default();
     }
 }
 
 impl Core {
     /// An error that trying again can mend: when to try, or `None` after giving up, which stops the machine.
-    pub(super) fn trouble(&mut self, error: Error) -> Option<Boot> {
-        let wake = self.trouble.another(self.now, &error, &self.settings, &mut self.rng);
+    pub(super) fn back_off(&mut self, error: Error) -> Option<Boot> {
+        let wake = self.backoff.another(self.now, &error, &self.settings, &mut self.rng);
         if wake.is_some() {
             self.tell(What::Error(error));
             return wake;

@@ -1,4 +1,4 @@
-//! Beginning: of very many elections that are entered together, a few claim at a time.
+//! Admission: of very many elections that are entered together, a few claim at a time.
 //!
 //! Ten thousand claims at once are thirty thousand calls in one queue, with every renewal of those that lead already behind
 //! them: the last claims would be given up before they were answered, and the first renewals too. So a candidate that is entered
@@ -19,12 +19,12 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Those who wait for their turn.
 #[derive(Default)]
-pub(super) struct Beginning {
+pub(super) struct Admission {
     waiting: VecDeque<Key>,
     patience_ends: Boot,
 }
 
-impl Beginning {
+impl Admission {
     /// Whether one that is entered now has to wait, with so many claims under way.
     pub(super) fn is_crowded(&self, claims: usize) -> bool {
         claims >= CLAIMS_AT_ONCE || !self.waiting.is_empty()
@@ -60,19 +60,19 @@ mod tests {
 
     #[test]
     fn those_who_wait_begin_in_turn_and_all_when_nothing_is_answered() {
-        let mut beginning = Beginning::default();
+        let mut admission = Admission::default();
         let now = Boot::default() + Duration::from_secs(10);
-        assert!(!beginning.is_crowded(CLAIMS_AT_ONCE - 1) && beginning.is_crowded(CLAIMS_AT_ONCE));
-        assert_eq!(beginning.due(), Boot::FOREVER);
-        (1..=4).for_each(|number| beginning.wait(now, Key(number)));
-        assert!(beginning.is_crowded(0), "nobody overtakes those who wait");
-        assert_eq!(beginning.next(now, CLAIMS_AT_ONCE), None);
-        assert_eq!(beginning.next(now, CLAIMS_AT_ONCE - 1), Some(Key(1)));
-        beginning.answered(now + PATIENCE / 2);
-        assert_eq!(beginning.next(now + PATIENCE, CLAIMS_AT_ONCE), None);
-        assert_eq!(beginning.due(), now + PATIENCE / 2 + PATIENCE);
-        let late = beginning.due();
-        assert_eq!([2, 3, 4].map(|_| beginning.next(late, CLAIMS_AT_ONCE)), [2, 3, 4].map(|n| Some(Key(n))));
-        assert!(beginning.next(late, 0).is_none() && beginning.due() == Boot::FOREVER);
+        assert!(!admission.is_crowded(CLAIMS_AT_ONCE - 1) && admission.is_crowded(CLAIMS_AT_ONCE));
+        assert_eq!(admission.due(), Boot::FOREVER);
+        (1..=4).for_each(|number| admission.wait(now, Key(number)));
+        assert!(admission.is_crowded(0), "nobody overtakes those who wait");
+        assert_eq!(admission.next(now, CLAIMS_AT_ONCE), None);
+        assert_eq!(admission.next(now, CLAIMS_AT_ONCE - 1), Some(Key(1)));
+        admission.answered(now + PATIENCE / 2);
+        assert_eq!(admission.next(now + PATIENCE, CLAIMS_AT_ONCE), None);
+        assert_eq!(admission.due(), now + PATIENCE / 2 + PATIENCE);
+        let late = admission.due();
+        assert_eq!([2, 3, 4].map(|_| admission.next(late, CLAIMS_AT_ONCE)), [2, 3, 4].map(|n| Some(Key(n))));
+        assert!(admission.next(late, 0).is_none() && admission.due() == Boot::FOREVER);
     }
 }

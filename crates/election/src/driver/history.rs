@@ -6,13 +6,13 @@ use bellwether_core::{Candidate, Wall, What};
 use super::calls::{Caller, Calls};
 
 #[derive(Default)]
-pub(super) struct Chronicle {
+pub(super) struct History {
     /// The leadership that has begun and not ended.
     present: Option<Past>,
     under_way: usize,
 }
 
-impl Chronicle {
+impl History {
     /// Writes down what of this event belongs into the history.
     pub(super) fn write(
         &mut self,
