@@ -2,7 +2,7 @@
 
 use crate::metadata::Workspace;
 use crate::suggest::did_you_mean;
-use crate::tools::{IPROUTE, NATS, POSTGRES, Tool};
+use crate::tools::{IPROUTE, NATS, OLD_NATS, POSTGRES, Tool};
 use crate::{Problem, Verdict, process};
 
 const PACKAGE: &str = "bellwether-tests";
@@ -10,7 +10,7 @@ const PROGRAM: &str = "bellwether-prove";
 
 /// What can be proved, and what that needs; the program has the same words.
 const PROOFS: &[(&str, &[&Tool])] =
-    &[("run", &[]), ("postgres", &[&POSTGRES, &IPROUTE]), ("nats", &[&NATS, &IPROUTE])];
+    &[("run", &[]), ("postgres", &[&POSTGRES, &IPROUTE]), ("nats", &[&NATS, &OLD_NATS, &IPROUTE])];
 
 pub(crate) fn run(args: &[String]) -> Result<Verdict, Problem> {
     let needs = check(args)?;
