@@ -3,9 +3,7 @@
 
 use std::sync::Arc;
 
-use bellwether_core::{
-    Boot, Candidate, Epoch, Event as Told, Input, Outcome, Output, Reason, Signal, StateName, What,
-};
+use bellwether_core::{Boot, Candidate, CoreEvent, Epoch, Input, Outcome, Output, Reason, Signal, StateName};
 
 use crate::call::Purpose;
 use crate::connection::lock;
@@ -161,7 +159,7 @@ impl World {
                 self.end_work(node, epoch, by, why.is_none_or(Reason::is_planned));
             }
             Output::ExtendStop { epoch, by } => self.extend_stop(node, epoch, by),
-            Output::Event(told) => self.told(node, &told),
+            Output::Event { event, .. } => self.told(node, &event),
             call => {
                 say!(self, "{node} calls {call:?}");
                 self.judge_call(node, &call);
@@ -280,17 +278,17 @@ impl World {
         }
     }
 
-    fn told(&mut self, node: usize, told: &Told) {
-        say!(self, "{node} tells {:?}", told.what);
-        let verdict = self.nodes[node].alternation.told(&told.what);
+    fn told(&mut self, node: usize, told: &CoreEvent) {
+        say!(self, "{node} tells {told:?}");
+        let verdict = self.nodes[node].alternation.told(told);
         self.judge(verdict);
-        match told.what {
-            What::Error(_) => self.nodes[node].troubled = true,
-            What::AcquireFailed { .. } | What::Acquired { .. } => self.nodes[node].troubled = false,
+        match told {
+            CoreEvent::Error(_) => self.nodes[node].troubled = true,
+            CoreEvent::AcquireFailed { .. } | CoreEvent::Acquired { .. } => self.nodes[node].troubled = false,
             _ => {}
         }
-        if let What::Lost { reason, .. } | What::Suspended { reason, .. } = told.what {
-            self.healing_lost(node, reason);
+        if let CoreEvent::Lost { reason, .. } | CoreEvent::Suspended { reason, .. } = told {
+            self.healing_lost(node, *reason);
         }
     }
 

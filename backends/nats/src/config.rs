@@ -22,10 +22,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bellwether_core::{Error, Options, duration};
+use bellwether_core::{Error, duration};
 
 use crate::errors::invalid;
 use crate::names;
+use crate::profile::Profile;
 
 /// The bucket where the URL names none.
 const BUCKET: &str = "bellwether";
@@ -36,19 +37,6 @@ const PORT: u16 = 4222;
 const PING_INTERVAL: Duration = Duration::from_secs(1);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const OPTIONS: &str = "bucket, profile, group, notes, create, replicas, creds, nkey, ca, cert, key, domain, inbox, ping, timeout";
-
-/// The shape of records and the names of keys, so that an election can be shared with what others run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Profile {
-    /// One bucket for all elections, with records that have everything.
-    #[default]
-    Native,
-    /// The user's own bucket, in which the key of an election has `{"id", "token", "priority", "meta"}` and is deleted on release.
-    Leader,
-    /// A bucket `cluster-<election>` for each, with the keys `lease` and `cooldown-<id>`, as go-cluster 0.1 has them.
-    Cluster,
-}
 
 /// Who we are to the server.
 #[derive(Clone, Default)]
@@ -90,17 +78,6 @@ pub struct Config {
     pub(crate) inbox: Option<String>,
     pub(crate) ping_interval: Duration,
     pub(crate) connect_timeout: Duration,
-}
-
-impl Profile {
-    /// What those who use the profile set: lease, renewal, retry, cooldown.
-    pub fn options(self) -> Options {
-        match self {
-            Profile::Native => Options::default(),
-            Profile::Cluster => Options::cluster(),
-            Profile::Leader => Options::leader(),
-        }
-    }
 }
 
 impl std::fmt::Debug for Config {

@@ -39,11 +39,13 @@ mod names;
 mod native;
 mod news;
 mod notes;
+mod profile;
 mod register;
 mod shape;
 mod watch;
 mod wire;
 
-pub use config::{Config, Profile};
+pub use config::Config;
 pub use health::{HealthChecker, Response};
+pub use profile::Profile;
 pub use register::{Nats, NatsRegister, from_url};

@@ -16,13 +16,14 @@ use futures_util::{StreamExt, stream};
 
 use crate::bucket::{Bucket, Purpose};
 use crate::cluster::{self, Cluster};
-use crate::config::{Config, Profile};
+use crate::config::Config;
 use crate::connection::Connection;
 use crate::errors::{BACKEND, STREAM_NOT_FOUND};
 use crate::following::Following;
 use crate::health::HealthChecker;
 use crate::leader::Leader;
 use crate::native::Native;
+use crate::profile::Profile;
 use crate::shape::Shape;
 use crate::wire::Content;
 use crate::{checkup, news};

@@ -4,9 +4,9 @@ mod support;
 
 use std::time::Duration;
 
-use bellwether_core::{Outcome, Signal, What};
+use bellwether_core::{Outcome, Signal};
 use bellwether_deadman::boot_now;
-use bellwether_election::{Election, Events, Store};
+use bellwether_election::{Election, Events, Store, What};
 use bellwether_postgres::{Postgres, from_config};
 use bellwether_support::servers::postgres::Server;
 use bellwether_support::{Actor, clock};

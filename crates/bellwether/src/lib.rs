@@ -31,12 +31,12 @@ pub use bellwether_core as core;
 pub use bellwether_core::{
     Ask, AtMost, BadName, BadSettings, Boot, Breaker, CandidateId, DecorrelatedJitter, ElectionName, Epoch,
     ErrorKind, Exponential, Fixed, Incarnation, Options, Reason, RetryContext, RetryStrategy, Rng, Settings,
-    StateName, Timeline, TimingOptions, What,
+    StateName, Timeline, TimingOptions,
 };
 pub use bellwether_deadman::{SystemClock, boot_now};
 pub use bellwether_election::{
     Answer, Election, ElectionBuilder, Error, Event, Events, Followers, HookError, Hooks, Leadership,
-    LeaseView, On, Over, Past, Role, Status, Store,
+    LeaseView, On, Over, Past, Role, Status, Store, What,
 };
 #[cfg(feature = "file")]
 pub use bellwether_file as file;

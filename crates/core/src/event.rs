@@ -1,4 +1,4 @@
-//! What is told to the outside.
+//! What a candidate tells the outside: its state, why it lost a leadership, and its events.
 
 use crate::{Boot, CandidateId, Epoch, Error};
 
@@ -106,221 +106,80 @@ impl Reason {
     }
 }
 
-/// Something happened to this candidate.
+/// Something that happened to this candidate.
+///
+/// Deliberately exhaustive: whoever passes events on to users must not forget one.
 #[derive(Clone, Debug)]
-pub struct Event {
-    /// When.
-    pub at: Boot,
-    /// The attempt it belongs to: one number from the claim to its outcome, 0 before the first.
-    pub attempt: u64,
-    /// What.
-    pub what: What,
-}
-
-/// What happened.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum What {
-    /// From one state to another.
+pub enum CoreEvent {
+    /// The candidate went from one state to another.
     StateChanged {
         /// The state before.
         from: StateName,
         /// The state from now on.
         to: StateName,
     },
-    /// Leading.
+    /// A leadership began.
     Acquired {
-        /// The number of this leadership.
+        /// Its epoch.
         epoch: Epoch,
-        /// Believed until then, unless renewed.
+        /// It ends then, unless renewed.
         deadline: Boot,
     },
-    /// Let go by choice.
+    /// The leader gave the leadership up.
     Released {
-        /// The number of the leadership that ended.
+        /// The epoch that ended.
         epoch: Epoch,
-        /// Whether the store acknowledged it. If not, the record runs out by itself.
+        /// Whether the store acknowledged the release. If not, the record expires by itself.
         confirmed: bool,
     },
-    /// Lost.
+    /// The leadership ended against the leader's will.
     Lost {
-        /// The number of the leadership that ended.
+        /// The epoch that ended.
         epoch: Epoch,
         /// Why.
         reason: Reason,
-        /// When belief in it ended at the latest, which may be long before anybody was awake to say so.
+        /// The latest instant at which it ended, which may be long before the process was awake to say so.
         deadline: Boot,
         /// Whether the store acknowledged a release: the work had ended, and others need not wait for the ttl.
         released: bool,
     },
-    /// In doubt, so over; a new leadership may follow within the grace.
+    /// Leadership is uncertain and has ended; it may resume under a new epoch.
     Suspended {
-        /// The number of the leadership that ended.
+        /// The epoch that ended.
         epoch: Epoch,
         /// Why.
         reason: Reason,
-        /// When belief in it ended at the latest.
+        /// The latest instant at which it ended.
         deadline: Boot,
     },
-    /// Leading again after a suspension, under a new number.
+    /// A new leadership began after a suspension.
     Resumed {
-        /// The number of the new leadership.
+        /// Its epoch.
         epoch: Epoch,
-        /// Believed until then, unless renewed.
+        /// It ends then, unless renewed.
         deadline: Boot,
     },
-    /// An attempt was denied.
+    /// The store denied a claim.
     AcquireFailed {
-        /// Who was in the way, where the store can tell.
+        /// The holder, where the store can tell.
         holder: Option<CandidateId>,
     },
-    /// Another leader, or none.
+    /// Somebody else leads, or nobody.
     LeaderChanged {
         /// The leader as far as the store shows.
         leader: Option<CandidateId>,
-        /// The number of its leadership, where there is one and the store shows it.
+        /// The leader's epoch, where the store shows it.
         epoch: Option<Epoch>,
     },
     /// A renewal is overdue by half the time that is left until the work is told to stop.
     Danger {
         /// The leadership in danger.
         epoch: Epoch,
-        /// When it ends if nothing is confirmed.
+        /// When it ends, unless renewed.
         deadline: Boot,
     },
-    /// Something went wrong. It ends a leadership only where another event says so.
+    /// Something went wrong. A leadership ends only where another event says so.
     Error(Error),
-    /// Not taking part any more.
+    /// The candidate stopped.
     Stopped,
-    /// The work is a process, and it was started. Comes from whoever runs it, never from the machine.
-    ChildStarted {
-        /// Its process id.
-        pid: u32,
-    },
-    /// The process has ended, and everything that it had started. Never comes from the machine.
-    ChildExited {
-        /// Its exit code; 128 and the number of the signal that ended it.
-        code: u8,
-    },
-    /// A subscriber was too slow: so many events were dropped here. Never comes from the machine itself.
-    Missed {
-        /// How many.
-        count: u64,
-        /// The state after them.
-        state: StateName,
-    },
-}
-
-impl What {
-    /// Every word that [`as_str`](What::as_str) can be.
-    pub const WORDS: [&'static str; 14] = [
-        "state_changed",
-        "acquired",
-        "released",
-        "lost",
-        "suspended",
-        "resumed",
-        "acquire_failed",
-        "leader_changed",
-        "danger",
-        "error",
-        "stopped",
-        "child_started",
-        "child_exited",
-        "missed",
-    ];
-
-    /// The word used in events and logs.
-    pub const fn as_str(&self) -> &'static str {
-        match self {
-            What::StateChanged { .. } => "state_changed",
-            What::Acquired { .. } => "acquired",
-            What::Released { .. } => "released",
-            What::Lost { .. } => "lost",
-            What::Suspended { .. } => "suspended",
-            What::Resumed { .. } => "resumed",
-            What::AcquireFailed { .. } => "acquire_failed",
-            What::LeaderChanged { .. } => "leader_changed",
-            What::Danger { .. } => "danger",
-            What::Error(_) => "error",
-            What::Stopped => "stopped",
-            What::ChildStarted { .. } => "child_started",
-            What::ChildExited { .. } => "child_exited",
-            What::Missed { .. } => "missed",
-        }
-    }
-
-    /// What it means, for tables.
-    pub const fn meaning(&self) -> &'static str {
-        match self {
-            What::StateChanged { .. } => {
-                "from one state to another: `stopped`, `follower`, `acquiring`, `leader`, `reconnecting`, `releasing`"
-            }
-            What::Acquired { .. } => "leading",
-            What::Released { .. } => "let go by choice; whether the store acknowledged it",
-            What::Lost { .. } => {
-                "lost, and why; when belief ended at the latest; whether the store acknowledged a release"
-            }
-            What::Suspended { .. } => {
-                "leadership is uncertain and has ended; it may resume under a new epoch within the grace"
-            }
-            What::Resumed { .. } => "leading again after a suspension, under a new epoch",
-            What::AcquireFailed { .. } => {
-                "an attempt was denied; who was in the way, where the store can tell"
-            }
-            What::LeaderChanged { .. } => "another leader, or none (null)",
-            What::Danger { .. } => {
-                "a renewal is overdue by half the time left until the work is told to stop"
-            }
-            What::Error(_) => "something went wrong; it ends a leadership only where another event says so",
-            What::Stopped => "not taking part any more",
-            What::ChildStarted { .. } => "COMMAND runs; its process id",
-            What::ChildExited { .. } => {
-                "COMMAND and everything that it started have ended; its exit code, 128 + n for signal n"
-            }
-            What::Missed { .. } => "the reader was too slow: so many lines were left out here",
-        }
-    }
-
-    /// One of each, for tables.
-    pub fn examples() -> Vec<What> {
-        let (epoch, deadline) = (Epoch::ZERO, Boot::default());
-        let (reason, state) = (Reason::Deadline, StateName::Stopped);
-        vec![
-            What::StateChanged { from: state, to: state },
-            What::Acquired { epoch, deadline },
-            What::Released { epoch, confirmed: true },
-            What::Lost { epoch, reason, deadline, released: false },
-            What::Suspended { epoch, reason, deadline },
-            What::Resumed { epoch, deadline },
-            What::AcquireFailed { holder: None },
-            What::LeaderChanged { leader: None, epoch: None },
-            What::Danger { epoch, deadline },
-            What::ChildStarted { pid: 0 },
-            What::ChildExited { code: 0 },
-            What::Error(Error::new(crate::ErrorKind::Unavailable, "store", "an example")),
-            What::Missed { count: 0, state },
-            What::Stopped,
-        ]
-    }
-
-    /// The leadership it is about, if it is about one.
-    pub const fn epoch(&self) -> Option<Epoch> {
-        match self {
-            What::Acquired { epoch, .. }
-            | What::Released { epoch, .. }
-            | What::Lost { epoch, .. }
-            | What::Suspended { epoch, .. }
-            | What::Resumed { epoch, .. }
-            | What::Danger { epoch, .. } => Some(*epoch),
-            What::LeaderChanged { epoch, .. } => *epoch,
-            What::StateChanged { .. }
-            | What::AcquireFailed { .. }
-            | What::Error(_)
-            | What::Stopped
-            | What::ChildStarted { .. }
-            | What::ChildExited { .. }
-            | What::Missed { .. } => None,
-        }
-    }
 }

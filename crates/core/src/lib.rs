@@ -32,7 +32,7 @@ mod timing;
 pub use breaker::Breaker;
 pub use epoch::Epoch;
 pub use error::{Error, ErrorKind};
-pub use event::{Event, Reason, StateName, What};
+pub use event::{CoreEvent, Reason, StateName};
 pub use machine::{CALLS_MAX, Call, Core, Input, Output};
 pub use names::{BadName, Candidate, CandidateId, ElectionName, Incarnation, NAME_MAX_BYTES};
 pub use outcome::{Ask, Bid, Grant, Holder, Outcome, Parting, Proof, Request, Seen, Signal};

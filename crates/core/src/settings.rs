@@ -81,36 +81,6 @@ impl Default for Options {
     }
 }
 
-impl Options {
-    /// What deployments of the NATS profile `cluster` use: 10 s, renewed every 3 s, and whoever steps down stays away for
-    /// a whole lease, also over a restart.
-    pub fn cluster() -> Options {
-        let ttl = Duration::from_secs(10);
-        let timing = TimingOptions { ttl, renew: Some(Duration::from_secs(3)), ..TimingOptions::default() };
-        Options { timing, cooldown: Some(ttl), ..Options::default() }
-    }
-
-    /// What deployments of the NATS profile `leader` use: 10 s, renewed every second, pauses after errors from 50 ms
-    /// doubled up to 5 s, and 30 s after ten errors in a row. Whoever steps down stays away for 1.5 s: candidates of others were seen to
-    /// need up to 0.55 s after a release, whatever the ttl, and one that is back before would always win.
-    pub fn leader() -> Options {
-        let timing = TimingOptions {
-            ttl: Duration::from_secs(10),
-            renew: Some(Duration::from_secs(1)),
-            ..TimingOptions::default()
-        };
-        let strategy = Exponential {
-            base: Duration::from_millis(50),
-            max: Duration::from_secs(5),
-            multiplier: 2.0,
-            jitter: 0.1,
-        };
-        let breaker = Some(Breaker { failures: 10, open_for: Duration::from_secs(30) });
-        let stay_away_min = Duration::from_millis(1_500);
-        Options { timing, strategy: Arc::new(strategy), breaker, stay_away_min, ..Options::default() }
-    }
-}
-
 /// Checked [`Options`].
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -225,15 +195,6 @@ impl Default for Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_the_profiles_use_is_safe() {
-        let second = Duration::from_secs;
-        for (options, renew) in [(Options::cluster(), second(3)), (Options::leader(), second(1))] {
-            let settings = Settings::new(options).unwrap();
-            assert_eq!((settings.timing().ttl(), settings.timing().renew()), (second(10), renew));
-        }
-    }
 
     #[test]
     fn combinations_that_make_no_sense_are_refused_with_what_to_change() {

@@ -4,10 +4,9 @@ use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bellwether_core::What;
 use futures_util::FutureExt;
 
-use crate::event::Event;
+use crate::event::{Event, What};
 use crate::subscription::{Events, Queue};
 
 /// What a callback is called for.

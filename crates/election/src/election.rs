@@ -7,14 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bellwether_core::{
-    Candidate, CandidateId, Core, ElectionName, Epoch, ErrorKind, Incarnation, Settings, What,
-};
+use bellwether_core::{Candidate, CandidateId, Core, ElectionName, Epoch, ErrorKind, Incarnation, Settings};
 use bellwether_deadman::random_bits;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::callbacks::{Answer, Callbacks, On};
 use crate::driver::{Command, Entrant, Key};
+use crate::event::What;
 use crate::health::{self, Health};
 use crate::shared::Shared;
 use crate::subscription::{Events, Queue};

@@ -32,13 +32,13 @@ mod time;
 
 pub use bellwether_backend::{Backend, Followers, Past};
 pub use bellwether_core::{
-    Boot, CandidateId, ElectionName, Epoch, Incarnation, Options, Proof, Reason, StateName, What,
+    Boot, CandidateId, ElectionName, Epoch, Incarnation, Options, Proof, Reason, StateName,
 };
 pub use builder::ElectionBuilder;
 pub use callbacks::{Answer, On};
 pub use election::Election;
 pub use error::Error;
-pub use event::Event;
+pub use event::{Event, What};
 pub use hooks::{HookError, Hooks};
 pub use leadership::{Leadership, Over, Standing, Standings, WorkGuard};
 pub use status::{LeaseView, Role, Status};

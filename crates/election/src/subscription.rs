@@ -5,10 +5,10 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use bellwether_core::{StateName, What};
+use bellwether_core::StateName;
 use futures_util::Stream;
 
-use crate::Event;
+use crate::event::{Event, What};
 
 /// Most events that wait for one subscriber. Beyond it the middle is replaced by one `missed` event: the oldest tell
 /// how it began, the newest how it stands.

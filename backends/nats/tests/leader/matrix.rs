@@ -9,9 +9,9 @@ use crate::support::other::Other;
 use crate::support::stage::{Judge, LEASE, candidate, leads, one_leads, soon};
 use crate::support::{LEADERS, actor, leaders, server_for_leaders};
 use bellwether_backend::Fut;
-use bellwether_core::{ErrorKind, Reason, What};
+use bellwether_core::{ErrorKind, Reason};
 use bellwether_deadman::boot_now;
-use bellwether_election::{Election, Error, HookError, Hooks, Leadership};
+use bellwether_election::{Election, Error, HookError, Hooks, Leadership, What};
 use bellwether_support::servers::nats::{Server, Version};
 use bellwether_support::{Child, role, until};
 

@@ -6,8 +6,9 @@ use std::time::Duration;
 use crate::support::other::Other;
 use crate::support::stage::{Judge, LEASE, candidate, leads, soon};
 use crate::support::{leaders, server_for_leaders};
-use bellwether_core::{Reason, StateName, What};
+use bellwether_core::{Reason, StateName};
 use bellwether_deadman::boot_now;
+use bellwether_election::What;
 use bellwether_support::Proxy;
 use bellwether_support::servers::nats::{Server, Version};
 

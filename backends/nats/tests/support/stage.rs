@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_core::{Boot, Epoch, Options, Reason, StateName, What};
-use bellwether_election::{Election, ElectionBuilder, Event, Leadership};
-use bellwether_nats::from_url;
+use bellwether_core::{Boot, Epoch, Options, Reason, StateName};
+use bellwether_election::{Election, ElectionBuilder, Event, Leadership, What};
+use bellwether_nats::{Profile, from_url};
 use bellwether_support::clock;
 use futures_util::future::select_ok;
 use tokio::sync::watch;
@@ -17,7 +17,7 @@ pub const LEASE: Duration = Duration::from_secs(3);
 
 /// What users of the profile set, in shorter.
 pub fn options() -> Options {
-    let mut options = Options::leader();
+    let mut options = Profile::Leader.options();
     options.timing.ttl = LEASE;
     options.timing.renew = Some(LEASE / 10);
     options

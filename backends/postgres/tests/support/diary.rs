@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use bellwether_core::What;
-use bellwether_election::{Election, ElectionBuilder, Event, Store};
+use bellwether_election::{Election, ElectionBuilder, Event, Store, What};
 use bellwether_postgres::from_url;
 use bellwether_support::{PATIENCE, clock};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};

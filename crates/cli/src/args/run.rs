@@ -44,7 +44,7 @@ pub(crate) struct Run {
 
     /// Run the hook on these events only, separated by commas: acquired,lost,released
     #[arg(long, value_name = "EVENTS", value_delimiter = ',', hide_possible_values = true,
-          value_parser = clap::builder::PossibleValuesParser::new(bellwether::core::What::WORDS))]
+          value_parser = clap::builder::PossibleValuesParser::new(bellwether::What::examples().iter().map(bellwether::What::as_str)))]
     pub(crate) hook_on: Vec<String>,
 
     /// Time between TERM and KILL when a deadline forces the command's end; must fit before the deadline. Default: a tenth of

@@ -1,7 +1,6 @@
 //! Tables for the documents, printed from what the code does, so that they cannot drift.
 
-use bellwether::core::{Reason, What};
-use bellwether::{ErrorKind, Event};
+use bellwether::{ErrorKind, Event, Reason, What};
 use clap::CommandFactory;
 
 use crate::args::{Args, Table, Tables};

@@ -2,7 +2,7 @@
 
 use super::state::{Attempt, State, Step, Then};
 use super::{Call, Core, Output};
-use crate::{Bid, Boot, Bug, Error, ErrorKind, Grant, Outcome, Parting, Proof, Reason, Seen, What};
+use crate::{Bid, Boot, Bug, CoreEvent, Error, ErrorKind, Grant, Outcome, Parting, Proof, Reason, Seen};
 
 /// After a denial that names no time to wait for, and the shortest pause after any: a store that denies and
 /// says "now" must not be asked in a loop.
@@ -147,7 +147,7 @@ impl Core {
 
     /// The claim's outcome is unknown: never a "no", so look.
     fn resolve(&mut self, error: Error) {
-        self.tell(What::Error(error));
+        self.tell(CoreEvent::Error(error));
         if self.unanswered.len() >= super::CALLS_MAX {
             let error = Error::new(ErrorKind::Unavailable, "store", "the store answers nothing any more");
             self.attempt_failed(error);
@@ -205,7 +205,7 @@ impl Core {
         if !self.has(Bug::DenialIsFailure) {
             self.backoff.over();
         }
-        self.tell(What::AcquireFailed { holder: seen.holder.as_ref().map(|holder| holder.id.clone()) });
+        self.tell(CoreEvent::AcquireFailed { holder: seen.holder.as_ref().map(|holder| holder.id.clone()) });
         if let State::Reconnecting(_) = self.state
             && seen.leader().is_some()
         {

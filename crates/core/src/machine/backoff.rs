@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Core;
-use crate::{Boot, Error, ErrorKind, RETRY_MAX, RetryContext, Rng, Settings, What};
+use crate::{Boot, CoreEvent, Error, ErrorKind, RETRY_MAX, RetryContext, Rng, Settings};
 
 /// A row of errors without an answer in between. Denials do not come here.
 #[derive(Clone, Debug, Default)]
@@ -49,7 +49,7 @@ impl Core {
     pub(super) fn back_off(&mut self, error: Error) -> Option<Boot> {
         let wake = self.backoff.another(self.now, &error, &self.settings, &mut self.rng);
         if wake.is_some() {
-            self.tell(What::Error(error));
+            self.tell(CoreEvent::Error(error));
             return wake;
         }
         let error = Error::new(

@@ -1,7 +1,7 @@
 //! What goes into the machine and what comes out.
 
 use crate::{
-    Bid, Boot, CandidateId, Epoch, Error, Event, Grant, Outcome, Parting, Reason, Request, Seen, Signal,
+    Bid, Boot, CandidateId, CoreEvent, Epoch, Error, Grant, Outcome, Parting, Reason, Request, Seen, Signal,
 };
 
 /// The number of a call to the store. Its answer, however late, comes back under it.
@@ -89,5 +89,12 @@ pub enum Output {
         by: Boot,
     },
     /// Tell the outside.
-    Event(Event),
+    Event {
+        /// When it happened.
+        at: Boot,
+        /// The attempt that it belongs to: one number from a claim to its outcome, 0 before the first.
+        attempt: u64,
+        /// What happened.
+        event: CoreEvent,
+    },
 }

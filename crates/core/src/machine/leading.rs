@@ -3,7 +3,7 @@
 use super::leftover::Leftover;
 use super::state::{Leading, Letting, LettingStep, Renewal, State, Step, Suspended, Then, Validation, Why};
 use super::{Call, Core, Output};
-use crate::{Boot, Bug, Error, ErrorKind, Grant, Outcome, Reason, Seen, What};
+use crate::{Boot, Bug, CoreEvent, Error, ErrorKind, Grant, Outcome, Reason, Seen};
 
 impl Core {
     /// The grant is in hand: lead, if there is time left to.
@@ -49,9 +49,9 @@ impl Core {
         self.outputs.push_back(Output::Believe { epoch, until: deadline });
         self.enter(State::Leader(leading));
         self.tell(if resumed {
-            What::Resumed { epoch, deadline }
+            CoreEvent::Resumed { epoch, deadline }
         } else {
-            What::Acquired { epoch, deadline }
+            CoreEvent::Acquired { epoch, deadline }
         });
         self.leader_is(Some(self.who.id.clone()), Some(epoch));
         if let Some(request) = asked.filter(|request| request.epoch == epoch) {
@@ -114,7 +114,7 @@ impl Core {
                 _ => {
                     // A validation that hangs decides nothing: the deadline does.
                     let error = self.timed_out("the validation");
-                    self.tell(What::Error(error));
+                    self.tell(CoreEvent::Error(error));
                     self.schedule_validation();
                 }
             }
@@ -137,7 +137,7 @@ impl Core {
         if let State::Leader(leading) = &mut self.state {
             leading.danger_at = None;
             let (epoch, deadline) = (leading.grant.epoch, leading.deadline);
-            self.tell(What::Danger { epoch, deadline });
+            self.tell(CoreEvent::Danger { epoch, deadline });
         }
     }
 
@@ -194,7 +194,7 @@ impl Core {
             Outcome::Unknown(_) => {}
             Outcome::Refused(error) => {
                 self.failure = Some(error.clone());
-                self.tell(What::Error(error));
+                self.tell(CoreEvent::Error(error));
                 self.lose(Reason::Refused, Then::Stop);
             }
         }
@@ -232,7 +232,7 @@ impl Core {
     }
 
     fn renewal_failed(&mut self, error: Error) {
-        self.tell(What::Error(error));
+        self.tell(CoreEvent::Error(error));
         self.renew_after_retry();
         let limit = match self.has(Bug::FailureCountInsteadOfDeadline) {
             true => Some(3),
@@ -319,12 +319,12 @@ impl Core {
                 wake,
                 attempt: None,
             }));
-            self.tell(What::Suspended { epoch, reason, deadline });
+            self.tell(CoreEvent::Suspended { epoch, reason, deadline });
             self.leader_is(None, None);
             return;
         }
         self.end_work(epoch, by, reason);
-        self.tell(What::Lost { epoch, reason, deadline, released: false });
+        self.tell(CoreEvent::Lost { epoch, reason, deadline, released: false });
         if self.leader() == Some(&self.who.id) {
             self.leader_is(None, None);
         }

@@ -30,8 +30,8 @@ use preempt::Asked;
 use state::State;
 
 use crate::{
-    Boot, Bug, Candidate, CandidateId, Epoch, Error, ErrorKind, Event, Grant, Planted, Proof, Rng, Seen,
-    Settings, Signal, What,
+    Boot, Bug, Candidate, CandidateId, CoreEvent, Epoch, Error, ErrorKind, Grant, Planted, Proof, Rng, Seen,
+    Settings, Signal,
 };
 
 /// One candidate in one election, as a state machine.
@@ -311,13 +311,13 @@ impl Core {
         if self.leader.as_ref() != Some(&leader) {
             self.leader = Some(leader.clone());
             let epoch = epoch.filter(|_| leader.is_some());
-            self.tell(What::LeaderChanged { leader, epoch });
+            self.tell(CoreEvent::LeaderChanged { leader, epoch });
         }
     }
 
     fn halt(&mut self) {
         self.enter(State::Stopped);
-        self.tell(What::Stopped);
+        self.tell(CoreEvent::Stopped);
     }
 
     fn fail(&mut self, error: Error) {
@@ -327,7 +327,7 @@ impl Core {
             let lost = suspended.as_lost();
             self.tell(lost);
         }
-        self.tell(What::Error(error.clone()));
+        self.tell(CoreEvent::Error(error.clone()));
         self.failure = Some(error);
         self.halt();
     }
@@ -337,12 +337,12 @@ impl Core {
         let to = state.name();
         self.state = state;
         if from != to {
-            self.tell(What::StateChanged { from, to });
+            self.tell(CoreEvent::StateChanged { from, to });
         }
     }
 
-    fn tell(&mut self, what: What) {
-        self.outputs.push_back(Output::Event(Event { at: self.now, attempt: self.attempt, what }));
+    fn tell(&mut self, event: CoreEvent) {
+        self.outputs.push_back(Output::Event { at: self.now, attempt: self.attempt, event });
     }
 
     fn has(&self, bug: Bug) -> bool {

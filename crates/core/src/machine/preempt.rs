@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::state::{State, Then};
 use super::{Call, Core, Output};
-use crate::{Ask, Boot, Bug, Epoch, Outcome, Reason, Request, Seen, Timing, What};
+use crate::{Ask, Boot, Bug, CoreEvent, Epoch, Outcome, Reason, Request, Seen, Timing};
 
 /// The longest pause between two requests to one leadership, in ttls.
 const PAUSE_MAX_TTLS: u32 = 16;
@@ -76,13 +76,13 @@ impl Core {
                 if let Some(asked) = asked {
                     asked.again_at = asked.again_at.min(self.now + timing.retry());
                 }
-                self.tell(What::Error(error));
+                self.tell(CoreEvent::Error(error));
             }
             Outcome::Refused(error) => {
                 if let Some(asked) = asked {
                     asked.again_at = Boot::FOREVER;
                 }
-                self.tell(What::Error(error));
+                self.tell(CoreEvent::Error(error));
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::state::{Letting, LettingStep, State, Then, Why};
 use super::{Call, Core, Output};
-use crate::{Boot, Bug, CandidateId, Epoch, Outcome, Parting, Reason, What};
+use crate::{Boot, Bug, CandidateId, CoreEvent, Epoch, Outcome, Parting, Reason};
 
 impl Core {
     /// Leader to Releasing. From here on this epoch is over, whatever a renewal still under way may answer.
@@ -69,7 +69,7 @@ impl Core {
                 self.gone(false);
             }
             Outcome::Unknown(error) | Outcome::Refused(error) => {
-                self.tell(What::Error(error));
+                self.tell(CoreEvent::Error(error));
                 self.gone(false);
             }
         }
@@ -82,7 +82,7 @@ impl Core {
             LettingStep::EndingWork => self.stopping_due(),
             LettingStep::Writing { .. } => {
                 let error = self.timed_out("the release");
-                self.tell(What::Error(error));
+                self.tell(CoreEvent::Error(error));
                 self.gone(false);
             }
         }
@@ -102,7 +102,7 @@ impl Core {
     pub(super) fn lose_unreleased(&mut self, reason: Reason) {
         let State::Releasing(letting) = &self.state else { return };
         let (epoch, deadline, why, then) = (letting.grant.epoch, letting.deadline, letting.why, letting.then);
-        self.tell(What::Lost { epoch, reason, deadline, released: false });
+        self.tell(CoreEvent::Lost { epoch, reason, deadline, released: false });
         self.after_letting_go(why, then);
     }
 
@@ -112,8 +112,8 @@ impl Core {
         let (epoch, why, then) = (letting.grant.epoch, letting.why, letting.then);
         let deadline = letting.deadline;
         match why {
-            Why::Chosen => self.tell(What::Released { epoch, confirmed }),
-            Why::Lost(reason) => self.tell(What::Lost { epoch, reason, deadline, released: confirmed }),
+            Why::Chosen => self.tell(CoreEvent::Released { epoch, confirmed }),
+            Why::Lost(reason) => self.tell(CoreEvent::Lost { epoch, reason, deadline, released: confirmed }),
         }
         self.after_letting_go(why, then);
     }

@@ -1,7 +1,7 @@
 //! The states, each holding only what it knows.
 
 use super::Call;
-use crate::{Boot, CandidateId, Epoch, Grant, Reason, Request, StateName, What};
+use crate::{Boot, CandidateId, CoreEvent, Epoch, Grant, Reason, Request, StateName};
 
 #[derive(Clone, Debug)]
 pub(super) enum State {
@@ -143,8 +143,8 @@ pub(super) struct Suspended {
 
 impl Suspended {
     /// The leadership is lost after all.
-    pub(super) fn as_lost(&self) -> What {
-        What::Lost { epoch: self.epoch, reason: self.reason, deadline: self.deadline, released: false }
+    pub(super) fn as_lost(&self) -> CoreEvent {
+        CoreEvent::Lost { epoch: self.epoch, reason: self.reason, deadline: self.deadline, released: false }
     }
 }
 

@@ -6,7 +6,7 @@
 
 use super::state::{Keep, Letting, LettingStep, Renewal, State, Why};
 use super::{Call, Core, Output};
-use crate::{Boot, Grant, Outcome, Reason, Seen, What};
+use crate::{Boot, CoreEvent, Grant, Outcome, Reason, Seen};
 
 impl Letting {
     /// When the next renewal is due, if any more is.
@@ -43,7 +43,7 @@ impl Core {
         if let Renewal::UnderWay { .. } = keep.renewal {
             keep.renewal = Renewal::Due(self.now + self.settings.timing().renew_again());
             let error = self.timed_out("the renewal");
-            self.tell(What::Error(error));
+            self.tell(CoreEvent::Error(error));
             return;
         }
         let grant = grant.clone();
@@ -75,14 +75,14 @@ impl Core {
             }
             Outcome::Unknown(error) => {
                 if self.renew_again_while_stopping(call) {
-                    self.tell(What::Error(error));
+                    self.tell(CoreEvent::Error(error));
                 }
             }
             Outcome::Refused(error) => {
                 if let State::Releasing(letting) = &mut self.state {
                     letting.keep = None;
                 }
-                self.tell(What::Error(error));
+                self.tell(CoreEvent::Error(error));
             }
         }
     }

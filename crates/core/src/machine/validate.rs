@@ -2,7 +2,7 @@
 
 use super::state::{Leading, State, Step, Then, Validation};
 use super::{Call, Core, Output};
-use crate::{Boot, Error, Reason, Seen, What};
+use crate::{Boot, CoreEvent, Error, Reason, Seen};
 
 /// With so many calls unanswered no validation is begun: those that hang must not take the place of renewals,
 /// for it is renewals that keep the lead.
@@ -65,7 +65,7 @@ impl Core {
         match result {
             Ok(seen) if self.shows_us(&seen) => {}
             Ok(_) => self.lose(Reason::Validation, Then::Stand),
-            Err(error) => self.tell(What::Error(error)),
+            Err(error) => self.tell(CoreEvent::Error(error)),
         }
     }
 }

@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 
-use bellwether_core::{
-    Boot, Call, CandidateId, Core, Epoch, ErrorKind, Input, Output, Reason, StateName, What,
-};
+use bellwether_core::{Boot, Call, CandidateId, Core, Epoch, ErrorKind, Input, Output, Reason, StateName};
 use tokio::sync::{mpsc, oneshot};
 
 use super::calls::{Caller, Calls};
 use super::history::History;
 use super::{Command, Entrant, Key, Reply};
 use crate::Error;
-use crate::event::Event;
+use crate::event::{Event, What};
 use crate::hooks::Job;
 use crate::leadership::{Leadership, Over};
 use crate::log::{self, Log};
@@ -126,9 +124,10 @@ impl Entry {
             Output::Believe { epoch, until } => self.believe(epoch, until),
             Output::EndWork { epoch, by, why } => return self.end_work(epoch, by, why),
             Output::ExtendStop { epoch, by } => self.extend_stop(epoch, by),
-            Output::Event(event) => {
-                self.history.write(self.shared.time.wall(), self.core.who(), &event.what, caller, calls);
-                self.tell(event);
+            Output::Event { at, attempt, event } => {
+                let what = What::from(event);
+                self.history.write(self.shared.time.wall(), self.core.who(), &what, caller, calls);
+                self.tell(at, attempt, what);
             }
         }
         None
@@ -274,14 +273,13 @@ impl Entry {
     /// Something that user code did wrong: an event, and nothing else.
     pub(super) fn report(&mut self, said: String) {
         let error = bellwether_core::Error::new(ErrorKind::Bug, "hook", said);
-        let attempt = self.status.attempts;
-        self.tell(bellwether_core::Event { at: self.shared.time.boot(), attempt, what: What::Error(error) });
+        self.tell(self.shared.time.boot(), self.status.attempts, What::Error(error));
     }
 
-    fn tell(&mut self, event: bellwether_core::Event) {
+    fn tell(&mut self, at: Boot, attempt: u64, what: What) {
         let leading = self.leadership.as_ref().map(Leadership::epoch);
-        match &event.what {
-            What::StateChanged { .. } => self.status.last_transition = Some(event.at),
+        match &what {
+            What::StateChanged { .. } => self.status.last_transition = Some(at),
             What::Error(error) => {
                 self.status.last_error = Some(error.clone());
                 // The store was tried once: whoever waits for the start has waited long enough.
@@ -301,12 +299,12 @@ impl Entry {
         }
         let event = Event {
             time: self.shared.time.wall(),
-            boot: event.at,
+            boot: at,
             election: self.shared.election.clone(),
             candidate: self.core.who().clone(),
-            epoch: event.what.epoch().or(leading),
-            attempt: event.attempt,
-            what: event.what,
+            epoch: what.epoch().or(leading),
+            attempt,
+            what,
         };
         self.log.event(&event);
         self.shared.publish(&event);

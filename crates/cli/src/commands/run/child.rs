@@ -3,8 +3,7 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use bellwether::core::What;
-use bellwether::{Election, Leadership, Options, StateName, Store, boot_now};
+use bellwether::{Election, Leadership, Options, StateName, Store, What, boot_now};
 use bellwether_supervise::{Child, Ended, Signal, Spec, StartError, Supervisor, Survivor, Why, find_command};
 
 use super::restart::Pauses;

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use bellwether::core::{Reason, What};
-use bellwether::{Election, Event, Events, boot_now};
+use bellwether::{Election, Event, Events, Reason, What, boot_now};
 use tokio::task::JoinHandle;
 
 use crate::logging::WIPE;

@@ -2,7 +2,8 @@
 
 use super::script::{Kind, Script, held_by, held_by_me, id, ms, released};
 use crate::{
-    AtMost, Boot, Breaker, CALLS_MAX, Fixed, Input, Options, Output, Proof, Seen, Signal, StateName, What,
+    AtMost, Boot, Breaker, CALLS_MAX, CoreEvent, Fixed, Input, Options, Output, Proof, Seen, Signal,
+    StateName,
 };
 
 fn breaking(options: &mut Options) {
@@ -285,10 +286,10 @@ fn events_say_to_which_attempt_they_belong() {
     for input in [Input::Start, Input::Stop, Input::Start, Input::Stop] {
         script.core.handle(Boot::default(), input);
         while let Some(output) = script.core.poll_output() {
-            if let Output::Event(event) = output
-                && matches!(event.what, What::StateChanged { to: StateName::Acquiring, .. })
+            if let Output::Event { attempt, event, .. } = output
+                && matches!(event, CoreEvent::StateChanged { to: StateName::Acquiring, .. })
             {
-                attempts.push(event.attempt);
+                attempts.push(attempt);
             }
         }
     }

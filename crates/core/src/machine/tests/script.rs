@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::{
-    Ask, Boot, Call, Candidate, CandidateId, Core, Epoch, Error, ErrorKind, Event, Exponential, Grant,
-    Holder, Incarnation, Input, Options, Outcome, Output, Proof, Request, Seen, Settings, Signal, What,
+    Ask, Boot, Call, Candidate, CandidateId, Core, CoreEvent, Epoch, Error, ErrorKind, Exponential, Grant,
+    Holder, Incarnation, Input, Options, Outcome, Output, Proof, Request, Seen, Settings, Signal,
 };
 
 /// The candidate on stage is always `a`; this is its start.
@@ -231,7 +231,10 @@ pub(super) fn sent_by(output: &Output, now: Boot) -> Option<(Call, Sent)> {
         Output::Release(call, ..) => (call, Kind::Release, now),
         Output::Look(call) => (call, Kind::Look, now),
         Output::Request(call, _) => (call, Kind::Request, now),
-        Output::Believe { .. } | Output::EndWork { .. } | Output::ExtendStop { .. } | Output::Event(_) => {
+        Output::Believe { .. }
+        | Output::EndWork { .. }
+        | Output::ExtendStop { .. }
+        | Output::Event { .. } => {
             return None;
         }
     };
@@ -338,31 +341,28 @@ fn say(output: &Output) -> String {
             format!("end_work e{epoch} by {} {why}", millis(*by))
         }
         Output::ExtendStop { epoch, by } => format!("extend_stop e{epoch} by {}", millis(*by)),
-        Output::Event(event) => tell(event),
+        Output::Event { event, .. } => tell(event),
     }
 }
 
-fn tell(event: &Event) -> String {
-    match &event.what {
-        What::StateChanged { from, to } => format!("state {}→{}", from.as_str(), to.as_str()),
-        What::Acquired { epoch, .. } => format!("acquired e{epoch}"),
-        What::Resumed { epoch, .. } => format!("resumed e{epoch}"),
-        What::Released { epoch, confirmed: true } => format!("released e{epoch}"),
-        What::Released { epoch, confirmed: false } => format!("released e{epoch} unconfirmed"),
-        What::Lost { epoch, reason, released, .. } => {
+fn tell(event: &CoreEvent) -> String {
+    match event {
+        CoreEvent::StateChanged { from, to } => format!("state {}→{}", from.as_str(), to.as_str()),
+        CoreEvent::Acquired { epoch, .. } => format!("acquired e{epoch}"),
+        CoreEvent::Resumed { epoch, .. } => format!("resumed e{epoch}"),
+        CoreEvent::Released { epoch, confirmed: true } => format!("released e{epoch}"),
+        CoreEvent::Released { epoch, confirmed: false } => format!("released e{epoch} unconfirmed"),
+        CoreEvent::Lost { epoch, reason, released, .. } => {
             let released = if *released { " (released)" } else { "" };
             format!("lost e{epoch} {}{released}", reason.as_str())
         }
-        What::Suspended { epoch, reason, .. } => format!("suspended e{epoch} {}", reason.as_str()),
-        What::AcquireFailed { holder: Some(holder) } => format!("acquire_failed {holder}"),
-        What::AcquireFailed { holder: None } => "acquire_failed".to_owned(),
-        What::LeaderChanged { leader: Some(leader), .. } => format!("leader {leader}"),
-        What::LeaderChanged { leader: None, .. } => "leader nobody".to_owned(),
-        What::Danger { epoch, .. } => format!("danger e{epoch}"),
-        What::Error(error) => format!("error {}", error.kind().as_str()),
-        What::Stopped => "stopped".to_owned(),
-        What::ChildStarted { .. } | What::ChildExited { .. } | What::Missed { .. } => {
-            event.what.as_str().to_owned()
-        }
+        CoreEvent::Suspended { epoch, reason, .. } => format!("suspended e{epoch} {}", reason.as_str()),
+        CoreEvent::AcquireFailed { holder: Some(holder) } => format!("acquire_failed {holder}"),
+        CoreEvent::AcquireFailed { holder: None } => "acquire_failed".to_owned(),
+        CoreEvent::LeaderChanged { leader: Some(leader), .. } => format!("leader {leader}"),
+        CoreEvent::LeaderChanged { leader: None, .. } => "leader nobody".to_owned(),
+        CoreEvent::Danger { epoch, .. } => format!("danger e{epoch}"),
+        CoreEvent::Error(error) => format!("error {}", error.kind().as_str()),
+        CoreEvent::Stopped => "stopped".to_owned(),
     }
 }

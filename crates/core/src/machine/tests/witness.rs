@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::script::ms;
-use crate::{Boot, CALLS_MAX, Call, Core, Epoch, Event, Input, Output, Signal, StateName, What};
+use crate::{Boot, CALLS_MAX, Call, Core, CoreEvent, Epoch, Input, Output, Signal, StateName};
 
 /// Most outputs that one input may cause. What it is matters little; that there is one does.
 const OUTPUTS_MAX: usize = 24;
@@ -112,7 +112,7 @@ impl Witness {
                     self.working = None;
                 }
             }
-            Output::Event(event) => self.event(event),
+            Output::Event { event, .. } => self.event(event),
             Output::Renew { grant, .. } => {
                 // The end of its work may be reported at the very instant of a renewal.
                 let stops = [self.working, self.reported].contains(&Some(grant.epoch));
@@ -143,27 +143,29 @@ impl Witness {
         self.believed = Some((epoch, until));
     }
 
-    fn event(&mut self, event: &Event) {
+    fn event(&mut self, event: &CoreEvent) {
         let heard = self.heard;
-        let out_of_place = || panic!("{:?} after {heard:?}", event.what);
-        self.heard = match (&event.what, heard) {
-            (What::Acquired { epoch, .. }, Heard::Idle) => Heard::Leading(*epoch),
-            (What::Resumed { epoch, .. }, Heard::Suspended(_)) => Heard::Leading(*epoch),
-            (What::Suspended { epoch, .. }, Heard::Leading(led)) if led == *epoch => Heard::Suspended(led),
-            (What::Released { epoch, .. }, Heard::Leading(led)) if led == *epoch => Heard::Idle,
-            (What::Lost { epoch, .. }, Heard::Leading(led) | Heard::Suspended(led)) if led == *epoch => {
+        let out_of_place = || panic!("{event:?} after {heard:?}");
+        self.heard = match (event, heard) {
+            (CoreEvent::Acquired { epoch, .. }, Heard::Idle) => Heard::Leading(*epoch),
+            (CoreEvent::Resumed { epoch, .. }, Heard::Suspended(_)) => Heard::Leading(*epoch),
+            (CoreEvent::Suspended { epoch, .. }, Heard::Leading(led)) if led == *epoch => {
+                Heard::Suspended(led)
+            }
+            (CoreEvent::Released { epoch, .. }, Heard::Leading(led)) if led == *epoch => Heard::Idle,
+            (CoreEvent::Lost { epoch, .. }, Heard::Leading(led) | Heard::Suspended(led)) if led == *epoch => {
                 Heard::Idle
             }
-            (What::Stopped, Heard::Idle | Heard::Suspended(_)) => {
+            (CoreEvent::Stopped, Heard::Idle | Heard::Suspended(_)) => {
                 self.claim = None;
                 Heard::Idle
             }
-            (What::Danger { epoch, .. }, Heard::Leading(led)) if led == *epoch => heard,
+            (CoreEvent::Danger { epoch, .. }, Heard::Leading(led)) if led == *epoch => heard,
             (
-                What::AcquireFailed { .. }
-                | What::LeaderChanged { .. }
-                | What::Error(_)
-                | What::StateChanged { .. },
+                CoreEvent::AcquireFailed { .. }
+                | CoreEvent::LeaderChanged { .. }
+                | CoreEvent::Error(_)
+                | CoreEvent::StateChanged { .. },
                 _,
             ) => heard,
             _ => out_of_place(),
