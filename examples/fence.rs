@@ -29,7 +29,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     client.batch_execute("CREATE TABLE IF NOT EXISTS fence_demo (epoch int8, line text)").await?;
 
     let election = Election::builder(ELECTION)
-        .backend(bellwether::postgres(&format!("{url}?schema=bellwether"))?)
+        .backend(bellwether::open(&format!("{url}?schema=bellwether"))?)
         .id(format!("fence-{}", std::process::id()))
         .ttl(Duration::from_secs(3))
         .start()

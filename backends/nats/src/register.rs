@@ -88,6 +88,11 @@ impl NatsRegister {
         NatsRegister { store: Arc::new(store) }
     }
 
+    /// The profile of these elections.
+    pub fn profile(&self) -> Profile {
+        self.store.connection.config().profile()
+    }
+
     /// Questions about health, and answers to them, on the connection of the elections.
     ///
     /// # Errors

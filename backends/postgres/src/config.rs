@@ -62,7 +62,7 @@ pub(crate) enum Root {
 }
 
 impl Config {
-    /// Reads `postgres://USER:PASSWORD@HOST:PORT/DATABASE?…`, or libpq's `host=… dbname=…`. Several hosts may be given; of the
+    /// Reads `postgres://USER:PASSWORD@HOST:PORT/DATABASE?…`, or libpq's `host=… dbname=…`, also as `postgres:host=… dbname=…`. Several hosts may be given; of the
     /// primaries among them the one with the highest timeline is used, so an old one that was left running after a promotion is
     /// not. `postgres:` and `postgres://` alone mean [`Config::from_env`]; any other URL is all that is read, see
     /// [`Config::from_url_in`].
@@ -90,8 +90,7 @@ impl Config {
     /// # Errors
     /// As [`Config::from_url`], and when the service that is named is not in its file.
     pub fn from_url_in(url: &str, environment: &Environment) -> Result<Config, Error> {
-        let bare = url.strip_prefix("postgresql:").or_else(|| url.strip_prefix("postgres:"));
-        let mut options = if bare == Some("") { Options::default() } else { Options::of(url)? };
+        let mut options = Options::of(url)?;
         environment.fill(&mut options)?;
         Config::from_options(options)
     }

@@ -14,6 +14,8 @@ pub(crate) struct Options(BTreeMap<String, String>);
 
 impl Options {
     pub(crate) fn of(text: &str) -> Result<Options, Error> {
+        let bare = text.strip_prefix("postgresql:").or_else(|| text.strip_prefix("postgres:"));
+        let text = bare.filter(|rest| !rest.starts_with("//")).unwrap_or(text);
         match text.split_once("://") {
             Some((_, rest)) => Options::of_url(rest),
             None => Options::of_pairs(text),
@@ -147,6 +149,9 @@ mod tests {
         assert_eq!(of_pairs.take("sslmode").as_deref(), Some("verify-full"));
         assert_eq!(of_pairs.take("sslkey").as_deref(), Some("/a b"));
         assert_eq!(of_pairs.for_driver(), r"dbname='d d' host='h' user='it\'s \\' ");
+        let with_scheme = Options::of("postgres:host=h key1=5 key1=6").unwrap();
+        assert_eq!(with_scheme.for_driver(), "host='h' key1='6' ");
+        assert_eq!(Options::of("postgresql:").unwrap().for_driver(), "");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What an election needs of a store.
 
+use std::any::Any;
 use std::pin::Pin;
 
 use bellwether_core::{
@@ -35,7 +36,7 @@ pub struct Notice {
 /// - An epoch is above every earlier one of the election, and above [`Bid::floor`].
 /// - [`observe`](Backend::observe), [`followers`](Backend::followers), [`history`](Backend::history),
 ///   [`elections`](Backend::elections) and [`signals`](Backend::signals) change nothing in the store.
-pub trait Backend: Send + Sync + 'static {
+pub trait Backend: Any + Send + Sync {
     /// The name used in errors and logs.
     fn name(&self) -> &'static str;
 

@@ -23,6 +23,8 @@
 //!
 //! This crate only re-exports; each backend is a feature.
 
+mod schemes;
+
 use std::sync::Arc;
 
 pub use bellwether_backend as backend;
@@ -44,6 +46,7 @@ pub use bellwether_file as file;
 pub use bellwether_nats as nats;
 #[cfg(feature = "postgres")]
 pub use bellwether_postgres as postgres;
+pub use schemes::{Scheme, SecretIn, open};
 
 /// The README's program is compiled and run with the tests.
 #[cfg(doctest)]
@@ -52,35 +55,16 @@ struct Readme;
 
 /// A store in this process's memory, for trying out.
 pub fn memory() -> Store {
-    Store::from(MemoryStore::default().connect(Arc::new(SystemClock)))
+    Store::from(MemoryStore::default().connect(clock()))
 }
 
-/// Elections in a directory, between the processes of this machine.
+/// Elections in a directory, between the processes of this machine: as [`open`] with `file:DIR`, for a path of any bytes.
 ///
 /// # Errors
 /// When the directory cannot be used; the error says what to do.
 #[cfg(feature = "file")]
 pub fn file(directory: impl AsRef<std::path::Path>) -> Result<Store, Error> {
-    Ok(Store::from(bellwether_file::open(directory, Arc::new(SystemClock))?))
-}
-
-/// Elections on the PostgreSQL server that this URL names. Nothing is connected yet.
-///
-/// # Errors
-/// When the URL cannot be read or asks for what this build cannot do.
-#[cfg(feature = "postgres")]
-pub fn postgres(url: &str) -> Result<Store, Error> {
-    Ok(Store::from(bellwether_postgres::from_url(url, Arc::new(SystemClock))?))
-}
-
-/// What those who use the profile of this URL set: 10 s, renewed every 3 s, in the profile `cluster`, and so on. To be changed and
-/// handed to [`ElectionBuilder::options`].
-///
-/// # Errors
-/// When the URL cannot be read.
-#[cfg(feature = "nats")]
-pub fn nats_options(url: &str) -> Result<Options, Error> {
-    Ok(bellwether_nats::Config::from_url(url)?.profile().options())
+    Ok(Store::from(bellwether_file::open(directory, clock())?))
 }
 
 /// Answers questions about health with the role and the leader of this election, whatever they are when somebody asks.
@@ -91,17 +75,12 @@ pub fn nats_options(url: &str) -> Result<Options, Error> {
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), bellwether::Error> {
 /// use std::{sync::Arc, time::Duration};
-/// use bellwether::{Election, SystemClock, nats};
+/// use bellwether::{Election, SystemClock, nats::Nats};
 ///
-/// let url = "nats://127.0.0.1?profile=cluster&create=yes";
-/// let backend = nats::from_url(url, Arc::new(SystemClock))?;
-/// let health = backend.register().health("my-cluster", "node-1", Arc::new(SystemClock))?;
-/// let election = Election::builder("my-cluster")
-///     .backend(backend)
-///     .id("node-1")
-///     .options(bellwether::nats_options(url)?)
-///     .start()
-///     .await?;
+/// let store = bellwether::open("nats://127.0.0.1?profile=cluster&create=yes")?;
+/// let register = store.backend_as::<Nats>().expect("a NATS store").register();
+/// let health = register.health("my-cluster", "node-1", Arc::new(SystemClock))?;
+/// let election = Election::builder("my-cluster").backend(store.clone()).id("node-1").start().await?;
 /// bellwether::answer_for(&election, &health);
 /// health.start().await?;
 ///
@@ -119,11 +98,6 @@ pub fn answer_for(election: &Election, health: &bellwether_nats::HealthChecker) 
     });
 }
 
-/// Elections on the NATS servers that this URL names. Nothing is connected yet.
-///
-/// # Errors
-/// When the URL cannot be read.
-#[cfg(feature = "nats")]
-pub fn nats(url: &str) -> Result<Store, Error> {
-    Ok(Store::from(bellwether_nats::from_url(url, Arc::new(SystemClock))?))
+fn clock() -> Arc<SystemClock> {
+    Arc::new(SystemClock)
 }

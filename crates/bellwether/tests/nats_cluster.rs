@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bellwether::backend::Fut;
-use bellwether::nats::HealthChecker;
+use bellwether::nats::{HealthChecker, Nats};
 use bellwether::{
-    CandidateId, Election, ElectionBuilder, Error, ErrorKind, HookError, Hooks, Leadership, Options, Role,
+    CandidateId, Election, ElectionBuilder, Error, ErrorKind, HookError, Hooks, Leadership, Role,
     SystemClock, boot_now,
 };
 use bellwether_support::servers::nats::{Server, Version};
@@ -20,11 +20,9 @@ fn url(server: &Server) -> String {
 }
 
 fn node(server: &Server, id: &str) -> ElectionBuilder {
-    let usual = bellwether::nats_options(&url(server)).unwrap();
-    let options = Options { cooldown: Some(TTL), ..usual };
-    let store = bellwether::nats(&url(server)).unwrap();
-    let builder = Election::builder("my-cluster").backend(store).id(id).options(options);
-    builder.ttl(TTL).renew_interval(TTL / 3)
+    let store = bellwether::open(&url(server)).unwrap();
+    let builder = Election::builder("my-cluster").backend(store).id(id);
+    builder.ttl(TTL).renew_interval(TTL / 3).cooldown(TTL)
 }
 
 #[derive(Clone, Default)]
@@ -55,7 +53,8 @@ impl Hooks for Told {
 
 #[test]
 fn the_defaults_are_those_of_go_cluster() {
-    let options = bellwether::nats_options("nats://127.0.0.1?profile=cluster").unwrap();
+    let store = bellwether::open("nats://127.0.0.1?profile=cluster").unwrap();
+    let options = store.default_options();
     assert_eq!(options.timing.ttl, Duration::from_secs(10));
     assert_eq!(options.timing.renew, Some(Duration::from_secs(3)));
     assert_eq!(options.cooldown, Some(Duration::from_secs(10)));
@@ -69,9 +68,9 @@ fn the_defaults_are_those_of_go_cluster() {
 async fn cluster_node_and_servers_must_be_named() {
     let server = Server::start(Version::Current).await;
     assert!(matches!(node(&server, "").start().await, Err(Error::Name(_))));
-    let store = bellwether::nats(&url(&server)).unwrap();
+    let store = bellwether::open(&url(&server)).unwrap();
     assert!(matches!(Election::builder("").backend(store).id("a").start().await, Err(Error::Name(_))));
-    assert!(bellwether::nats("nats://?profile=cluster").is_err());
+    assert!(bellwether::open("nats://?profile=cluster").is_err());
     let refused = node(&server, "host.example").start().await.err().expect("refused");
     assert!(
         matches!(&refused, Error::Backend(error) if error.kind() == ErrorKind::InvalidInput),
@@ -120,9 +119,11 @@ async fn a_node_leads_steps_down_stays_away_and_tells_its_hooks_in_order() {
 #[tokio::test]
 async fn health_follows_the_election_without_being_told() {
     let server = Server::start(Version::Current).await;
-    let backend = bellwether::nats::from_url(&url(&server), Arc::new(SystemClock)).unwrap();
-    let health = backend.register().health("my-cluster", "a", Arc::new(SystemClock)).unwrap();
-    let election = Election::builder("my-cluster").backend(backend).id("a").ttl(TTL).start().await.unwrap();
+    let store = bellwether::open(&url(&server)).unwrap();
+    let register = store.backend_as::<Nats>().unwrap().register();
+    let health = register.health("my-cluster", "a", Arc::new(SystemClock)).unwrap();
+    let builder = Election::builder("my-cluster").backend(store.clone()).id("a");
+    let election = builder.ttl(TTL).renew_interval(TTL / 3).start().await.unwrap();
     bellwether::answer_for(&election, &health);
     health.start().await.unwrap();
     election.wait_for_leadership_within(LONG).await.unwrap();

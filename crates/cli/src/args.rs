@@ -3,7 +3,6 @@
 mod looking;
 #[cfg(feature = "nats")]
 mod nats;
-#[cfg(feature = "postgres")]
 mod postgres;
 mod run;
 
@@ -11,12 +10,13 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bellwether::{CandidateId, ElectionName};
+use bellwether::{CandidateId, ElectionName, Scheme};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 pub(crate) use looking::{Doctor, Top};
 #[cfg(feature = "nats")]
 pub(crate) use nats::{Health, Nats, NatsCommand};
+pub(crate) use postgres::PostgresFlags;
 #[cfg(feature = "postgres")]
 pub(crate) use postgres::{Init, Postgres, PostgresCommand};
 pub(crate) use run::{HealthFlags, Run, Standing, Timing};
@@ -48,8 +48,7 @@ impl Args {
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
-    /// Where the election is held: file:DIR, postgres://…, nats://…, or memory: (one process, for trying out). Default: file: under
-    /// $XDG_STATE_HOME/bellwether or ~/.local/state/bellwether.
+    #[arg(help = backend_help())]
     #[arg(long, value_name = "URL", env = "BELLWETHER_BACKEND", hide_env_values = true, global = true)]
     pub(crate) backend: Option<String>,
 
@@ -86,23 +85,6 @@ pub(crate) struct Global {
     // Last: its heading counts for everything after it.
     #[command(flatten)]
     pub(crate) postgres: PostgresFlags,
-}
-
-/// Names that users of PostgreSQL's advisory locks know.
-#[derive(Debug, ClapArgs)]
-#[command(next_help_heading = "PostgreSQL")]
-pub(crate) struct PostgresFlags {
-    /// The server, by URL or as "host=… dbname=…", instead of --backend. Default: $PG_DSN, where no backend is named.
-    #[arg(long, value_name = "DSN", global = true)]
-    pub(crate) dsn: Option<String>,
-
-    /// The first number of the election's advisory lock, instead of the hash of its name; with --key2.
-    #[arg(long, value_name = "N", global = true, allow_negative_numbers = true)]
-    pub(crate) key1: Option<i32>,
-
-    /// The second number of the election's advisory lock; with --key1.
-    #[arg(long, value_name = "N", global = true, allow_negative_numbers = true)]
-    pub(crate) key2: Option<i32>,
 }
 
 /// How results are printed.
@@ -228,6 +210,7 @@ pub(crate) enum Table {
     ErrorKinds,
     RunFlags,
     Events,
+    Schemes,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -245,6 +228,13 @@ pub(crate) struct Explain {
 
     #[command(flatten)]
     pub(crate) standing: Standing,
+}
+
+fn backend_help() -> String {
+    let urls: Vec<&str> =
+        Scheme::all().iter().filter(|one| one.is_built_in()).map(|one| one.example).collect();
+    let home = "$XDG_STATE_HOME/bellwether or ~/.local/state/bellwether";
+    format!("Where the election is held: {}. Default: file: under {home}", urls.join(", "))
 }
 
 /// A command's time to stop on a planned end, unless it is set.

@@ -152,7 +152,11 @@ impl fmt::Display for Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
         let exit = match &error {
-            Error::Settings(_) | Error::Name(_) | Error::NoBackend | Error::AlreadyLeader => Exit::Usage,
+            Error::Settings(_)
+            | Error::Name(_)
+            | Error::NoBackend
+            | Error::BadUrl(_)
+            | Error::AlreadyLeader => Exit::Usage,
             Error::NotLeader | Error::InCooldown | Error::NotStarted | Error::CasFailed | Error::TimedOut => {
                 Exit::NotLed
             }
@@ -161,7 +165,7 @@ impl From<Error> for Failure {
             _ => Exit::Bug,
         };
         let failure = Failure::new(exit, error.to_string());
-        if matches!(error, Error::Backend(_)) { failure.about_backend() } else { failure }
+        if matches!(error, Error::Backend(_) | Error::BadUrl(_)) { failure.about_backend() } else { failure }
     }
 }
 

@@ -106,6 +106,11 @@ fn weaker_backend(found: &ArgMatches) -> Result<Option<Weaker>, Failure> {
         innermost = inner;
     }
     let source = |id| innermost.value_source(id).max(found.value_source(id));
+    let typed = |id| source(id) == Some(ValueSource::CommandLine);
+    if source("dsn").is_some() && (typed("backend") || typed("backend_file")) {
+        let sentence = "--dsn and --backend both name where the election is held: give one";
+        return Err(Failure::new(Exit::Usage, sentence).about_backend());
+    }
     let (Some(url), Some(file)) = (source("backend"), source("backend_file")) else { return Ok(None) };
     match url.cmp(&file) {
         Ordering::Less => Ok(Some(Weaker::Url)),
@@ -157,8 +162,7 @@ fn tip(error: &clap::Error, arguments: &[OsString], command: clap::Command) -> O
 
 /// Flags that mean nothing without another one, which may be in the configuration.
 fn no_half_of_two(args: &Args) -> Result<(), Failure> {
-    let lock = &args.global.postgres;
-    if lock.key1.is_some() != lock.key2.is_some() {
+    if args.global.postgres.has_half_a_lock() {
         let sentence = "--key1 and --key2 are the two numbers of one lock: give both, or neither";
         return Err(Failure::new(Exit::Usage, sentence));
     }

@@ -14,13 +14,16 @@ use crate::health::Health;
 use crate::subscription::{Events, Queue};
 use crate::{Election, Error, Hooks, Store};
 
+type Change = Box<dyn FnOnce(&mut Options) + Send>;
+
 /// How a candidate takes part. Everything has a default but the backend and the id.
 #[must_use]
 pub struct ElectionBuilder {
     name: String,
     id: Option<String>,
     store: Option<Store>,
-    options: Options,
+    /// What is to be changed in the store's default options, in this order.
+    changes: Vec<Change>,
     hooks: Option<Arc<dyn Hooks>>,
     health: Option<Health>,
     callbacks: Callbacks,
@@ -34,7 +37,7 @@ impl ElectionBuilder {
             name: name.into(),
             id: None,
             store: None,
-            options: Options::default(),
+            changes: Vec::new(),
             hooks: None,
             health: None,
             callbacks: Callbacks::default(),
@@ -55,104 +58,93 @@ impl ElectionBuilder {
         self
     }
 
-    /// All settings at once.
-    pub fn options(mut self, options: Options) -> Self {
-        self.options = options;
-        self
+    /// All settings at once, in place of the store's defaults and of what was set before.
+    pub fn options(self, options: Options) -> Self {
+        self.set(move |all| *all = options)
     }
 
     /// How long a grant lasts without renewal. Intervals that are not set follow it in proportion.
-    pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.options.timing.ttl = ttl;
-        self
+    pub fn ttl(self, ttl: Duration) -> Self {
+        self.set(move |options| options.timing.ttl = ttl)
     }
 
     /// From one renewal to the next.
-    pub fn renew_interval(mut self, every: Duration) -> Self {
-        self.options.timing.renew = Some(every);
-        self
+    pub fn renew_interval(self, every: Duration) -> Self {
+        self.set(move |options| options.timing.renew = Some(every))
     }
 
     /// How long to wait before trying again where no change is announced.
-    pub fn retry_interval(mut self, every: Duration) -> Self {
-        self.options.timing.retry = Some(every);
-        self
+    pub fn retry_interval(self, every: Duration) -> Self {
+        self.set(move |options| options.timing.retry = Some(every))
     }
 
     /// How long to wait after an error.
-    pub fn retry_strategy(mut self, strategy: impl RetryStrategy) -> Self {
-        self.options.strategy = Arc::new(strategy);
-        self
+    pub fn retry_strategy(self, strategy: impl RetryStrategy) -> Self {
+        self.set(move |options| options.strategy = Arc::new(strategy))
     }
 
     /// After many errors in a row, a longer pause.
-    pub fn breaker(mut self, breaker: Breaker) -> Self {
-        self.options.breaker = Some(breaker);
-        self
+    pub fn breaker(self, breaker: Breaker) -> Self {
+        self.set(move |options| options.breaker = Some(breaker))
     }
 
     /// After a loss in doubt, try for so long to get back before calling it lost.
-    pub fn reconnect_grace(mut self, grace: Duration) -> Self {
-        self.options.reconnect_grace = Some(grace);
-        self
+    pub fn reconnect_grace(self, grace: Duration) -> Self {
+        self.set(move |options| options.reconnect_grace = Some(grace))
     }
 
     /// After stepping down, stay away for so long, also over a restart.
-    pub fn cooldown(mut self, cooldown: Duration) -> Self {
-        self.options.cooldown = Some(cooldown);
-        self
+    pub fn cooldown(self, cooldown: Duration) -> Self {
+        self.set(move |options| options.cooldown = Some(cooldown))
     }
 
     /// Whether to stand again after a leadership ended; it does by default.
-    pub fn auto_reacquire(mut self, again: bool) -> Self {
-        self.options.auto_reacquire = again;
-        self
+    pub fn auto_reacquire(self, again: bool) -> Self {
+        self.set(move |options| options.auto_reacquire = again)
     }
 
     /// Whether stopping releases; it does by default. Without it the record runs out by itself, so that nobody takes over
     /// while this process is restarted quickly.
-    pub fn release_on_stop(mut self, release: bool) -> Self {
-        self.options.release_on_stop = release;
-        self
+    pub fn release_on_stop(self, release: bool) -> Self {
+        self.set(move |options| options.release_on_stop = release)
     }
 
     /// How long the record is still renewed while work stops in a planned end: stopping, stepping down, a request, a failed health
     /// check. For work that holds the leadership by a guard; none by default, and then it has what is left until the deadline.
-    pub fn stop_timeout(mut self, span: Duration) -> Self {
-        self.options.stop_timeout = span;
-        self
+    pub fn stop_timeout(self, span: Duration) -> Self {
+        self.set(move |options| options.stop_timeout = span)
     }
 
     /// How often to read the record back while leading, and to let go at once if it is not ours. Renewals prove as
     /// much; this is for those who want to know sooner.
-    pub fn validation_interval(mut self, every: Duration) -> Self {
-        self.options.validation = Some(every);
-        self
+    pub fn validation_interval(self, every: Duration) -> Self {
+        self.set(move |options| options.validation = Some(every))
     }
 
     /// For how long silence of the connection is borne; the deadline ends the leadership all the same.
-    pub fn disconnect_grace(mut self, grace: Duration) -> Self {
-        self.options.disconnect_grace = Some(grace);
-        self
+    pub fn disconnect_grace(self, grace: Duration) -> Self {
+        self.set(move |options| options.disconnect_grace = Some(grace))
     }
 
     /// Failed renewals in a row that end the leadership before the deadline does.
-    pub fn failed_renewals(mut self, most: u32) -> Self {
-        self.options.failed_renewals = Some(most);
-        self
+    pub fn failed_renewals(self, most: u32) -> Self {
+        self.set(move |options| options.failed_renewals = Some(most))
     }
 
     /// The greater priority may ask the smaller to hand over, if `preempt`.
-    pub fn priority(mut self, priority: i32, preempt: bool) -> Self {
-        self.options.priority = priority;
-        self.options.preempt = preempt;
-        self
+    pub fn priority(self, priority: i32, preempt: bool) -> Self {
+        self.set(move |options| {
+            options.priority = priority;
+            options.preempt = preempt;
+        })
     }
 
     /// Written into the record for readers.
-    pub fn metadata(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
-        self.options.metadata.insert(key.into(), value.into());
-        self
+    pub fn metadata(self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        let (key, value) = (key.into(), value.into());
+        self.set(move |options| {
+            options.metadata.insert(key, value);
+        })
     }
 
     /// Only a healthy candidate stands, and an unhealthy leader steps down, after `failures` checks in a row that
@@ -162,7 +154,7 @@ impl ElectionBuilder {
         C: Fn() -> F + Send + Sync + 'static,
         F: Future<Output = bool> + Send + 'static,
     {
-        self.options.health_failures = Some(failures);
+        self = self.set(move |options| options.health_failures = Some(failures));
         self.health = Some(Health { every, limit, check: Arc::new(move || Box::pin(check())) });
         self
     }
@@ -263,14 +255,22 @@ impl ElectionBuilder {
         Ok(election)
     }
 
+    fn set(mut self, change: impl FnOnce(&mut Options) + Send + 'static) -> Self {
+        self.changes.push(Box::new(change));
+        self
+    }
+
     /// The election, not taking part yet: for whoever may have to [`stop`](Election::stop) it before
     /// [`start`](Election::start) has returned.
     ///
     /// # Errors
     /// When a setting is missing or refused.
     pub fn build(self) -> Result<Election, Error> {
-        let strategy = Arc::new(Careful(self.options.strategy));
-        let settings = Settings::new(Options { strategy, ..self.options })?;
+        let mut options =
+            self.store.as_ref().map_or_else(Options::default, |store| store.default_options().clone());
+        self.changes.into_iter().for_each(|change| change(&mut options));
+        options.strategy = Arc::new(Careful(options.strategy));
+        let settings = Settings::new(options)?;
         let name = ElectionName::new(&self.name)?;
         let id = CandidateId::new(self.id.unwrap_or_default())?;
         let store = self.store.ok_or(Error::NoBackend)?;

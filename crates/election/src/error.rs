@@ -14,6 +14,8 @@ pub enum Error {
     Name(BadName),
     /// No store was given to the builder.
     NoBackend,
+    /// A URL names no store of this build; the sentence says what to write.
+    BadUrl(String),
     /// Not leading, so there is nothing to step down from.
     NotLeader,
     /// The named successor is already the leader.
@@ -49,6 +51,7 @@ impl fmt::Display for Error {
             Error::Settings(bad) => bad.fmt(f),
             Error::Name(bad) => bad.fmt(f),
             Error::NoBackend => f.write_str("an election needs a store: give the builder a backend"),
+            Error::BadUrl(sentence) => f.write_str(sentence),
             Error::NotLeader => f.write_str("not the leader"),
             Error::AlreadyLeader => {
                 f.write_str("the named successor is already the leader: there is nothing to hand over")

@@ -1,9 +1,10 @@
 //! A store with elections on it.
 
+use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bellwether_backend::{Backend, Followers, Past};
-use bellwether_core::{Ask, CandidateId, ElectionName, Epoch, Outcome, Proof, Request};
+use bellwether_core::{Ask, CandidateId, ElectionName, Epoch, Options, Outcome, Proof, Request};
 use tokio::sync::mpsc;
 
 use crate::driver::{self, Command};
@@ -14,7 +15,10 @@ use crate::{Error, LeaseView};
 ///
 /// Give clones of one `Store` to several builders, and any number of elections run on one connection and one task.
 #[derive(Clone)]
-pub struct Store(Arc<Inner>);
+pub struct Store {
+    inner: Arc<Inner>,
+    default_options: Arc<Options>,
+}
 
 struct Inner {
     backend: Arc<dyn Backend>,
@@ -40,32 +44,50 @@ impl Store {
     }
 
     fn build(backend: Arc<dyn Backend>, time: Time) -> Store {
-        Store(Arc::new(Inner { backend, time, driver: Mutex::new(None) }))
+        let inner = Arc::new(Inner { backend, time, driver: Mutex::new(None) });
+        Store { inner, default_options: Arc::default() }
+    }
+
+    /// The same store, on which builders start from these options.
+    #[must_use]
+    pub fn with_default_options(self, options: Options) -> Store {
+        Store { default_options: Arc::new(options), ..self }
+    }
+
+    /// The options that a builder on this store starts from.
+    pub fn default_options(&self) -> &Options {
+        &self.default_options
     }
 
     /// The backend itself.
     pub fn backend(&self) -> &Arc<dyn Backend> {
-        &self.0.backend
+        &self.inner.backend
+    }
+
+    /// The backend as the type that it is, for what only this kind of store can do.
+    pub fn backend_as<B: Backend>(&self) -> Option<&B> {
+        let backend: &dyn Any = self.inner.backend.as_ref();
+        backend.downcast_ref()
     }
 
     /// Reads who leads, without taking part.
     pub async fn observe(&self, on: &ElectionName) -> Result<LeaseView, Error> {
-        Ok(LeaseView::by(self.0.time.clone(), self.0.backend.observe(on).await?))
+        Ok(LeaseView::by(self.inner.time.clone(), self.inner.backend.observe(on).await?))
     }
 
     /// Which candidates wait for the election to be free, those of other processes included; `None` where the store does not know.
     pub async fn followers(&self, on: &ElectionName) -> Result<Option<Followers>, Error> {
-        Ok(self.0.backend.followers(on).await?)
+        Ok(self.inner.backend.followers(on).await?)
     }
 
     /// Past leaderships, oldest first, where the store keeps them.
     pub async fn history(&self, on: &ElectionName) -> Result<Vec<Past>, Error> {
-        Ok(self.0.backend.history(on).await?)
+        Ok(self.inner.backend.history(on).await?)
     }
 
     /// The elections that the store can list.
     pub async fn elections(&self) -> Result<Vec<ElectionName>, Error> {
-        Ok(self.0.backend.elections().await?)
+        Ok(self.inner.backend.elections().await?)
     }
 
     /// Asks the leader, wherever it runs, to step down, and to hand over to `to` if one is named. Returns the epoch
@@ -75,7 +97,7 @@ impl Store {
     /// [`Error::NotLeader`] when nobody leads, [`Error::AlreadyLeader`] when `to` does, [`Error::CasFailed`] when somebody was quicker; and what
     /// the store says.
     pub async fn ask_to_step_down(&self, on: &ElectionName, to: Option<CandidateId>) -> Result<Epoch, Error> {
-        let seen = self.0.backend.observe(on).await?;
+        let seen = self.inner.backend.observe(on).await?;
         // A holder that lives and does not say who it is can still be asked, or the store says why not.
         if seen.leader().is_none() && seen.proof != Proof::Alive {
             return Err(Error::NotLeader);
@@ -84,7 +106,7 @@ impl Store {
             return Err(Error::AlreadyLeader);
         }
         let epoch = seen.epoch.unwrap_or(Epoch::ZERO);
-        match self.0.backend.request(on, &Request { epoch, what: Ask::StepDown { to } }).await {
+        match self.inner.backend.request(on, &Request { epoch, what: Ask::StepDown { to } }).await {
             Outcome::Done(()) => Ok(epoch),
             Outcome::Denied(now) if now.leader().is_some() => Err(Error::CasFailed),
             Outcome::Denied(_) => Err(Error::NotLeader),
@@ -93,12 +115,12 @@ impl Store {
     }
 
     pub(crate) fn time(&self) -> &Time {
-        &self.0.time
+        &self.inner.time
     }
 
     /// The driver's ear, if there is a driver.
     pub(crate) fn running_driver(&self) -> Option<mpsc::UnboundedSender<Command>> {
-        self.0.driver.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.inner.driver.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Whether there was a driver, and it went away with its runtime.
@@ -108,20 +130,21 @@ impl Store {
 
     /// The driver's ear, starting the driver if this is the first election, or the first in another runtime.
     pub(crate) fn driver(&self) -> Result<mpsc::UnboundedSender<Command>, Error> {
-        let mut driver = self.0.driver.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut driver = self.inner.driver.lock().unwrap_or_else(PoisonError::into_inner);
         match &*driver {
             Some(commands) if !commands.is_closed() => return Ok(commands.clone()),
             // Its runtime has ended, and took it along.
-            Some(_) => self.0.backend.change_runtime()?,
+            Some(_) => self.inner.backend.change_runtime()?,
             None => {}
         }
-        let commands = driver::spawn(Arc::clone(&self.0.backend), self.0.time.clone()).map_err(|error| {
-            let sentence = "no timer could be made: raise the limit on open files";
-            let kind = bellwether_core::ErrorKind::Exhausted;
-            Error::Backend(
-                bellwether_core::Error::new(kind, self.0.backend.name(), sentence).caused_by(error),
-            )
-        })?;
+        let commands =
+            driver::spawn(Arc::clone(&self.inner.backend), self.inner.time.clone()).map_err(|error| {
+                let sentence = "no timer could be made: raise the limit on open files";
+                let kind = bellwether_core::ErrorKind::Exhausted;
+                Error::Backend(
+                    bellwether_core::Error::new(kind, self.inner.backend.name(), sentence).caused_by(error),
+                )
+            })?;
         *driver = Some(commands.clone());
         Ok(commands)
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bellwether_backend::MemoryStore;
 use bellwether_deadman::SystemClock;
-use bellwether_election::{Election, ElectionBuilder, Error, Over, Role, Store};
+use bellwether_election::{Election, ElectionBuilder, Error, Options, Over, Role, Store};
 
 fn candidate(store: &MemoryStore, id: &str) -> ElectionBuilder {
     let backend = store.connect(Arc::new(SystemClock));
@@ -80,4 +80,25 @@ async fn leading_is_kept_by_renewals() {
     let quiet = tokio::time::timeout(Duration::from_millis(1_500), events.next()).await;
     assert!(quiet.is_err(), "{quiet:?}");
     assert!(leadership.is_valid());
+}
+
+#[test]
+fn a_builder_starts_from_the_options_of_its_store_whenever_it_is_given_one() {
+    let second = Duration::from_secs(1);
+    let mut options = Options::default();
+    (options.timing.ttl, options.timing.renew) = (10 * second, Some(3 * second));
+    let store = || {
+        let backend = MemoryStore::default().connect(Arc::new(SystemClock));
+        Store::from(backend).with_default_options(options.clone())
+    };
+    let builder = || Election::builder("reports").id("a");
+    assert!(builder().backend(store()).build().is_ok());
+    // The interval of the store's options does not fit into this ttl.
+    for build in [builder().ttl(3 * second).backend(store()), builder().backend(store()).ttl(3 * second)] {
+        assert!(matches!(build.build(), Err(Error::Settings(_))));
+    }
+    let both = |builder: ElectionBuilder| builder.ttl(3 * second).renew_interval(second);
+    assert!(both(builder()).backend(store()).build().is_ok());
+    assert!(both(builder().backend(store())).build().is_ok());
+    assert!(builder().options(Options::default()).ttl(3 * second).backend(store()).build().is_ok());
 }

@@ -31,6 +31,7 @@ const GENERATORS: &[Generator] = &[
     Generator { name: "error-kinds", args: &table("error-kinds") },
     Generator { name: "run-flags", args: &table("run-flags") },
     Generator { name: "events", args: &table("events") },
+    Generator { name: "schemes", args: &table("schemes") },
 ];
 
 /// The command prints the tables of what it does.

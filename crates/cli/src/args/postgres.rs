@@ -1,14 +1,84 @@
-//! The flags of the PostgreSQL-specific commands.
+//! The PostgreSQL-specific flags of every command, and the flags of the PostgreSQL-specific commands.
 
-use clap::{Args as ClapArgs, Subcommand};
+use bellwether::{BadName, ElectionName, Scheme};
+use clap::Args as ClapArgs;
+#[cfg(feature = "postgres")]
+use clap::Subcommand;
+
+/// Names that users of PostgreSQL's advisory locks know.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "PostgreSQL")]
+pub(crate) struct PostgresFlags {
+    /// The server, by URL or as "host=… dbname=…", instead of --backend. Default: $PG_DSN, where no backend is named.
+    #[arg(long, value_name = "DSN", global = true)]
+    dsn: Option<String>,
+
+    /// The first number of the election's advisory lock, instead of the hash of its name; with --key2.
+    #[arg(long, value_name = "N", global = true, allow_negative_numbers = true)]
+    key1: Option<i32>,
+
+    /// The second number of the election's advisory lock; with --key1.
+    #[arg(long, value_name = "N", global = true, allow_negative_numbers = true)]
+    key2: Option<i32>,
+}
+
+impl PostgresFlags {
+    /// The server that `--dsn` names.
+    pub(crate) fn server(&self) -> Option<&str> {
+        self.dsn.as_deref()
+    }
+
+    /// The server that the environment names, for when nothing else names a backend.
+    pub(crate) fn server_of_environment() -> Option<String> {
+        std::env::var("PG_DSN").ok().filter(|dsn| !dsn.is_empty())
+    }
+
+    /// A DSN, which may be written without a scheme, as a URL.
+    pub(crate) fn url(dsn: &str) -> String {
+        if is_postgres(dsn) { dsn.to_owned() } else { format!("postgres:{dsn}") }
+    }
+
+    /// The URL, with the lock's two numbers in it where they are given.
+    pub(crate) fn with_keys(&self, url: String) -> Result<String, String> {
+        let (Some(one), Some(two)) = (self.key1, self.key2) else { return Ok(url) };
+        if !is_postgres(&url) {
+            let sentence = "--key1 and --key2 are numbers of a lock of PostgreSQL";
+            let scheme = url.split(':').next().unwrap_or_default();
+            return Err(format!(
+                "{sentence}, and the backend is {scheme}: leave them out, or name a server with --dsn"
+            ));
+        }
+        Ok(match (url.contains("://"), url.contains('?')) {
+            (false, _) => format!("{url} key1={one} key2={two}"),
+            (true, false) => format!("{url}?key1={one}&key2={two}"),
+            (true, true) => format!("{url}&key1={one}&key2={two}"),
+        })
+    }
+
+    /// N:M, which stands for the election on the lock of `--key1 N --key2 M`.
+    pub(crate) fn election(&self) -> Result<Option<ElectionName>, BadName> {
+        self.key1.zip(self.key2).map(|(one, two)| ElectionName::new(format!("{one}:{two}"))).transpose()
+    }
+
+    /// Whether only one of the two numbers is given.
+    pub(crate) fn has_half_a_lock(&self) -> bool {
+        self.key1.is_some() != self.key2.is_some()
+    }
+}
+
+fn is_postgres(url: &str) -> bool {
+    Scheme::of(url).is_some_and(|scheme| scheme.names.contains(&"postgres"))
+}
 
 /// PostgreSQL-specific commands.
+#[cfg(feature = "postgres")]
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Postgres {
     #[command(subcommand)]
     pub(crate) command: PostgresCommand,
 }
 
+#[cfg(feature = "postgres")]
 #[derive(Debug, Subcommand)]
 pub(crate) enum PostgresCommand {
     Init(Init),
@@ -20,6 +90,7 @@ pub(crate) enum PostgresCommand {
 /// NAME.fence(ELECTION, EPOCH), which fails once that epoch leads no more. May be run any number of times, which upgrades the tables
 /// of an earlier version. The role needs CREATE on the database the first time, and no superuser's rights; a schema of another role is
 /// refused.
+#[cfg(feature = "postgres")]
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Init {
     /// The schema to put them in. Default: that of the URL, or bellwether.

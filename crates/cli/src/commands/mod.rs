@@ -19,8 +19,25 @@ mod watch;
 
 pub(crate) use run::restart::Restart;
 
+use bellwether::{CandidateId, Election, ElectionName, Store};
+use tokio::task::JoinHandle;
+
 use crate::args::{Args, Command};
 use crate::exit::{Exit, Failure};
+
+/// Begins what a candidate does besides on some stores, until it is aborted. It may hold the election.
+type Companion = Box<dyn FnOnce(&Election) -> JoinHandle<()> + Send>;
+
+/// What a candidate does besides on this store.
+fn companion(store: &Store, on: &ElectionName, id: &CandidateId) -> Result<Option<Companion>, Failure> {
+    #[cfg(feature = "nats")]
+    return nats::answers(store, on, id);
+    #[cfg(not(feature = "nats"))]
+    {
+        let _ = (store, on, id);
+        Ok(None)
+    }
+}
 
 /// Does what was asked.
 pub(crate) async fn run(args: Args) -> Result<Exit, Failure> {

@@ -4,13 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether::core::Wall;
-use bellwether::nats::{NatsRegister, Profile, Response};
+use bellwether::nats::{HealthChecker, Nats as NatsStore, NatsRegister, Profile, Response};
 use bellwether::{CandidateId, ElectionName, Store, SystemClock};
 use serde_json::{Value, json};
 
+use super::Companion;
 use crate::args::{Format, Global, Health, Nats, NatsCommand};
 use crate::exit::{Exit, Failure};
 use crate::{backend, output};
+
+/// After a try to subscribe that failed.
+const RETRY: Duration = Duration::from_secs(1);
 
 pub(crate) async fn nats(global: &Global, nats: &Nats) -> Result<Exit, Failure> {
     match &nats.command {
@@ -21,8 +25,7 @@ pub(crate) async fn nats(global: &Global, nats: &Nats) -> Result<Exit, Failure> 
 /// Asks one node, and prints what it says.
 async fn health(global: &Global, flags: &Health) -> Result<Exit, Failure> {
     let store = backend::connect(global)?;
-    let config = backend::nats_config(global)?;
-    let Some(config) = config.filter(|config| config.profile() == Profile::Cluster) else {
+    let Some(register) = cluster(&store) else {
         let sentence = "nodes are asked for their health on --backend nats://HOST:PORT?profile=cluster";
         return Err(Failure::new(Exit::Usage, sentence));
     };
@@ -30,7 +33,6 @@ async fn health(global: &Global, flags: &Health) -> Result<Exit, Failure> {
         Some(node) => node.clone(),
         None => leader(&store, &flags.election).await?,
     };
-    let register = NatsRegister::new(config);
     let checker = register.health_in(&flags.election, &node, Arc::new(SystemClock))?;
     let response = checker.query_node(node.as_str(), flags.timeout).await?;
     match global.output {
@@ -41,6 +43,38 @@ async fn health(global: &Global, flags: &Health) -> Result<Exit, Failure> {
         }
     }?;
     Ok(Exit::Clean)
+}
+
+/// With the profile `cluster`: answers questions about this node's health, as nodes of go-cluster do, for as long as it takes part. No
+/// leadership depends on it.
+pub(crate) fn answers(
+    store: &Store,
+    on: &ElectionName,
+    id: &CandidateId,
+) -> Result<Option<Companion>, Failure> {
+    let Some(register) = cluster(store) else { return Ok(None) };
+    let health = register.health_in(on, id, Arc::new(SystemClock))?;
+    Ok(Some(Box::new(|election| {
+        bellwether::answer_for(election, &health);
+        tokio::spawn(answer(health))
+    })))
+}
+
+async fn answer(health: HealthChecker) {
+    while let Err(error) = health.start().await {
+        if !error.is_retryable() {
+            tracing::warn!(%error, "questions about this node's health are not answered");
+            return;
+        }
+        tokio::time::sleep(RETRY).await;
+    }
+    // Dropped, it answers no more.
+    std::future::pending::<()>().await;
+}
+
+fn cluster(store: &Store) -> Option<&NatsRegister> {
+    let register = store.backend_as::<NatsStore>()?.register();
+    (register.profile() == Profile::Cluster).then_some(register)
 }
 
 async fn leader(store: &Store, on: &ElectionName) -> Result<CandidateId, Failure> {

@@ -1,6 +1,6 @@
 //! Tables for the documents, printed from what the code does, so that they cannot drift.
 
-use bellwether::{ErrorKind, Event, Reason, What};
+use bellwether::{ErrorKind, Event, Reason, Scheme, SecretIn, What};
 use clap::CommandFactory;
 
 use crate::args::{Args, Table, Tables};
@@ -15,6 +15,7 @@ pub(crate) fn tables(tables: &Tables) -> Result<Exit, Failure> {
         Table::ErrorKinds => error_kinds(),
         Table::RunFlags => run_flags(),
         Table::Events => events(),
+        Table::Schemes => schemes(),
     };
     output::lines(&lines)?;
     Ok(Exit::Clean)
@@ -66,6 +67,22 @@ fn events() -> Vec<String> {
         format!("| `{}` | {fields} | {} |", what.as_str(), what.meaning())
     };
     heading(&["event", "fields", "meaning"]).into_iter().chain(What::examples().iter().map(row)).collect()
+}
+
+fn schemes() -> Vec<String> {
+    let row = |scheme: &Scheme| {
+        let names: Vec<String> = scheme.names.iter().map(|name| format!("`{name}:`")).collect();
+        let secret = match scheme.secret {
+            SecretIn::Nowhere => "–",
+            SecretIn::Password => "a password",
+            _ => "a password or a token",
+        };
+        let feature = scheme.feature.map_or("–".to_owned(), |name| format!("`{name}`"));
+        let names = names.join(", ");
+        format!("| {names} | `{}` | {} | {feature} | {secret} |", scheme.example, scheme.place)
+    };
+    let columns = ["scheme", "URL", "elections are held in", "feature", "may hold a secret"];
+    heading(&columns).into_iter().chain(Scheme::all().iter().map(row)).collect()
 }
 
 fn heading(columns: &[&str]) -> [String; 2] {

@@ -1,7 +1,5 @@
 //! `bellwether run`: take part until interrupted; with a COMMAND, run it only while leading.
 
-#[cfg(feature = "nats")]
-mod answering;
 mod child;
 mod containment;
 mod events;
@@ -50,19 +48,17 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
     run.standing.apply(&mut options);
     child::apply(run, &mut options);
     // What was typed wrong is told before anything is started.
-    #[cfg(feature = "nats")]
-    let (store, health) = answering::connect(global, &on)?;
-    #[cfg(not(feature = "nats"))]
     let store = backend::connect(global)?;
     Settings::new(options.clone()).map_err(Error::from)?;
-    CandidateId::new(id(global)).map_err(Error::from)?;
+    let id = CandidateId::new(id(global)).map_err(Error::from)?;
+    let companion = super::companion(&store, &on, &id)?;
     // Before standing: a node that cannot run the command must not win.
     let work = tokio::select! {
         work = child::Work::prepare(run, &options) => work?,
         () = signals.leave() => return Ok(Exit::Clean),
     };
     tokio::spawn(reaping::reap_orphans());
-    let mut builder = Election::builder(on.as_str()).backend(store.clone()).id(id(global)).options(options);
+    let mut builder = Election::builder(on.as_str()).backend(store.clone()).id(id.as_str()).options(options);
     let mut checked = None;
     if let Some(command) = &run.health.health_cmd {
         let (with_check, health) = health::check(builder, command, &run.health);
@@ -77,8 +73,7 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
     }
     let seen = live.then(|| builder.subscribe());
     let election = builder.build()?;
-    #[cfg(feature = "nats")]
-    let answering = health.map(|health| answering::Answering::begin(&election, health));
+    let companion = companion.map(|begin| begin(&election));
     let begun = tokio::select! {
         started = election.start() => { started?; true }
         // It may lead already.
@@ -104,9 +99,9 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
     if let Some(screen) = screen {
         let _ = tokio::time::timeout(LAST_SCREEN, screen).await;
     }
-    #[cfg(feature = "nats")]
-    if let Some(answering) = answering {
-        answering.end().await;
+    if let Some(companion) = companion {
+        companion.abort();
+        let _ = companion.await;
     }
     drop(election);
     for mut watcher in watching {
