@@ -8,11 +8,17 @@ use rustix::io::Errno;
 use rustix::net::SendFlags;
 use std::io;
 
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const AT_ONCE: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
+/// macOS has no such flag; there Rust's runtime ignores SIGPIPE, which is enough.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+const AT_ONCE: SendFlags = SendFlags::DONTWAIT;
+
 /// Writes a line to stderr if that is possible at once; else the line is lost.
 pub fn say_without_waiting(line: &str) {
     let line = format!("{line}\n");
     let stderr = io::stderr();
-    match rustix::net::send(&stderr, line.as_bytes(), SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+    match rustix::net::send(&stderr, line.as_bytes(), AT_ONCE) {
         Err(Errno::NOTSOCK) => {}
         _ => return,
     }
