@@ -41,13 +41,8 @@ mod tests {
     #[test]
     fn a_benchmark_that_is_not_there_is_refused_by_name() {
         let target = |name: &str, kind: &str| Target { name: name.into(), kind: kind.into(), tested: false };
-        let package = Package {
-            name: PACKAGE.into(),
-            version: "0.0.0".into(),
-            dir: "benches".into(),
-            dependencies: Vec::new(),
-            targets: vec![target("is_leader", "bench"), target("report", "bin")],
-        };
+        let targets = vec![target("is_leader", "bench"), target("report", "bin")];
+        let package = Package { targets, ..Package::empty("benches", PACKAGE) };
         assert_eq!(check(&package, &["is_leader".into()]), Ok(()));
         let problem = check(&package, &["is_laeder".into()]).unwrap_err();
         assert!(problem.contains("did you mean `is_leader`"), "{problem}");

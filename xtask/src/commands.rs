@@ -1,7 +1,7 @@
 //! The commands, in one table: `help` prints it and [`dispatch`] looks things up in it.
 
 use crate::suggest::did_you_mean;
-use crate::{Problem, Verdict, bench, env, mutants, prove, sim, test, tidy};
+use crate::{Problem, Verdict, bench, env, lines, mutants, prove, sim, test, tidy};
 
 struct Command {
     name: &'static str,
@@ -81,6 +81,14 @@ const COMMANDS: &[Command] = &[
         run: bench::run,
     },
     Command {
+        name: "lines",
+        synopsis: "lines [DIR]",
+        what: "how many lines of product code each crate has",
+        more: "Counts what is published (crates/ and backends/), without tests, comments and blank lines. DIR is another\n\
+               checkout to count instead, to compare with.",
+        run: lines::run,
+    },
+    Command {
         name: "env",
         synopsis: "env",
         what: "versions of what is used here, and what is missing",
@@ -120,6 +128,11 @@ fn find(name: &str) -> Result<&'static Command, Problem> {
         let hint = did_you_mean(name, COMMANDS.iter().map(|command| command.name));
         format!("there is no command `{name}`{hint}; `cargo xtask help` lists them")
     })
+}
+
+/// What the command takes, as its help says it; `None` where there is no such command.
+pub(crate) fn describe(name: &str) -> Option<String> {
+    find(name).ok().map(page)
 }
 
 fn help(args: &[String]) -> Result<Verdict, Problem> {

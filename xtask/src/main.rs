@@ -7,6 +7,8 @@ mod apt;
 mod bench;
 mod commands;
 mod env;
+mod features;
+mod lines;
 mod metadata;
 mod mutants;
 mod nats;
@@ -14,11 +16,13 @@ mod postgres;
 mod process;
 mod prove;
 mod sim;
+mod source;
 mod suggest;
 mod terminal;
 mod test;
 mod tidy;
 mod tools;
+mod tree;
 
 use std::process::ExitCode;
 

@@ -16,6 +16,9 @@ pub(crate) struct Package {
     pub(crate) version: String,
     /// Where its manifest is, from the root: `crates/core`.
     pub(crate) dir: String,
+    /// Whether it goes to a registry.
+    pub(crate) published: bool,
+    pub(crate) features: Vec<String>,
     pub(crate) dependencies: Vec<Dependency>,
     pub(crate) targets: Vec<Target>,
 }
@@ -69,6 +72,22 @@ impl Workspace {
     }
 }
 
+#[cfg(test)]
+impl Package {
+    /// A published package without features, dependencies or targets.
+    pub(crate) fn empty(dir: &str, name: &str) -> Package {
+        Package {
+            name: name.to_owned(),
+            version: "0.0.0".to_owned(),
+            dir: dir.to_owned(),
+            published: true,
+            features: Vec::new(),
+            dependencies: Vec::new(),
+            targets: Vec::new(),
+        }
+    }
+}
+
 fn package(json: &Value, root: &Path) -> Result<Package, Problem> {
     let manifest = PathBuf::from(text(json, "manifest_path")?);
     let dir = manifest.parent().and_then(|dir| dir.strip_prefix(root).ok());
@@ -77,6 +96,9 @@ fn package(json: &Value, root: &Path) -> Result<Package, Problem> {
         name: text(json, "name")?,
         version: text(json, "version")?,
         dir: dir.to_string_lossy().replace('\\', "/"),
+        // The registries that it may go to: absent for any, empty for none.
+        published: json["publish"].as_array().is_none_or(|registries| !registries.is_empty()),
+        features: json["features"].as_object().map_or_else(Vec::new, |all| all.keys().cloned().collect()),
         dependencies: list(json, "dependencies")?.iter().map(dependency).collect::<Result<_, _>>()?,
         targets: list(json, "targets")?.iter().map(target).collect::<Result<_, _>>()?,
     })
@@ -113,6 +135,7 @@ mod tests {
     const JSON: &str = r#"{"workspace_root":"/w","packages":[{
         "name":"bellwether-core","version":"1.2.3","manifest_path":"/w/crates/core/Cargo.toml",
         "dependencies":[{"name":"serde","kind":null},{"name":"tokio","kind":"dev"}],
+        "features":{"plant":[]},"publish":null,
         "targets":[{"name":"bellwether_core","kind":["lib"],"test":true}]}]}"#;
 
     #[test]
@@ -122,7 +145,10 @@ mod tests {
         assert_eq!((core.dir.as_str(), core.version.as_str()), ("crates/core", "1.2.3"));
         let kinds: Vec<_> = core.dependencies.iter().map(|dependency| dependency.kind).collect();
         assert_eq!(kinds, [DependencyKind::Normal, DependencyKind::Dev]);
-        assert!(core.targets[0].tested);
+        assert!(core.targets[0].tested && core.published);
+        assert_eq!(core.features, ["plant"]);
+        let internal = Workspace::parse(&JSON.replace("\"publish\":null", "\"publish\":[]")).unwrap();
+        assert!(!internal.packages[0].published);
     }
 
     #[test]

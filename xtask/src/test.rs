@@ -13,7 +13,7 @@ use crate::metadata::Workspace;
 use crate::postgres::majors;
 use crate::process::{Stopwatch, cargo, listen, run as run_to_end, say};
 use crate::terminal::{Paint, on_stdout, span};
-use crate::{Problem, Verdict, tidy};
+use crate::{Problem, Verdict, features, tidy};
 use binaries::Binaries;
 use selection::Selection;
 use std::collections::BTreeSet;
@@ -39,6 +39,11 @@ pub(crate) fn run(args: &[String]) -> Result<Verdict, Problem> {
     let packages = if everything { Vec::new() } else { tested_packages(&chosen) };
     let results: Vec<Finished> = chosen.iter().map(|step| session.step(step, &packages)).collect();
     Ok(session.summary(&results, &left_out, watch.took()))
+}
+
+/// What `--only` takes.
+pub(crate) fn step_names(workspace: &Workspace) -> Vec<String> {
+    steps::all(workspace).into_iter().map(|step| step.name).collect()
 }
 
 /// The packages whose test programs are needed by these steps.
@@ -88,6 +93,10 @@ impl Session<'_> {
         }
         match &step.action {
             Action::Tidy => tidy::check(false).map(Tally::of_verdict),
+            Action::Features => {
+                let (passed, failed) = features::check(self.workspace)?;
+                Ok(Tally { passed, failed, ..Tally::default() })
+            }
             Action::Build => {
                 let present: Vec<&String> = packages.iter().filter(|name| self.workspace.has(name)).collect();
                 // A chosen package that is missing fails by its own step; here it would only stop the others.

@@ -3,23 +3,23 @@
 //! Every rule is a function from the project's files to what is wrong with them. None builds anything, so the
 //! answer comes at once; the exception is a generated table, which is whatever its producer prints.
 
+mod decisions;
 mod dependencies;
+mod documents;
 mod environment;
 mod generated;
 mod leftovers;
 mod lints;
 mod paths;
 mod sizes;
-mod source;
-mod tree;
 mod unsafe_code;
 
 use crate::metadata::Workspace;
 use crate::process::say;
 use crate::suggest::did_you_mean;
 use crate::terminal::on_stdout;
+use crate::tree::Tree;
 use crate::{Problem, Verdict};
-use tree::Tree;
 
 /// What the rules look at.
 struct Project {
@@ -48,6 +48,8 @@ const RULES: &[Rule] = &[
     Rule { name: "files are small", check: sizes::check },
     Rule { name: "nothing is left half-done", check: leftovers::check },
     Rule { name: "no path of anybody's machine", check: paths::check },
+    Rule { name: "documents name what exists", check: documents::check },
+    Rule { name: "decisions have status, date and index", check: decisions::check },
 ];
 
 pub(crate) fn run(args: &[String]) -> Result<Verdict, Problem> {

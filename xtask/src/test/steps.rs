@@ -29,6 +29,8 @@ pub(super) struct Step {
 pub(super) enum Action {
     /// The rules of the house, in this process.
     Tidy,
+    /// Every feature alone, and all together.
+    Features,
     /// Every test program, built once; part of any choice that runs one.
     Build,
     /// The test programs of one package.
@@ -137,7 +139,8 @@ pub(super) fn all(workspace: &Workspace) -> Vec<Step> {
     let mut steps = vec![
         step("format", "rustfmt has nothing to change", &[&RUSTFMT], 10, FORMAT),
         step("tidy", "the rules of the house", &[], 10, Action::Tidy),
-        step("lint", "clippy has nothing to say", &[&CLIPPY], 90, LINT),
+        step("lint", "clippy has nothing to say", &[&CLIPPY], 60, LINT),
+        step("features", "every feature builds alone, and all together", &[], 30, Action::Features),
         step(BUILD, BUILD_WHAT, &[], 180, Action::Build),
     ];
     for (name, package, what, budget) in PACKAGES {
@@ -201,13 +204,7 @@ mod tests {
 
     #[test]
     fn a_package_without_a_row_is_tested_under_its_own_name() {
-        let package = |name: &str| Package {
-            name: name.to_owned(),
-            version: "0.0.0".to_owned(),
-            dir: String::new(),
-            dependencies: Vec::new(),
-            targets: Vec::new(),
-        };
+        let package = |name: &str| Package::empty("", name);
         let packages = vec![package("bellwether-core"), package("bellwether-moon")];
         let steps = all(&Workspace { root: PathBuf::new(), packages });
         let named = |name: &str| steps.iter().filter(|step| step.name == name).count();

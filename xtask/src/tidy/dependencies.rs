@@ -103,13 +103,8 @@ mod tests {
 
     fn package(dir: &str, name: &str, uses: &[(&str, DependencyKind)]) -> Package {
         let dependency = |&(name, kind): &(&str, DependencyKind)| Dependency { name: name.to_owned(), kind };
-        Package {
-            name: name.to_owned(),
-            version: "0.0.0".to_owned(),
-            dir: dir.to_owned(),
-            dependencies: uses.iter().map(dependency).collect(),
-            targets: Vec::new(),
-        }
+        let dependencies = uses.iter().map(dependency).collect();
+        Package { dependencies, ..Package::empty(dir, name) }
     }
 
     /// The failures after adding `package` to a house that is in order.

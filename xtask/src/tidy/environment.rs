@@ -3,9 +3,9 @@
 //! A library that looks at variables behind its caller's back behaves differently in a test, in a service and
 //! in a shell. Tests, build scripts and this program may look.
 
-use super::source::{code, is_word, line, without_bodies, words};
-use super::tree::File;
 use super::{Findings, Project};
+use crate::source::{code, is_word, line, without_bodies, words};
+use crate::tree::File;
 
 const ALLOWED: &[&str] = &["crates/cli/", "crates/agent/", "xtask/"];
 const READERS: &[&str] = &["var", "var_os", "vars", "vars_os", "home_dir"];

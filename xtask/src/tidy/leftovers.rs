@@ -1,7 +1,7 @@
 //! Nothing is left half-done: no placeholder code, no test that is switched off, no note to come back.
 
-use super::source::{code, line, words};
 use super::{Findings, Project};
+use crate::source::{code, line, words};
 
 /// In code. Spelled in two halves where the whole word would trip over itself.
 const IN_CODE: &[&str] = &["todo!(", "unimplemented!(", "#[ignore"];

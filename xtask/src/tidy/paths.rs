@@ -1,7 +1,7 @@
 //! No path of anybody's machine: it would be wrong on every other one, and tells who wrote it where.
 
-use super::source::{is_word, line};
 use super::{Findings, Project};
+use crate::source::{is_word, line};
 
 /// In two halves, so that this file passes its own rule.
 const PLACES: &[&str] = &[

@@ -32,7 +32,7 @@ fn median(sizes: &mut [usize]) -> usize {
 mod tests {
     use super::*;
     use crate::metadata::Workspace;
-    use crate::tidy::tree::Tree;
+    use crate::tree::Tree;
 
     #[test]
     fn long_files_are_noted_and_very_long_ones_fail() {

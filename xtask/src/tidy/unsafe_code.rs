@@ -3,8 +3,8 @@
 //! The compiler forbids it too, crate by crate; this also sees code that the compiler was not asked to build
 //! and crates that forgot to ask for the lints.
 
-use super::source::{code, line, words};
 use super::{Findings, Project};
+use crate::source::{code, line, words};
 
 const ALLOWED: &str = "crates/deadman/";
 
@@ -24,7 +24,7 @@ pub(super) fn check(project: &Project) -> Findings {
 mod tests {
     use super::*;
     use crate::metadata::Workspace;
-    use crate::tidy::tree::Tree;
+    use crate::tree::Tree;
 
     #[test]
     fn unsafe_code_is_found_outside_its_crate_and_the_word_in_comments_is_not() {

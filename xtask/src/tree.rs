@@ -4,15 +4,15 @@ use crate::Problem;
 use std::fs;
 use std::path::Path;
 
-pub(super) struct Tree {
-    pub(super) files: Vec<File>,
+pub(crate) struct Tree {
+    pub(crate) files: Vec<File>,
 }
 
 /// A text file. What is not text is not looked at.
-pub(super) struct File {
+pub(crate) struct File {
     /// From the root, with `/`: `crates/core/src/lib.rs`.
-    pub(super) path: String,
-    pub(super) text: String,
+    pub(crate) path: String,
+    pub(crate) text: String,
 }
 
 /// Hidden directories that are part of the project; others belong to editors and the like.
@@ -20,23 +20,23 @@ const HIDDEN_BUT_OURS: &[&str] = &[".cargo", ".ci", ".config", ".github"];
 const NOT_OURS: &[&str] = &["target", "node_modules"];
 
 impl Tree {
-    pub(super) fn load(root: &Path) -> Result<Tree, Problem> {
+    pub(crate) fn load(root: &Path) -> Result<Tree, Problem> {
         let mut files = Vec::new();
         walk(root, "", &mut files).map_err(|error| format!("cannot read {}: {error}", root.display()))?;
         files.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(Tree { files })
     }
 
-    pub(super) fn rust(&self) -> impl Iterator<Item = &File> {
+    pub(crate) fn rust(&self) -> impl Iterator<Item = &File> {
         self.files.iter().filter(|file| file.path.ends_with(".rs"))
     }
 
-    pub(super) fn text(&self, path: &str) -> Option<&str> {
+    pub(crate) fn text(&self, path: &str) -> Option<&str> {
         self.files.iter().find(|file| file.path == path).map(|file| file.text.as_str())
     }
 
     #[cfg(test)]
-    pub(super) fn of(files: &[(&str, &str)]) -> Tree {
+    pub(crate) fn of(files: &[(&str, &str)]) -> Tree {
         let file = |&(path, text): &(&str, &str)| File { path: path.to_owned(), text: text.to_owned() };
         Tree { files: files.iter().map(file).collect() }
     }
@@ -44,7 +44,7 @@ impl Tree {
 
 impl File {
     /// Whether the file is code for tests only, by its place.
-    pub(super) fn is_test(&self) -> bool {
+    pub(crate) fn is_test(&self) -> bool {
         let mut parts = self.path.split('/');
         parts.any(|part| matches!(part, "tests" | "tests.rs" | "benches" | "examples" | "fuzz"))
     }

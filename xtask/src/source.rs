@@ -3,8 +3,20 @@
 //! Not a parser: it knows comments, strings and characters well enough that a word in what is left is a word
 //! of the program. Line numbers stay as they were.
 
+use std::ops::Range;
+
 /// The code with comments and the contents of literals turned into spaces.
-pub(super) fn code(text: &str) -> String {
+pub(crate) fn code(text: &str) -> String {
+    blanked(text, |_| true)
+}
+
+/// The code with comments turned into spaces; literals stay.
+pub(crate) fn without_comments(text: &str) -> String {
+    blanked(text, |start| start == '/')
+}
+
+/// The text with the comments and literals turned into spaces whose first character `blanks` picks.
+fn blanked(text: &str, blanks: impl Fn(char) -> bool) -> String {
     let chars: Vec<char> = text.chars().collect();
     let mut code = String::with_capacity(text.len());
     let mut at = 0;
@@ -12,7 +24,8 @@ pub(super) fn code(text: &str) -> String {
         let end = literal_or_comment(&chars, at);
         match end {
             Some(end) => {
-                code.extend(chars[at..end].iter().map(|&c| if c == '\n' { '\n' } else { ' ' }));
+                let keep = !blanks(chars[at]);
+                code.extend(chars[at..end].iter().map(|&c| if keep || c == '\n' { c } else { ' ' }));
                 at = end;
             }
             None => {
@@ -97,12 +110,12 @@ fn end_of_raw(chars: &[char], at: usize) -> Option<usize> {
     Some((quote + 1..chars.len()).find(|&i| closes(i)).map_or(chars.len(), |i| i + hashes + 1))
 }
 
-pub(super) fn is_word(c: char) -> bool {
+pub(crate) fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
 /// Byte offsets at which `word` stands on its own.
-pub(super) fn words<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
+pub(crate) fn words<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
     text.match_indices(word).map(|(at, _)| at).filter(move |&at| {
         let before = text[..at].chars().next_back();
         let after = text[at + word.len()..].chars().next();
@@ -111,22 +124,32 @@ pub(super) fn words<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = us
 }
 
 /// The number of the line at a byte offset, from 1.
-pub(super) fn line(text: &str, at: usize) -> usize {
+pub(crate) fn line(text: &str, at: usize) -> usize {
     text[..at].matches('\n').count() + 1
 }
 
 /// The code without the bodies that follow `marker`: `#[cfg(test)]`, `fn from_env`.
-pub(super) fn without_bodies(code: &str, marker: &str) -> String {
+pub(crate) fn without_bodies(code: &str, marker: &str) -> String {
     let mut rest = code.to_owned();
-    let mut from = 0;
-    while let Some(found) = rest[from..].find(marker) {
-        let start = from + found + marker.len();
-        let end = end_of_item(&rest, start);
-        let blank: String = rest[start..end].chars().map(|c| if c == '\n' { '\n' } else { ' ' }).collect();
-        from = start + blank.len();
-        rest.replace_range(start..end, &blank);
+    for body in bodies(code, marker) {
+        let blank: String = code[body.clone()].chars().map(|c| if c == '\n' { '\n' } else { ' ' }).collect();
+        // As many bytes as before, so that the other bodies stay where they are.
+        let padding = " ".repeat(body.len() - blank.len());
+        rest.replace_range(body, &(padding + &blank));
     }
     rest
+}
+
+/// Where the bodies that follow `marker` are, from behind the marker to their end.
+pub(crate) fn bodies(code: &str, marker: &str) -> Vec<Range<usize>> {
+    let mut bodies = Vec::new();
+    let mut from = 0;
+    while let Some(found) = code[from..].find(marker) {
+        let start = from + found + marker.len();
+        from = end_of_item(code, start);
+        bodies.push(start..from);
+    }
+    bodies
 }
 
 /// Behind the `}` that closes the first `{`, or behind the `;` that comes before any.
@@ -156,6 +179,12 @@ mod tests {
         assert_eq!(words(&code, "word").map(|at| line(&code, at)).collect::<Vec<_>>(), [3]);
         assert_eq!(code.lines().count(), text.lines().count());
         assert!(code.contains("let a =") && code.contains("let b ="));
+    }
+
+    #[test]
+    fn literals_stay_where_only_comments_go() {
+        let kept = without_comments("let a = \"// no comment\"; // word\nlet b = '/';");
+        assert_eq!(kept.trim_end(), "let a = \"// no comment\";        \nlet b = '/';");
     }
 
     #[test]
