@@ -34,9 +34,17 @@ fn keys() -> Keys {
 
 /// Sends a notice about the election `reports`.
 async fn forge(stranger: &Client, kind: &str, rest: &str) {
+    forge_together(stranger, &[(kind, rest)]).await;
+}
+
+/// Sends several, which arrive together.
+async fn forge_together(stranger: &Client, notices: &[(&str, &str)]) {
     let Keys(one, two) = keys();
-    let payload = format!("{kind} {one} {two} {rest}");
-    let sql = format!("NOTIFY bellwether, '{}'", payload.trim_end());
+    let notify = |(kind, rest): &(&str, &str)| {
+        let payload = format!("{kind} {one} {two} {rest}");
+        format!("NOTIFY bellwether, '{}'", payload.trim_end())
+    };
+    let sql = notices.iter().map(notify).collect::<Vec<_>>().join("; ");
     stranger.batch_execute(&sql).await.unwrap();
 }
 
@@ -115,8 +123,8 @@ async fn forged_reservations_keep_nobody_out() {
     // Again and again, for as long as it takes; and as if it had been used each time.
     let forging = async {
         loop {
-            forge(&stranger, "claim", "1 nobody 1").await;
-            forge(&stranger, "reserve", "9007199254740991 nobody").await;
+            let notices = [("claim", "1 nobody 1"), ("reserve", "9007199254740991 nobody")];
+            forge_together(&stranger, &notices).await;
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
