@@ -1,6 +1,6 @@
 //! The command line.
 
-use bellwether_core::Bug;
+use bellwether_sim::campaign::Campaign;
 use bellwether_sim::options::StoreKind;
 
 pub(crate) const HELP: &str = "\
@@ -12,33 +12,33 @@ bellwether-sim: the real election and the real lease, in worlds where everything
   --threads N     on N threads (default 2)
   --seed S        run one seed: print its options and figures
   -v, --verbose   and everything that happened
-  --bug NAME      with a known bug put back in
-  --bugs          put every known bug back in, one at a time, until it is caught
+  --stop-after N  stop after N violations (default 20)
   -h, --help      this
+
+`cargo xtask sim` takes two more:
+  --bugs          plant every known bug, one at a time, until it is caught
+  --bug NAME      with this one planted
 ";
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Args {
     pub(crate) job: Job,
-    pub(crate) threads: usize,
     pub(crate) verbose: bool,
-    pub(crate) planted: Option<Bug>,
-    pub(crate) store: Option<StoreKind>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Job {
     Help,
     One(u64),
-    Many { from: u64, count: u64 },
-    Bugs,
+    Many(Campaign),
 }
 
 impl Args {
     pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Args, String> {
         let mut args = args;
-        let (mut seeds, mut from, mut seed, mut hunt) = (None, 1, None, false);
-        let mut parsed = Args { job: Job::Help, threads: 2, verbose: false, planted: None, store: None };
+        let (mut seeds, mut seed) = (None, None);
+        let mut campaign = Campaign::new(1, 0);
+        let mut parsed = Args { job: Job::Help, verbose: false };
         while let Some(arg) = args.next() {
             let mut number = |name: &str| {
                 let value = args.next().ok_or(format!("{name} needs a number"))?;
@@ -46,22 +46,20 @@ impl Args {
             };
             match arg.as_str() {
                 "--seeds" => seeds = Some(number("--seeds")?),
-                "--from" => from = number("--from")?,
-                "--threads" => parsed.threads = number("--threads")?.clamp(1, 256) as usize,
+                "--from" => campaign.from = number("--from")?,
+                "--threads" => campaign.threads = number("--threads")?.clamp(1, 256) as usize,
+                "--stop-after" => campaign.violations_max = number("--stop-after")?.max(1) as usize,
                 "--seed" => seed = Some(number("--seed")?),
-                "--bugs" => hunt = true,
-                "--bug" => parsed.planted = Some(bug(&args.next().ok_or("--bug needs a name")?)?),
-                "--store" => parsed.store = Some(store(&args.next().ok_or("--store needs a kind")?)?),
+                "--store" => campaign.store = Some(store(&args.next().ok_or("--store needs a kind")?)?),
                 "-v" | "--verbose" => parsed.verbose = true,
                 "-h" | "--help" => return Ok(parsed),
                 other => return Err(format!("`{other}` is not an option; --help lists them")),
             }
         }
-        parsed.job = match (seeds, seed, hunt) {
-            (Some(count), None, false) => Job::Many { from, count },
-            (None, Some(seed), false) => Job::One(seed),
-            (None, None, true) => Job::Bugs,
-            _ => return Err("say one of --seeds N, --seed S, --bugs; --help has the rest".to_owned()),
+        parsed.job = match (seeds, seed) {
+            (Some(count), None) => Job::Many(Campaign { count, ..campaign }),
+            (None, Some(seed)) => Job::One(seed),
+            _ => return Err("say one of --seeds N and --seed S; --help has the rest".to_owned()),
         };
         Ok(parsed)
     }
@@ -75,11 +73,6 @@ fn store(name: &str) -> Result<StoreKind, String> {
     }
 }
 
-fn bug(name: &str) -> Result<Bug, String> {
-    let found = Bug::ALL.into_iter().find(|bug| format!("{bug:?}") == name);
-    found.ok_or_else(|| format!("no bug is called `{name}`; they are {:?}", Bug::ALL))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,11 +83,12 @@ mod tests {
 
     #[test]
     fn each_job_is_understood() {
-        assert_eq!(parse("--seeds 5 --from 9").unwrap().job, Job::Many { from: 9, count: 5 });
-        let one = parse("--seed 7 -v --bug NoMargin").unwrap();
-        assert_eq!((one.job, one.verbose, one.planted), (Job::One(7), true, Some(Bug::NoMargin)));
-        assert_eq!(parse("--bugs --threads 4").unwrap().threads, 4);
-        assert_eq!(parse("--seeds 5 --store session").unwrap().store, Some(StoreKind::Session));
+        assert_eq!(parse("--seeds 5 --from 9").unwrap().job, Job::Many(Campaign::new(9, 5)));
+        let all = "--seeds 5 --store session --threads 4 --stop-after 1";
+        let store = Some(StoreKind::Session);
+        let campaign = Campaign { store, threads: 4, violations_max: 1, ..Campaign::new(1, 5) };
+        assert_eq!(parse(all).unwrap().job, Job::Many(campaign));
+        assert_eq!(parse("--seed 7 -v").unwrap(), Args { job: Job::One(7), verbose: true });
         assert_eq!(parse("-h").unwrap().job, Job::Help);
     }
 
@@ -104,10 +98,9 @@ mod tests {
             ("", "--help"),
             ("--seeds", "number"),
             ("--seed x", "not `x`"),
-            ("--seed 1 --bugs", "one of"),
+            ("--seed 1 --seeds 2", "one of"),
             ("--sed 1", "--help"),
             ("--seeds 1 --store disk", "`session`"),
-            ("--seed 1 --bug Gremlin", "NoMargin"),
         ] {
             assert!(parse(line).unwrap_err().contains(part), "{line}");
         }

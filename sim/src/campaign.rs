@@ -3,15 +3,25 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use bellwether_core::Planted;
-
 use crate::connection::lock;
 use crate::invariants::Violation;
 use crate::options::StoreKind;
 use crate::tally::Tally;
 
-/// After so many violations the rest would tell nothing new.
-const VIOLATIONS_MAX: usize = 20;
+/// Which seeds to run, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Campaign {
+    /// The first seed.
+    pub from: u64,
+    /// How many seeds.
+    pub count: u64,
+    /// Only those of them whose world has this kind of store.
+    pub store: Option<StoreKind>,
+    /// On so many threads.
+    pub threads: usize,
+    /// After so many violations the rest would tell nothing new.
+    pub violations_max: usize,
+}
 
 /// What came of all of them.
 #[derive(Debug, Default)]
@@ -24,44 +34,44 @@ pub struct Summary {
     pub violations: Vec<(u64, Violation)>,
 }
 
-/// Runs `count` seeds from `from` on, or those of them whose world has this kind of store; `progress` hears how many are
-/// done, from any thread.
-pub fn run(
-    from: u64,
-    count: u64,
-    store: Option<StoreKind>,
-    threads: usize,
-    progress: impl Fn(u64) + Sync,
-) -> Summary {
-    let next = AtomicU64::new(0);
-    let stop = AtomicBool::new(false);
-    let summary = Mutex::new(Summary::default());
-    std::thread::scope(|scope| {
-        for _ in 0..threads.max(1) {
-            scope.spawn(|| {
-                loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    if index >= count || stop.load(Ordering::Relaxed) {
-                        return;
+impl Campaign {
+    /// So many seeds from this one on, on two threads.
+    pub fn new(from: u64, count: u64) -> Campaign {
+        Campaign { from, count, store: None, threads: 2, violations_max: 20 }
+    }
+
+    /// Runs them; `progress` hears how many are done, from any thread.
+    pub fn run(&self, progress: impl Fn(u64) + Sync) -> Summary {
+        let next = AtomicU64::new(0);
+        let stop = AtomicBool::new(false);
+        let summary = Mutex::new(Summary::default());
+        std::thread::scope(|scope| {
+            for _ in 0..self.threads.max(1) {
+                scope.spawn(|| {
+                    loop {
+                        let index = next.fetch_add(1, Ordering::Relaxed);
+                        if index >= self.count || stop.load(Ordering::Relaxed) {
+                            return;
+                        }
+                        let seed = self.from + index;
+                        if self.store.is_some_and(|store| store != StoreKind::of(seed)) {
+                            continue;
+                        }
+                        let outcome = crate::run(seed, false);
+                        let mut summary = lock(&summary);
+                        summary.seeds += 1;
+                        summary.tally.add(&outcome.tally);
+                        summary.violations.extend(outcome.violation.map(|violation| (seed, violation)));
+                        if summary.violations.len() >= self.violations_max {
+                            stop.store(true, Ordering::Relaxed);
+                        }
+                        progress(summary.seeds);
                     }
-                    let seed = from + index;
-                    if store.is_some_and(|store| store != StoreKind::of(seed)) {
-                        continue;
-                    }
-                    let outcome = crate::run(seed, Planted::default(), false);
-                    let mut summary = lock(&summary);
-                    summary.seeds += 1;
-                    summary.tally.add(&outcome.tally);
-                    summary.violations.extend(outcome.violation.map(|violation| (seed, violation)));
-                    if summary.violations.len() >= VIOLATIONS_MAX {
-                        stop.store(true, Ordering::Relaxed);
-                    }
-                    progress(summary.seeds);
-                }
-            });
-        }
-    });
-    let mut summary = summary.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    summary.violations.sort_by_key(|(seed, _)| *seed);
-    summary
+                });
+            }
+        });
+        let mut summary = summary.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        summary.violations.sort_by_key(|(seed, _)| *seed);
+        summary
+    }
 }

@@ -1,8 +1,7 @@
 //! The clocks of one machine: its boot-time clock with an offset and a rate, its wall clock with any offset.
 //!
-//! The boot-time clock counts suspend, as the election assumes, except when the bug
-//! [`ClockStopsInSuspend`](bellwether_core::Bug::ClockStopsInSuspend) is planted. The wall clock may be an hour
-//! off and may jump: nothing is allowed to depend on it.
+//! The boot-time clock counts suspend, as the election assumes. The wall clock may be an hour off and may jump: nothing is
+//! allowed to depend on it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -38,6 +37,9 @@ pub struct Machine {
     offset: Nanos,
     ppm: u64,
     wall_offset: i64,
+    /// The boot-time clock runs on while the machine is suspended. Elections rely on it; one that stands still is how a planted
+    /// bug breaks them.
+    counts_suspend: bool,
     /// How much of the boot-time clock was lost by standing still.
     lost: Nanos,
     standing_since: Option<Nanos>,
@@ -46,7 +48,15 @@ pub struct Machine {
 impl Machine {
     /// A machine that showed `offset` at the beginning of the world and runs at `ppm` millionths of true time.
     pub fn new(offset: Nanos, ppm: u64, wall_offset: i64) -> Machine {
-        Machine { face: Arc::default(), offset, ppm, wall_offset, lost: 0, standing_since: None }
+        Machine {
+            face: Arc::default(),
+            offset,
+            ppm,
+            wall_offset,
+            counts_suspend: true,
+            lost: 0,
+            standing_since: None,
+        }
     }
 
     /// A machine that shows the same from now on.
@@ -85,13 +95,15 @@ impl Machine {
         self.wall_offset = self.wall_offset.saturating_add(by);
     }
 
-    /// The boot-time clock stands still from now on, as it must not.
-    pub fn stand_still(&mut self, now: Nanos) {
-        self.standing_since.get_or_insert(now);
+    /// The machine is suspended.
+    pub fn suspend(&mut self, now: Nanos) {
+        if !self.counts_suspend {
+            self.standing_since.get_or_insert(now);
+        }
     }
 
     /// It runs again.
-    pub fn run_on(&mut self, now: Nanos) {
+    pub fn resume(&mut self, now: Nanos) {
         if let Some(since) = self.standing_since.take() {
             self.lost += self.raw(now) - self.raw(since);
         }
@@ -121,10 +133,10 @@ mod tests {
 
     #[test]
     fn a_clock_that_stood_still_is_behind_by_as_much() {
-        let mut machine = Machine::new(0, PPM_TRUE, 0);
-        machine.stand_still(3 * SECOND);
+        let mut machine = Machine { counts_suspend: false, ..Machine::new(0, PPM_TRUE, 0) };
+        machine.suspend(3 * SECOND);
         assert_eq!(machine.boot(9 * SECOND).as_nanos(), 3 * SECOND);
-        machine.run_on(10 * SECOND);
+        machine.resume(10 * SECOND);
         assert_eq!(machine.boot(11 * SECOND).as_nanos(), 4 * SECOND);
         assert_eq!(machine.when(Boot::from_nanos(4 * SECOND)), 11 * SECOND);
     }

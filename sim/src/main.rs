@@ -1,4 +1,4 @@
-//! `bellwether-sim`: many worlds, or one of them in full, or the known bugs.
+//! `bellwether-sim`: many worlds, or one of them in full.
 
 mod args;
 mod report;
@@ -6,9 +6,9 @@ mod report;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use bellwether_core::{Bug, Planted};
 use bellwether_deadman::boot_now;
-use bellwether_sim::{Options, bugs, campaign};
+use bellwether_sim::Options;
+use bellwether_sim::campaign::Campaign;
 
 use args::{Args, Job};
 
@@ -29,16 +29,15 @@ fn main() -> ExitCode {
 fn run(args: &Args) -> ExitCode {
     let clean = match args.job {
         Job::Help => true,
-        Job::One(seed) => one(seed, args.planted, args.verbose),
-        Job::Many { from, count } => many(from, count, args),
-        Job::Bugs => all_bugs(args.threads),
+        Job::One(seed) => one(seed, args.verbose),
+        Job::Many(ref campaign) => many(campaign),
     };
     if clean { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn one(seed: u64, planted: Option<Bug>, verbose: bool) -> bool {
+fn one(seed: u64, verbose: bool) -> bool {
     println!("{}", Options::of(seed));
-    let outcome = bellwether_sim::run(seed, planted.map(Planted::with).unwrap_or_default(), verbose);
+    let outcome = bellwether_sim::run(seed, verbose);
     for line in &outcome.story {
         println!("{line}");
     }
@@ -51,11 +50,11 @@ fn one(seed: u64, planted: Option<Bug>, verbose: bool) -> bool {
     false
 }
 
-fn many(from: u64, count: u64, args: &Args) -> bool {
-    let threads = args.threads;
+fn many(campaign: &Campaign) -> bool {
+    let (count, threads) = (campaign.count, campaign.threads);
     let started = boot_now();
     let on_terminal = std::io::stderr().is_terminal();
-    let summary = campaign::run(from, count, args.store, threads, |done| {
+    let summary = campaign.run(|done| {
         if on_terminal && (done.is_multiple_of(10) || done == count) {
             eprint!("\r{done} of {count} seeds");
         }
@@ -68,12 +67,4 @@ fn many(from: u64, count: u64, args: &Args) -> bool {
     report::violations(&summary.violations);
     report::speed(summary.seeds, took, threads);
     summary.violations.is_empty()
-}
-
-fn all_bugs(threads: usize) -> bool {
-    let started = boot_now();
-    let caught = report::in_parallel(&Bug::ALL, threads, |bug| bugs::hunt(*bug, bugs::SEEDS_MAX));
-    report::bug_table(&caught);
-    println!("wall time {:.1}s", boot_now().since(started).as_secs_f64());
-    caught.iter().all(Option::is_some)
 }

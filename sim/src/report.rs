@@ -1,12 +1,7 @@
 //! What is printed at the end.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use bellwether_core::Bug;
-use bellwether_sim::bugs::Caught;
-use bellwether_sim::connection::lock;
 use bellwether_sim::invariants::Violation;
 use bellwether_sim::tally::Tally;
 use bellwether_sim::time::SECOND;
@@ -45,43 +40,4 @@ pub(crate) fn violations(violations: &[(u64, Violation)]) {
 pub(crate) fn speed(seeds: u64, took: Duration, threads: usize) {
     let seconds = took.as_secs_f64();
     println!("wall time {seconds:.1}s on {threads} threads, {:.1} seeds/s", seeds as f64 / seconds.max(1e-9));
-}
-
-pub(crate) fn bug_table(caught: &[Option<Caught>]) {
-    println!("{:<32} {:>6}  how", "bug", "seed");
-    for (bug, caught) in Bug::ALL.iter().zip(caught) {
-        let name = format!("{bug:?}");
-        match caught {
-            Some(caught) => println!("{name:<32} {:>6}  {}", caught.seed, caught.violation),
-            None => println!("{name:<32} {:>6}  NOT CAUGHT", "-"),
-        }
-    }
-    let count = caught.iter().flatten().count();
-    println!("{count} of {} caught", caught.len());
-}
-
-/// Does the jobs on so many threads; results in the order of the jobs.
-pub(crate) fn in_parallel<J: Sync, R: Send>(
-    jobs: &[J],
-    threads: usize,
-    work: impl Fn(&J) -> R + Sync,
-) -> Vec<R> {
-    let next = AtomicUsize::new(0);
-    let done = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for _ in 0..threads.max(1) {
-            scope.spawn(|| {
-                while let Some((index, job)) = {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    jobs.get(index).map(|job| (index, job))
-                } {
-                    let result = work(job);
-                    lock(&done).push((index, result));
-                }
-            });
-        }
-    });
-    let mut done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    done.sort_by_key(|(index, _)| *index);
-    done.into_iter().map(|(_, result)| result).collect()
 }

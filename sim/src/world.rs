@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bellwether_backend::{Backend, Lease};
 use bellwether_core::{
-    Bug, Candidate, CandidateId, Core, ElectionName, Incarnation, Input, Planted, Rng, Settings, StateName,
+    Candidate, CandidateId, Core, ElectionName, Incarnation, Input, Rng, Settings, StateName,
 };
 
 use crate::clock::Machine;
@@ -36,7 +36,6 @@ pub(crate) const OUTSIDER: usize = 0;
 /// Everything.
 pub(crate) struct World {
     pub(crate) options: Options,
-    pub(crate) planted: Planted,
     pub(crate) election: ElectionName,
     pub(crate) now: Nanos,
     pub(crate) rng: Rng,
@@ -92,14 +91,13 @@ macro_rules! say {
 pub(crate) use say;
 
 impl World {
-    pub(crate) fn new(options: Options, planted: Planted, verbose: bool) -> World {
+    pub(crate) fn new(options: Options, verbose: bool) -> World {
         let mut rng = Rng::new(options.seed);
         // The first numbers of neighbouring seeds are kin; a few steps on they are strangers.
         for _ in 0..4 {
             rng.next_u64();
         }
         let mut world = World {
-            planted,
             election: ElectionName::new("sim").expect("a good name"),
             now: SECOND,
             rng,
@@ -208,10 +206,6 @@ impl World {
         }
     }
 
-    pub(crate) fn has(&self, bug: Bug) -> bool {
-        self.planted.has(bug)
-    }
-
     /// A node that leads just now, if there is one.
     pub(crate) fn leader(&self) -> Option<usize> {
         (0..self.nodes.len()).find(|&node| self.nodes[node].reign(self.now).is_some())
@@ -276,11 +270,11 @@ impl World {
         let backend: Arc<dyn Backend> = if self.sessions.is_some() {
             let (clock, node) = (machine.face(), self.nodes.len());
             let wire = Wire { node, clock, desk: Arc::clone(&desk), connection: Arc::clone(&connection) };
-            Arc::new(SimSessions::new(wire, settings.timing().ttl(), self.planted))
+            Arc::new(SimSessions::new(wire, settings.timing().ttl()))
         } else {
             let register =
                 SimRegister::new(Arc::clone(&connection), self.store.facts(), self.options.crash_proof);
-            Arc::clone(lease.insert(Arc::new(Lease::with(register, machine.face(), self.planted)))) as _
+            Arc::clone(lease.insert(Arc::new(Lease::new(register, machine.face())))) as _
         };
         let core = self.candidate(settings, who);
         self.nodes.push(Node { lease, ..Node::new(slot, machine, connection, desk, core, backend) });
@@ -290,7 +284,7 @@ impl World {
     /// Every second one on a register spreads its renewals, as one among very many elections would.
     pub(crate) fn candidate(&mut self, settings: Settings, who: Candidate) -> Core {
         let seed = self.rng.next_u64();
-        let mut core = Core::new(settings, who, seed).with(self.planted);
+        let mut core = Core::new(settings, who, seed);
         if self.options.store == crate::options::StoreKind::Register && seed.is_multiple_of(2) {
             core.jitter_renewals();
         }

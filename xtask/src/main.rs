@@ -5,6 +5,7 @@
 
 mod apt;
 mod bench;
+mod bugs;
 mod commands;
 mod env;
 mod features;

@@ -1,8 +1,9 @@
 //! Starting other programs, and listening to what they say.
 
 use crate::Problem;
+use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -44,6 +45,12 @@ pub(crate) fn listen(command: &mut Command, mut each: impl FnMut(&str)) -> Resul
         each(&String::from_utf8_lossy(&line));
     }
     child.wait().map_err(|error| format!("cannot wait for {command:?}: {error}"))
+}
+
+/// The program that a line of cargo's JSON tells of, if it does: the name of its target, and where it is.
+pub(crate) fn built_program(line: &str) -> Option<(String, PathBuf)> {
+    let json: Value = serde_json::from_str(line).ok()?;
+    Some((json["target"]["name"].as_str()?.to_owned(), PathBuf::from(json["executable"].as_str()?)))
 }
 
 /// All of its standard output; an error if it cannot be started or fails.

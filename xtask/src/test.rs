@@ -13,7 +13,7 @@ use crate::metadata::Workspace;
 use crate::postgres::majors;
 use crate::process::{Stopwatch, cargo, listen, run as run_to_end, say};
 use crate::terminal::{Paint, on_stdout, span};
-use crate::{Problem, Verdict, features, tidy};
+use crate::{Problem, Verdict, bugs, features, tidy};
 use binaries::Binaries;
 use selection::Selection;
 use std::collections::BTreeSet;
@@ -116,6 +116,7 @@ impl Session<'_> {
                 }
                 Ok(tally)
             }
+            Action::Bugs => bugs::all().map(Tally::of_verdict),
             Action::Cargo { package, args, env, counted } => {
                 if let Some(package) = package {
                     self.workspace.package(package)?;

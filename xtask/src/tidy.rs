@@ -19,7 +19,7 @@ use crate::process::say;
 use crate::suggest::did_you_mean;
 use crate::terminal::on_stdout;
 use crate::tree::Tree;
-use crate::{Problem, Verdict};
+use crate::{Problem, Verdict, bugs};
 
 /// What the rules look at.
 struct Project {
@@ -46,11 +46,16 @@ const RULES: &[Rule] = &[
     Rule { name: "lints are the workspace's", check: lints::check },
     Rule { name: "only the edges read the environment", check: environment::check },
     Rule { name: "files are small", check: sizes::check },
+    Rule { name: "every planted bug has its place", check: planted },
     Rule { name: "nothing is left half-done", check: leftovers::check },
     Rule { name: "no path of anybody's machine", check: paths::check },
     Rule { name: "documents name what exists", check: documents::check },
     Rule { name: "decisions have status, date and index", check: decisions::check },
 ];
+
+fn planted(project: &Project) -> Findings {
+    Findings { failures: bugs::misplaced(&project.tree), notes: Vec::new() }
+}
 
 pub(crate) fn run(args: &[String]) -> Result<Verdict, Problem> {
     match args {

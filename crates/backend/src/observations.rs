@@ -15,7 +15,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use bellwether_core::{Bid, Boot, Bug, ElectionName, Epoch, Planted, Proof, Seen};
+use bellwether_core::{Bid, Boot, ElectionName, Epoch, Proof, Seen};
 
 use crate::Record;
 
@@ -37,7 +37,6 @@ pub enum Source {
 #[derive(Clone, Debug)]
 pub struct Observations<V> {
     sights: HashMap<ElectionName, Sight<V>>,
-    planted: Planted,
 }
 
 #[derive(Clone, Debug)]
@@ -80,9 +79,8 @@ const GHOSTS_MAX: usize = 8;
 impl Ghost {
     /// Each is minded by itself: one that is the bidder's own keeps only others away, and must not stand for one
     /// that keeps the bidder away.
-    fn rises(ghosts: &mut Vec<Ghost>, record: Record, since: Boot, certain: bool, planted: Planted) {
-        let free = planted.has(Bug::VanishedIsFree) || !certain && planted.has(Bug::ToldAbsenceIsFree);
-        if !record.is_held() || free {
+    fn rises(ghosts: &mut Vec<Ghost>, record: Record, since: Boot, certain: bool) {
+        if !record.is_held() {
             return;
         }
         ghosts.retain(|ghost| ghost.record.ttl.is_none_or(|ttl| since < ghost.since + ttl));
@@ -126,17 +124,11 @@ pub enum Verdict<V> {
 
 impl<V: Clone + Ord> Default for Observations<V> {
     fn default() -> Observations<V> {
-        Observations { sights: HashMap::new(), planted: Planted::default() }
+        Observations { sights: HashMap::new() }
     }
 }
 
 impl<V: Clone + Ord> Observations<V> {
-    /// With a known bug put back in.
-    #[cfg(feature = "plant")]
-    pub fn with(planted: Planted) -> Observations<V> {
-        Observations { sights: HashMap::new(), planted }
-    }
-
     /// Takes in what was found; `now` was read after the answer came. False if it was old news.
     pub fn saw(&mut self, now: Boot, on: &ElectionName, found: Option<(Record, V)>, source: Source) -> bool {
         let epoch = found.as_ref().and_then(|(record, _)| record.epoch).unwrap_or(Epoch::ZERO);
@@ -162,7 +154,7 @@ impl<V: Clone + Ord> Observations<V> {
             let read = matches!(source, Source::Load | Source::TakenAway);
             if let Some((record, _)) = vanished {
                 let since = if source == Source::TakenAway { sight.since } else { now };
-                Ghost::rises(&mut sight.ghosts, record, since, read, self.planted);
+                Ghost::rises(&mut sight.ghosts, record, since, read);
             }
             for ghost in sight.ghosts.iter_mut().filter(|ghost| !ghost.certain && read) {
                 (ghost.since, ghost.certain) = (now, true);
@@ -182,19 +174,15 @@ impl<V: Clone + Ord> Observations<V> {
             Some((old, before)) => {
                 // The same version with another content is a store that went back and counted up again.
                 let back = version <= *before;
-                let same = old.is_same_beat(&record) && !self.planted.has(Bug::RequestCountsAsRenewal);
-                (!same, back)
+                (!old.is_same_beat(&record), back)
             }
         };
         sight.learnt += 1;
         sight.fresh_until = sight.fresh(now, &record, source).filter(|_| !rolled_back);
         let before = sight.found.replace((record, version));
-        if rolled_back && self.planted.has(Bug::ObservationKeptOverRollback) {
-            return true;
-        }
         sight.alive = !rolled_back && if renewed { before.is_some() } else { sight.alive };
         if let Some((old, _)) = before.filter(|_| rolled_back) {
-            Ghost::rises(&mut sight.ghosts, old, now, true, self.planted);
+            Ghost::rises(&mut sight.ghosts, old, now, true);
         }
         if renewed || rolled_back {
             sight.since = now;
@@ -212,9 +200,6 @@ impl<V: Clone + Ord> Observations<V> {
 
     /// The connection was away, or the store may be in another life: every wait starts anew.
     pub fn restart(&mut self, now: Boot) {
-        if self.planted.has(Bug::ObservationKeptOverRollback) {
-            return;
-        }
         for sight in self.sights.values_mut() {
             sight.since = now;
             sight.alive = false;
@@ -263,24 +248,20 @@ impl<V: Clone + Ord> Observations<V> {
         let verdict = match &sight.found {
             None => free(None),
             Some((record, at)) if !record.is_held() => match &record.reserved {
-                Some(kept)
-                    if kept.candidate != bid.who.id
-                        && now < sight.since + kept.span
-                        && !self.planted.has(Bug::ReservationIgnored) =>
-                {
+                Some(kept) if kept.candidate != bid.who.id && now < sight.since + kept.span => {
                     Verdict::Wait(sight.since + kept.span)
                 }
                 _ => free(Some(at.clone())),
             },
-            Some((record, at)) if self.is_mine(record, bid) => free(Some(at.clone())),
+            Some((record, at)) if is_mine(record, bid) => free(Some(at.clone())),
             Some((_, at)) if dead => Verdict::Write { at: Some(at.clone()), after_crash: true },
             Some((record, at)) => {
-                let until = sight.since + self.ttl(record, bid.ttl);
+                let until = sight.since + ttl(record, bid.ttl);
                 if now >= until { free(Some(at.clone())) } else { Verdict::Wait(until) }
             }
         };
-        let others = sight.ghosts.iter().filter(|ghost| !self.is_mine(&ghost.record, bid));
-        let haunted = others.map(|ghost| ghost.since + self.ttl(&ghost.record, bid.ttl)).max();
+        let others = sight.ghosts.iter().filter(|ghost| !is_mine(&ghost.record, bid));
+        let haunted = others.map(|ghost| ghost.since + ttl(&ghost.record, bid.ttl)).max();
         match (verdict, haunted.filter(|until| now < *until)) {
             (verdict, None) => verdict,
             (Verdict::Write { .. }, Some(until)) => Verdict::Wait(until),
@@ -288,18 +269,10 @@ impl<V: Clone + Ord> Observations<V> {
         }
     }
 
-    fn is_mine(&self, record: &Record, bid: &Bid) -> bool {
-        record.holder.as_ref().is_some_and(|holder| {
-            let same_id = holder.id == bid.who.id;
-            holder.is(&bid.who) || same_id && (bid.danger_reclaim || self.planted.has(Bug::SameIdIsMe))
-        })
-    }
-
     /// What is known, in the terms of the core. `own_ttl` stands in where the record names none.
     pub fn seen(&self, now: Boot, on: &ElectionName, own_ttl: Option<Duration>, dead: bool) -> Seen {
         let Some(sight) = self.sights.get(on) else { return Seen::nothing() };
-        let end =
-            |record: &Record, since: Boot| own_ttl.or(record.ttl).map(|own| since + self.ttl(record, own));
+        let end = |record: &Record, since: Boot| own_ttl.or(record.ttl).map(|own| since + ttl(record, own));
         let haunted = sight.ghosts.iter().filter_map(|ghost| end(&ghost.record, ghost.since)).max();
         let Some((record, _)) = &sight.found else {
             let Some(ghost) = sight.ghosts.last() else { return Seen::nothing() };
@@ -333,15 +306,16 @@ impl<V: Clone + Ord> Observations<V> {
             metadata: record.metadata.clone(),
         }
     }
+}
 
-    fn ttl(&self, record: &Record, own: Duration) -> Duration {
-        let ttl = record.ttl.unwrap_or(own);
-        match () {
-            () if self.planted.has(Bug::OwnTtlForRecord) => own,
-            () if self.planted.has(Bug::WaitsTwice) => ttl * 2,
-            () => ttl,
-        }
-    }
+fn is_mine(record: &Record, bid: &Bid) -> bool {
+    let holder = record.holder.as_ref();
+    holder.is_some_and(|holder| holder.is(&bid.who) || bid.danger_reclaim && holder.id == bid.who.id)
+}
+
+/// The record's; `own` where it names none.
+fn ttl(record: &Record, own: Duration) -> Duration {
+    record.ttl.unwrap_or(own)
 }
 
 #[cfg(test)]

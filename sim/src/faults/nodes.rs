@@ -1,6 +1,6 @@
 //! What happens to processes and their machines.
 
-use bellwether_core::{Bug, Input};
+use bellwether_core::Input;
 
 use super::Fault;
 use crate::node::Cut;
@@ -90,9 +90,9 @@ impl World {
         let span = self.a_while();
         say!(self, "{node} {how} for {span}ns");
         self.nodes[node].frozen = true;
-        if how == Fault::Suspend && self.has(Bug::ClockStopsInSuspend) {
+        if how == Fault::Suspend {
             let now = self.now;
-            self.nodes[node].machine.stand_still(now);
+            self.nodes[node].machine.suspend(now);
         }
         self.queue.push(self.now + span, Event::Resume(node));
     }
@@ -104,7 +104,7 @@ impl World {
         say!(self, "{node} runs again");
         self.nodes[node].frozen = false;
         let now = self.now;
-        self.nodes[node].machine.run_on(now);
+        self.nodes[node].machine.resume(now);
         self.nodes[node].timer = (u64::MAX, None);
         // Timer, answers and the end of the work are all there at once; which is noticed first is a matter of luck.
         let back = crate::connection::lock(&self.nodes[node].connection).is_back();

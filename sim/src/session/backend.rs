@@ -5,9 +5,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bellwether_backend::{Backend, Capabilities, Fut, Notices, Past, SessionLease};
-use bellwether_core::{
-    Bid, Boot, Bug, Candidate, ElectionName, Error, Grant, Outcome, Parting, Planted, Request, Seen,
-};
+use bellwether_core::{Bid, Boot, Candidate, ElectionName, Error, Grant, Outcome, Parting, Request, Seen};
 use futures_util::{StreamExt, stream};
 
 use super::store::{Shared, SimStore};
@@ -18,15 +16,14 @@ use crate::connection::lock;
 pub struct SimSessions {
     lease: SessionLease<SimStore>,
     shared: Arc<Shared>,
-    planted: Planted,
 }
 
 impl SimSessions {
     /// A process that has not connected yet.
-    pub fn new(wire: Wire, ttl: Duration, planted: Planted) -> SimSessions {
-        let store = SimStore::new(wire, ttl, planted);
+    pub fn new(wire: Wire, ttl: Duration) -> SimSessions {
+        let store = SimStore::new(wire, ttl);
         let shared = Arc::clone(&store.0);
-        SimSessions { lease: SessionLease::new(store), shared, planted }
+        SimSessions { lease: SessionLease::new(store), shared }
     }
 }
 
@@ -44,17 +41,7 @@ impl Backend for SimSessions {
     }
 
     fn renew<'a>(&'a self, sent: Boot, held: &'a [(ElectionName, Grant)]) -> Fut<'a, Vec<Outcome<Grant>>> {
-        Box::pin(async move {
-            let mut answers = self.lease.renew(sent, held).await;
-            if self.planted.has(Bug::RenewalFromAnswer) {
-                for answer in &mut answers {
-                    if let Outcome::Done(grant) = answer {
-                        grant.counted_from = self.shared.wire.now();
-                    }
-                }
-            }
-            answers
-        })
+        self.lease.renew(sent, held)
     }
 
     fn release<'a>(

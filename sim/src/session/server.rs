@@ -159,7 +159,6 @@ impl Server {
                 }
                 _ => Said::Yes(false),
             },
-            Statement::Number => Said::Granted(self.number()),
             Statement::Beat => {
                 let holds = match self.sessions.get(&id).map(|session| session.kind) {
                     Some(Kind::Lock) => self.lock.is_some_and(|hold| hold.by == id),
@@ -281,11 +280,12 @@ mod tests {
     #[test]
     fn a_promotion_goes_back_in_transactions_and_up_in_epochs() {
         let mut server = server();
-        let Said::Granted(before) = server.execute(SECOND, 1, &Statement::Number, 50).0 else { panic!() };
+        let attempt = Statement::Try(name(), Duration::from_secs(3));
+        let Said::Granted(before) = server.execute(SECOND, 1, &attempt, 50).0 else { panic!() };
         assert_eq!(server.crash(Some(40)).len(), 4);
         server.up(9 * SECOND);
         server.open(9 * SECOND, 5, Kind::Presence);
-        let Said::Granted(after) = server.execute(SECOND, 5, &Statement::Number, 0).0 else { panic!() };
+        let Said::Granted(after) = server.execute(SECOND, 5, &attempt, 0).0 else { panic!() };
         assert!(after > before);
         let condition = Condition { by_force: false, quiet: Duration::from_secs(3) };
         let appear = Statement::Appear(condition, None, Duration::from_secs(3));

@@ -1,17 +1,16 @@
 //! The store that the session lease under test is given: each of its statements goes to the world's server.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
 use bellwether_backend::{
-    Capabilities, Claimed, Condition, Ear, Failure, Fut, LockAnswer, LockHolder, LockKey, LockResult,
-    LockSession, Presence, PresenceSession, Renewal, Session, SessionNotice, SessionStore, Sessions,
-    WantedLock, WantedPresence, Written,
+    Capabilities, Claimed, Ear, Failure, Fut, LockAnswer, LockHolder, LockKey, LockResult, LockSession,
+    Presence, PresenceSession, Renewal, Session, SessionNotice, SessionStore, Sessions, WantedLock,
+    WantedPresence, Written,
 };
-use bellwether_core::{Boot, Bug, ElectionName, Epoch, Error, ErrorKind, Planted};
+use bellwether_core::{Boot, ElectionName, Epoch, Error, ErrorKind};
 
 use super::wire::{self, Connection, Heard, Kind, Said, SessionId, Statement, Wire};
 use crate::call::Purpose;
@@ -30,7 +29,6 @@ impl LockKey for Key {
 /// What the sessions and the tasks of a process share.
 pub struct Shared {
     pub(super) wire: Wire,
-    planted: Planted,
     /// A session is opened within this.
     connect_limit: Duration,
     /// A leadership takes another round trip to be written, as it does with tables.
@@ -38,17 +36,9 @@ pub struct Shared {
     tasks: Mutex<Vec<Fut<'static, ()>>>,
     connections: Mutex<Vec<Arc<Connection>>>,
     ear: Mutex<Option<Ear<SimStore>>>,
-    /// An epoch that was assigned before the lock was granted, as none may be.
-    early: Mutex<Option<Epoch>>,
-    /// The last release of the lock was answered.
-    unlocked: AtomicBool,
 }
 
 impl Shared {
-    fn has(&self, bug: Bug) -> bool {
-        self.planted.has(bug)
-    }
-
     /// Lets what runs beside the calls go on, and takes in what has reached the process.
     pub(super) fn run(&self) {
         let before = std::mem::replace(&mut lock(&self.wire.connection).purpose, Purpose::Tend);
@@ -92,8 +82,7 @@ impl Shared {
     }
 
     async fn open(self: &Arc<Self>, kind: Kind) -> Result<SimSession, Error> {
-        let from_asking = self.has(Bug::SessionAgeFromAsking);
-        let connection = self.wire.open(kind, self.connect_limit, from_asking).await;
+        let connection = self.wire.open(kind, self.connect_limit).await;
         let connection =
             connection.ok_or_else(|| trouble(ErrorKind::Unavailable, "the server cannot be reached"))?;
         lock(&self.connections).push(Arc::clone(&connection));
@@ -106,17 +95,14 @@ pub struct SimStore(pub(super) Arc<Shared>);
 
 impl SimStore {
     /// A process that has not connected yet.
-    pub fn new(wire: Wire, ttl: Duration, planted: Planted) -> SimStore {
+    pub fn new(wire: Wire, ttl: Duration) -> SimStore {
         SimStore(Arc::new(Shared {
             wire,
-            planted,
             connect_limit: ttl * 3 / 2,
             has_tables: ttl.as_nanos().is_multiple_of(2),
             tasks: Mutex::default(),
             connections: Mutex::default(),
             ear: Mutex::default(),
-            early: Mutex::default(),
-            unlocked: AtomicBool::new(false),
         }))
     }
 }
@@ -137,14 +123,7 @@ impl SimSession {
         wanted: &WantedPresence<Key, SessionId>,
         lease: Duration,
     ) -> Result<Presence, Failure> {
-        let mut condition = wanted.condition;
-        if condition != Condition::NEVER {
-            condition.by_force |= self.shared.has(Bug::PresenceIgnored);
-            if self.shared.has(Bug::RestartIgnored) {
-                condition.quiet = Duration::ZERO;
-            }
-        }
-        match self.ask(wanted.ttl, Statement::Appear(condition, wanted.if_locked_by, lease)).await? {
+        match self.ask(wanted.ttl, Statement::Appear(wanted.condition, wanted.if_locked_by, lease)).await? {
             Said::Appeared(presence) => Ok(presence),
             _ => Err(confused()),
         }
@@ -173,9 +152,6 @@ impl Session for SimSession {
 
     async fn beat(&self, ttl: Duration) -> Result<HashSet<Key>, Error> {
         let said = self.ask(ttl, Statement::Beat).await;
-        if self.connection.kind == Kind::Presence && self.shared.has(Bug::RenewalByOneSession) {
-            return Ok(HashSet::from([Key]));
-        }
         let held = said.map_err(Failure::error)? == Said::Yes(true);
         Ok(held.then_some(Key).into_iter().collect())
     }
@@ -195,24 +171,8 @@ impl LockSession for SimSession {
     ) -> Result<Vec<LockResult<SessionId, ()>>, Failure> {
         let mut answers = Vec::new();
         for WantedLock { id, ttl, .. } in wanted {
-            let early = lock(&self.shared.early).is_none();
-            if early && self.shared.has(Bug::EpochBeforeLock) {
-                let said = self.ask(*ttl, Statement::Number).await;
-                *lock(&self.shared.early) = said.ok().and_then(|said| said.epoch());
-            }
-            let statement = Statement::Try(id.clone(), lease);
-            let said = match self.shared.has(Bug::LateLockKept) {
-                true => {
-                    let said = self.shared.wire.ask_only(&self.connection, *ttl / 10, statement).await;
-                    said.unwrap_or(Err(wire::Failure::Error)).map_err(failure)?
-                }
-                false => self.ask(*ttl, statement).await?,
-            };
-            answers.push(match said {
-                Said::Granted(epoch) => {
-                    let early = lock(&self.shared.early).take();
-                    Ok(LockAnswer::Granted(early.unwrap_or(epoch), ()))
-                }
+            answers.push(match self.ask(*ttl, Statement::Try(id.clone(), lease)).await? {
+                Said::Granted(epoch) => Ok(LockAnswer::Granted(epoch, ())),
                 Said::HeldBy(holder) => Ok(LockAnswer::HeldBy(holder)),
                 _ => return Err(confused()),
             });
@@ -230,15 +190,10 @@ impl LockSession for SimSession {
     }
 
     async fn unlock(&self, _: Key, (): (), ttl: Duration, _: Duration) -> Result<bool, Failure> {
-        let said = self.ask(ttl, Statement::Unlock(true)).await;
-        self.shared.unlocked.store(true, Ordering::Relaxed);
-        Ok(said? == Said::Yes(true))
+        Ok(self.ask(ttl, Statement::Unlock(true)).await? == Said::Yes(true))
     }
 
     async fn undo(&self, _: Key, ttl: Duration) -> Result<(), Failure> {
-        if self.shared.has(Bug::LateLockKept) {
-            return Ok(());
-        }
         self.ask(ttl, Statement::Unlock(false)).await.map(drop)
     }
 }
@@ -257,10 +212,6 @@ impl PresenceSession for SimSession {
     }
 
     async fn leave(&self, _: Key, ttl: Duration, _: Duration) {
-        if self.shared.has(Bug::LockBeforePresence) {
-            let unlocked = || self.shared.unlocked.swap(false, Ordering::Relaxed).then_some(());
-            self.shared.wire.wait(limit(ttl), unlocked).await;
-        }
         let _ = self.ask(ttl, Statement::Leave).await;
     }
 
@@ -270,9 +221,7 @@ impl PresenceSession for SimSession {
             // Answers come in order: while this one is out, no renewal that left later has counted. So a ttl is the least
             // after which nobody counts on this session.
             let ttl = self.shared.connect_limit * 2 / 3;
-            let patience = if self.shared.has(Bug::PresenceGivenUpEarly) { ttl / 2 } else { limit(ttl) };
-            let said = self.shared.wire.ask(&self.connection, patience, Statement::Look).await;
-            found.push(match said.map_err(failure).map_err(Failure::error)? {
+            found.push(match self.ask(ttl, Statement::Look).await.map_err(Failure::error)? {
                 Said::HeldBy(holder) => Some(holder),
                 _ => None,
             });

@@ -40,8 +40,6 @@ pub enum Statement {
     Try(CandidateId, Duration),
     /// On A: an epoch under a lock that is already there.
     Again,
-    /// On A: an epoch, lock or no lock, as nobody may ask.
-    Number,
     /// On A: is the lock there? On B: the presence?
     Beat,
     /// On A: let go once, and tell everybody if so wanted.
@@ -61,7 +59,7 @@ pub enum Statement {
 pub enum Said {
     /// Done, or as a yes or no.
     Yes(bool),
-    /// To [`Statement::Try`], [`Statement::Again`], [`Statement::Number`].
+    /// To [`Statement::Try`] and [`Statement::Again`].
     Granted(Epoch),
     /// To [`Statement::Try`] and [`Statement::Look`]: who has it.
     HeldBy(LockHolder<SessionId>),
@@ -180,17 +178,15 @@ impl Wire {
     }
 
     /// Opens a session; `None` when that failed or took too long.
-    pub async fn open(&self, kind: Kind, limit: Duration, age_from_asking: bool) -> Option<Arc<Connection>> {
+    pub async fn open(&self, kind: Kind, limit: Duration) -> Option<Arc<Connection>> {
         let id = {
             let mut desk = lock(&self.desk);
             desk.opened += 1;
             (self.node as u64) << 32 | desk.opened
         };
-        let asked = self.now();
         let reply = self.send(id, Statement::Open(kind));
-        let answer = self.wait(limit, || lock(&reply).clone()).await;
+        let (answer, since) = (self.wait(limit, || lock(&reply).clone()).await, self.now());
         if let Some(Ok(_)) = answer {
-            let since = if age_from_asking { asked } else { self.now() };
             return Some(Arc::new(Connection { id, kind, since, over: AtomicBool::new(false) }));
         }
         self.send(id, Statement::Close);
@@ -199,24 +195,8 @@ impl Wire {
 
     /// Asks, and gives the session up when no answer comes within `limit`.
     pub async fn ask(&self, on: &Connection, limit: Duration, statement: Statement) -> Result<Said, Failure> {
-        match self.ask_only(on, limit, statement).await {
-            Some(answer) => answer,
-            None => {
-                self.throw_away(on);
-                Err(Failure::Over)
-            }
-        }
-    }
-
-    /// Asks; `None` when no answer came within `limit`, and the session stays.
-    pub async fn ask_only(
-        &self,
-        on: &Connection,
-        limit: Duration,
-        statement: Statement,
-    ) -> Option<Result<Said, Failure>> {
         if on.is_over() {
-            return Some(Err(Failure::Over));
+            return Err(Failure::Over);
         }
         let reply = self.send(on.id, statement);
         let heard = || {
@@ -224,7 +204,13 @@ impl Wire {
             let answer = lock(&reply).clone();
             answer.or_else(|| on.is_over().then_some(Err(Failure::Over)))
         };
-        self.wait(limit, heard).await
+        match self.wait(limit, heard).await {
+            Some(answer) => answer,
+            None => {
+                self.throw_away(on);
+                Err(Failure::Over)
+            }
+        }
     }
 
     /// Closes the process's end, without waiting for anything.

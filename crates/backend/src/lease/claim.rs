@@ -1,6 +1,6 @@
 //! Claiming: look, unless there is fresh news of a release; judge; write at the version that was judged.
 
-use bellwether_core::{Bid, Bug, ElectionName, Epoch, Error, ErrorKind, Grant, Holder, Outcome, Seen, Wall};
+use bellwether_core::{Bid, ElectionName, Epoch, Error, ErrorKind, Grant, Holder, Outcome, Seen, Wall};
 
 use super::{Claims, Shared, TRIES, failed};
 use crate::{Life, Note, Record, Register, Verdict, Write};
@@ -62,9 +62,6 @@ impl<R: Register> Shared<R> {
         };
         let (at, after_crash) = match verdict {
             Verdict::Write { at, after_crash } => (at, after_crash),
-            Verdict::Wait(_) if self.expired_by_wall_clock(replaced.as_ref().map(|(record, _)| record)) => {
-                (replaced.as_ref().map(|(_, version)| version.clone()), false)
-            }
             Verdict::Wait(_) => return Some(Outcome::Denied(self.seen(on))),
         };
         let epoch = match self.next_epoch(on, bid, replaced.as_ref()).await {
@@ -130,13 +127,7 @@ impl<R: Register> Shared<R> {
         bid: &Bid,
         replaced: Option<&(Record, R::Version)>,
     ) -> Result<Epoch, Error> {
-        if replaced.is_none() && self.planted.has(Bug::EpochResetOnDelete) {
-            return Ok(Epoch::ZERO.next().expect("one comes after zero"));
-        }
-        let highest = match self.planted.has(Bug::EpochFloorForgotten) {
-            true => replaced.and_then(|(record, _)| record.epoch).unwrap_or(Epoch::ZERO),
-            false => self.memory().observations.epoch(on).max(bid.floor),
-        };
+        let highest = self.memory().observations.epoch(on).max(bid.floor);
         let spent = || {
             let sentence = "the epochs of this election are used up: the store holds the largest number there is; \
                             remove the record by hand, or use another name";
@@ -171,13 +162,6 @@ impl<R: Register> Shared<R> {
         // Only now, when nothing can fail any more: an error before the denial must not end the cooldown.
         self.memory().cooldown_checked.insert(key);
         Ok(Some(Seen { cooldown: Some(left), ..self.seen(on) }))
-    }
-
-    fn expired_by_wall_clock(&self, record: Option<&Record>) -> bool {
-        let Some(record) = record.filter(|_| self.planted.has(Bug::WallClockExpiry)) else { return false };
-        let (Some(renewed), Some(ttl)) = (record.renewed, record.ttl) else { return false };
-        let age = self.clock.wall().as_unix_nanos().saturating_sub(renewed.as_unix_nanos());
-        i128::from(age) > ttl.as_nanos() as i128
     }
 }
 

@@ -4,8 +4,7 @@
 use std::sync::OnceLock;
 
 use bellwether_core::{
-    Boot, Bug, ElectionName, Epoch, Error, ErrorKind, Grant, Incarnation, Outcome, Parting, Request, Timing,
-    Wall,
+    Boot, ElectionName, Epoch, Error, ErrorKind, Grant, Incarnation, Outcome, Parting, Request, Timing, Wall,
 };
 
 use super::claim::print_cooldown;
@@ -20,12 +19,12 @@ impl<R: Register> Shared<R> {
             request: held.record.request.clone().filter(|asked| held.told.as_ref() != Some(asked)),
             ..held.record.clone()
         };
-        let written = self.rewrite(on, grant, Bug::BlindRenew, renewal).await;
+        let written = self.rewrite(on, grant, renewal).await;
         map(written, || Grant { counted_from: sent, ..grant.clone() })
     }
 
     pub(super) fn next_beat(&self, on: &ElectionName, who: Incarnation, before: u64) -> u64 {
-        let now = if self.planted.has(Bug::BeatIsCount) { Boot::default() } else { self.clock.boot() };
+        let now = self.clock.boot();
         self.memory().beats.entry((on.clone(), who)).or_default().next(now, before)
     }
 
@@ -49,11 +48,11 @@ impl<R: Register> Shared<R> {
             }
         };
         let forget = || self.memory().held.remove(&(on.clone(), grant.incarnation));
-        let mut written = self.rewrite(on, grant, Bug::BlindRelease, &released).await;
+        let mut written = self.rewrite(on, grant, &released).await;
         forget();
         if let Outcome::Unknown(_) = written {
             // It may never have left: then everybody would wait for a ttl. The second try looks first.
-            written = match self.rewrite(on, grant, Bug::BlindRelease, &released).await {
+            written = match self.rewrite(on, grant, &released).await {
                 Outcome::Denied(seen) if seen.holder.is_none() && seen.epoch == Some(grant.epoch) => {
                     Outcome::Done(())
                 }
@@ -110,7 +109,6 @@ impl<R: Register> Shared<R> {
         &self,
         on: &ElectionName,
         grant: &Grant,
-        blind: Bug,
         new: impl Fn(&Held<R::Version>, Wall) -> Record,
     ) -> Outcome<()> {
         let mut held = self.held(on, grant);
@@ -121,7 +119,7 @@ impl<R: Register> Shared<R> {
                     if let Err(error) = self.look(on).await {
                         return failed(error);
                     }
-                    match self.adopt(on, grant, blind) {
+                    match self.adopt(on, grant) {
                         Some(adopted) => adopted,
                         None => return Outcome::Denied(self.seen(on)),
                     }
@@ -148,12 +146,10 @@ impl<R: Register> Shared<R> {
     }
 
     /// The record as it was just read, if it is still the one of this grant.
-    fn adopt(&self, on: &ElectionName, grant: &Grant, blind: Bug) -> Option<Held<R::Version>> {
+    fn adopt(&self, on: &ElectionName, grant: &Grant) -> Option<Held<R::Version>> {
         let (record, version) = self.memory().observations.last(on).cloned()?;
         if !of(&record, grant) {
-            // The mistake that this is about: put our record back over whatever is there.
-            let mine = self.held(on, grant).filter(|_| self.planted.has(blind))?;
-            return Some(Held { version, ..mine });
+            return None;
         }
         let told = self.tell_request(on, grant, &record);
         let held = Held { record, version, told };

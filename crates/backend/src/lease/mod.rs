@@ -23,8 +23,8 @@ use std::time::Duration;
 
 use beats::Beats;
 use bellwether_core::{
-    Bid, Boot, Bug, Candidate, Clock, ElectionName, Error, ErrorKind, Grant, Incarnation, Outcome, Parting,
-    Planted, Proof, Request, Seen,
+    Bid, Boot, Candidate, Clock, ElectionName, Error, ErrorKind, Grant, Incarnation, Outcome, Parting, Proof,
+    Request, Seen,
 };
 use leavers::Leaver;
 use tokio::sync::mpsc;
@@ -48,7 +48,6 @@ pub struct Lease<R: Register> {
 struct Shared<R: Register> {
     register: R,
     clock: Arc<dyn Clock>,
-    planted: Planted,
     memory: Mutex<Memory<R::Version>>,
     /// To whoever took the signals last.
     notices: Mutex<mpsc::Sender<Notice>>,
@@ -87,13 +86,12 @@ impl<V> Memory<V> {
 
     /// A record in the name of a candidate here that this candidate never wrote is somebody else's, and is told apart from a
     /// candidate's own by what tells all others apart: the incarnation, which it loses.
-    fn recognise(&self, on: &ElectionName, found: Found<V>, planted: Planted) -> Found<V> {
+    fn recognise(&self, on: &ElectionName, found: Found<V>) -> Found<V> {
         let (mut record, version) = found?;
         if let Some(holder) = &mut record.holder
             && let Some(incarnation) = holder.incarnation
             && let Some(beats) = self.beats.get(&(on.clone(), incarnation))
             && !beats.wrote(record.beat)
-            && !planted.has(Bug::CloneUnnoticed)
         {
             holder.incarnation = None;
         }
@@ -121,25 +119,19 @@ struct Held<V> {
 impl<R: Register> Lease<R> {
     /// Elections on this register, by this clock.
     pub fn new(register: R, clock: Arc<dyn Clock>) -> Lease<R> {
-        Lease::build(register, clock, Planted::default(), Memory::new(Observations::default()))
-    }
-
-    /// With a known bug put back in.
-    #[cfg(feature = "plant")]
-    pub fn with(register: R, clock: Arc<dyn Clock>, planted: Planted) -> Lease<R> {
-        Lease::build(register, clock, planted, Memory::new(Observations::with(planted)))
+        Lease::build(register, clock, Memory::new(Observations::default()))
     }
 
     /// The same in a process that was cloned from this one just now, as a virtual machine is that is restored from a snapshot
     /// twice: it remembers the same, on a connection of its own.
-    #[cfg(any(feature = "conformance", feature = "plant"))]
+    #[cfg(feature = "conformance")]
     pub fn cloned(&self, register: R, clock: Arc<dyn Clock>) -> Lease<R> {
-        Lease::build(register, clock, self.shared.planted, self.shared.memory().clone())
+        Lease::build(register, clock, self.shared.memory().clone())
     }
 
-    fn build(register: R, clock: Arc<dyn Clock>, planted: Planted, memory: Memory<R::Version>) -> Lease<R> {
+    fn build(register: R, clock: Arc<dyn Clock>, memory: Memory<R::Version>) -> Lease<R> {
         let notices = Mutex::new(mpsc::channel(REQUESTS_WAITING_MAX).0);
-        let shared = Shared { register, clock, planted, memory: Mutex::new(memory), notices };
+        let shared = Shared { register, clock, memory: Mutex::new(memory), notices };
         Lease { shared: Arc::new(shared) }
     }
 
@@ -171,14 +163,11 @@ impl<R: Register> Shared<R> {
 
     /// Reads once; false if something newer is remembered than what was read.
     async fn read(&self, on: &ElectionName) -> Result<bool, Error> {
-        let before = self.clock.boot();
         let learnt = self.memory().observations.learnt(on);
-        let found = self.register.load(on).await?;
-        let after = self.clock.boot();
-        let now = if self.planted.has(Bug::SeenBeforeRead) { before } else { after };
+        let (found, now) = (self.register.load(on).await?, self.clock.boot());
         let taken_away = found.is_none() && self.register.takes_away(on);
         let mut memory = self.memory();
-        let found = memory.recognise(on, found, self.planted);
+        let found = memory.recognise(on, found);
         let source = match memory.observations.learnt(on) == learnt {
             false => Source::Overtaken,
             true if taken_away => Source::TakenAway,

@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll};
 
-use bellwether_core::{Bug, ElectionName, Grant, Incarnation, Request, Signal};
+use bellwether_core::{ElectionName, Grant, Incarnation, Request, Signal};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{Stream, StreamExt, stream};
 use tokio::sync::mpsc;
@@ -116,7 +116,7 @@ impl<R: Register> News<R> {
                 let now = shared.clock.boot();
                 let news = shared.is_followed(&on) && {
                     let mut memory = shared.memory();
-                    let found = memory.recognise(&on, found, shared.planted);
+                    let found = memory.recognise(&on, found);
                     memory.observations.saw(now, &on, found, Source::Watch)
                 };
                 news.then(|| shared.changed(on))
@@ -169,8 +169,7 @@ impl<R: Register> Shared<R> {
     /// Tells the driver of a request, unless it has been told; returns what it has been told.
     pub(super) fn tell_request(&self, on: &ElectionName, grant: &Grant, record: &Record) -> Option<Request> {
         let request = record.request.clone().filter(|request| meant_for(request, grant.epoch))?;
-        let unheard = self.planted.has(Bug::RequestUnheard);
-        if self.told(on, grant.incarnation).as_ref() != Some(&request) && !unheard {
+        if self.told(on, grant.incarnation).as_ref() != Some(&request) {
             let notice = Notice { election: Some(on.clone()), signal: Signal::Requested(request.clone()) };
             // A full queue means that nobody drives these elections; then nobody can obey either.
             let _ = self.notices.lock().unwrap_or_else(PoisonError::into_inner).try_send(notice);

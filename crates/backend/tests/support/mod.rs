@@ -6,28 +6,23 @@ use std::time::Duration;
 use bellwether_backend::conformance::Harness;
 use bellwether_backend::faults::{Faults, FaultyBackend, FaultyRegister};
 use bellwether_backend::{Backend, Fut, Lease, MemoryStore, Register};
-use bellwether_core::{Clock, ElectionName, Error, Planted};
+use bellwether_core::{Clock, ElectionName, Error};
 use bellwether_deadman::SystemClock;
 
 pub(crate) struct InMemory {
     pub(crate) store: MemoryStore,
-    #[allow(dead_code, reason = "read with the feature `plant` only")]
-    pub(crate) planted: Planted,
     /// Faults happen below the lease rather than above the backend.
     pub(crate) faults_below: bool,
 }
 
 impl InMemory {
     pub(crate) fn new() -> InMemory {
-        InMemory { store: MemoryStore::default(), planted: Planted::default(), faults_below: true }
+        InMemory { store: MemoryStore::default(), faults_below: true }
     }
+}
 
-    fn lease<R: Register>(&self, register: R, clock: Arc<dyn Clock>) -> Arc<dyn Backend> {
-        #[cfg(feature = "plant")]
-        return Arc::new(Lease::with(register, clock, self.planted));
-        #[cfg(not(feature = "plant"))]
-        Arc::new(Lease::new(register, clock))
-    }
+fn lease<R: Register>(register: R, clock: Arc<dyn Clock>) -> Arc<dyn Backend> {
+    Arc::new(Lease::new(register, clock))
 }
 
 impl Harness for InMemory {
@@ -36,7 +31,7 @@ impl Harness for InMemory {
     }
 
     fn connect(&self, clock: Arc<dyn Clock>) -> Fut<'_, Result<Arc<dyn Backend>, Error>> {
-        Box::pin(async move { Ok(self.lease(self.store.register(), clock)) })
+        Box::pin(async move { Ok(lease(self.store.register(), clock)) })
     }
 
     fn connect_faulty(
@@ -47,9 +42,9 @@ impl Harness for InMemory {
         Box::pin(async move {
             let register = self.store.register();
             if self.faults_below {
-                return Ok(self.lease(FaultyRegister::new(register, faults), clock));
+                return Ok(lease(FaultyRegister::new(register, faults), clock));
             }
-            let backend = FaultyBackend::new(self.lease(register, clock), faults);
+            let backend = FaultyBackend::new(lease(register, clock), faults);
             Ok(Arc::new(backend) as Arc<dyn Backend>)
         })
     }

@@ -2,7 +2,7 @@
 
 use super::state::{Attempt, State, Step, Then};
 use super::{Call, Core, Output};
-use crate::{Bid, Boot, Bug, CoreEvent, Error, ErrorKind, Grant, Outcome, Parting, Proof, Reason, Seen};
+use crate::{Bid, Boot, CoreEvent, Error, ErrorKind, Grant, Outcome, Parting, Proof, Reason, Seen};
 
 /// After a denial that names no time to wait for, and the shortest pause after any: a store that denies and
 /// says "now" must not be asked in a loop.
@@ -77,7 +77,6 @@ impl Core {
             // we do not act on: others would wait for it in vain.
             if let Outcome::Done(grant) = outcome
                 && !self.acts_on(&grant)
-                && !self.has(Bug::LateClaimIgnored)
             {
                 self.give_back(grant);
             }
@@ -202,9 +201,7 @@ impl Core {
             self.claim_again(&seen);
             return;
         }
-        if !self.has(Bug::DenialIsFailure) {
-            self.backoff.over();
-        }
+        self.backoff.over();
         self.tell(CoreEvent::AcquireFailed { holder: seen.holder.as_ref().map(|holder| holder.id.clone()) });
         if let State::Reconnecting(_) = self.state
             && seen.leader().is_some()
@@ -215,16 +212,7 @@ impl Core {
         }
         // Denied although it is kept for us: something else is in the way, until then.
         let until = seen.free_at.unwrap_or_else(|| self.wake_for(&seen)).min(self.look_out(&seen));
-        let mut wake = until.max(self.now + DENIED_PAUSE);
-        if self.has(Bug::DenialIsFailure) {
-            let error = Error::new(ErrorKind::Unavailable, "store", "denied");
-            wake = self
-                .backoff
-                .another(self.now, &error, &self.settings, &mut self.rng)
-                .unwrap_or(wake)
-                .max(wake);
-        }
-        self.wait(wake);
+        self.wait(until.max(self.now + DENIED_PAUSE));
         self.ask_to_preempt(&seen);
     }
 
@@ -262,7 +250,7 @@ impl Core {
         let wake = match (seen.free_at, seen.proof) {
             (Some(_), _) if seen.reserved_for.as_ref() == Some(&self.who.id) => self.now,
             (Some(free_at), _) => free_at,
-            (None, Proof::Released | Proof::Absent | Proof::Dead) if !self.has(Bug::FreeSleptOn) => self.now,
+            (None, Proof::Released | Proof::Absent | Proof::Dead) => self.now,
             (None, _) => self.now + self.settings.timing().retry(),
         };
         wake.min(self.look_out(seen))

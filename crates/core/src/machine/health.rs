@@ -2,7 +2,7 @@
 
 use super::Core;
 use super::state::{State, Then, Why};
-use crate::{Boot, Bug, Reason};
+use crate::{Boot, Reason};
 
 impl Core {
     pub(super) fn health(&mut self, ok: bool) {
@@ -39,7 +39,7 @@ impl Core {
 
     /// Whether the health check, if there is one, allows this candidate to lead.
     pub(super) fn is_fit(&self) -> bool {
-        let checked = self.settings.options().health_failures.is_some() && !self.has(Bug::HealthIgnored);
+        let checked = self.settings.options().health_failures.is_some();
         !checked || self.healthy == Some(true)
     }
 

@@ -1,9 +1,9 @@
 //! Leading: belief, renewal, and every way it can be lost.
 
 use super::leftover::Leftover;
-use super::state::{Leading, Letting, LettingStep, Renewal, State, Step, Suspended, Then, Validation, Why};
+use super::state::{Leading, Renewal, State, Step, Suspended, Then, Validation, Why};
 use super::{Call, Core, Output};
-use crate::{Boot, Bug, CoreEvent, Error, ErrorKind, Grant, Outcome, Reason, Seen};
+use crate::{Boot, CoreEvent, Error, ErrorKind, Grant, Outcome, Reason, Seen};
 
 impl Core {
     /// The grant is in hand: lead, if there is time left to.
@@ -61,20 +61,17 @@ impl Core {
 
     /// The instant before the call; should a backend claim a later one than now, now.
     pub(super) fn counted_from(&self, grant: &Grant) -> Boot {
-        if self.has(Bug::DeadlineFromAnswer) { self.now } else { grant.counted_from.min(self.now) }
+        grant.counted_from.min(self.now)
     }
 
     pub(super) fn deadline(&self, from: Boot, grant: &Grant) -> Boot {
-        let timing = self.settings.timing();
-        if self.has(Bug::NoMargin) { from + grant.ttl } else { timing.deadline(from, grant.ttl) }
+        self.settings.timing().deadline(from, grant.ttl)
     }
 
     pub(super) fn lead_due(&self, leading: &Leading) -> Boot {
-        let stop_at =
-            if self.has(Bug::FailureCountInsteadOfDeadline) { Boot::FOREVER } else { leading.stop_at };
         let (renewal, validation) = (self.renewal_due(leading), self.validation_due(leading));
         let danger = leading.danger_at.unwrap_or(Boot::FOREVER);
-        [stop_at, renewal, validation, danger, self.doubt_ends(leading)].into_iter().min().unwrap_or(stop_at)
+        leading.stop_at.min(renewal).min(validation).min(danger).min(self.doubt_ends(leading))
     }
 
     /// With every place for a call taken, a renewal that is due waits for an answer to something.
@@ -94,7 +91,7 @@ impl Core {
 
     pub(super) fn leader_due(&mut self) {
         let State::Leader(leading) = &self.state else { return };
-        if self.now >= leading.stop_at && !self.has(Bug::FailureCountInsteadOfDeadline) {
+        if self.now >= leading.stop_at {
             self.out_of_time();
         } else if self.now >= self.doubt_ends(leading) {
             self.lose(Reason::Connection, Then::Stand);
@@ -159,11 +156,6 @@ impl Core {
     }
 
     pub(super) fn renewed(&mut self, call: Call, outcome: Outcome<Grant>) {
-        if self.has(Bug::ResumeAfterStop)
-            && let Outcome::Done(grant) = &outcome
-        {
-            self.resurrect(grant.clone());
-        }
         if let State::Releasing(_) = self.state {
             self.renewed_while_stopping(call, outcome);
             return;
@@ -182,7 +174,7 @@ impl Core {
                 self.note(&seen);
                 // Told apart by what is there: still us means that a call of our own overtook this one, which is
                 // no failure; the next renewal will do.
-                if self.shows_us(&seen) || self.has(Bug::ConflictIsTransient) {
+                if self.shows_us(&seen) {
                     if current {
                         self.renew_after_retry();
                     }
@@ -234,10 +226,7 @@ impl Core {
     fn renewal_failed(&mut self, error: Error) {
         self.tell(CoreEvent::Error(error));
         self.renew_after_retry();
-        let limit = match self.has(Bug::FailureCountInsteadOfDeadline) {
-            true => Some(3),
-            false => self.settings.options().failed_renewals,
-        };
+        let limit = self.settings.options().failed_renewals;
         let State::Leader(leading) = &mut self.state else { return };
         leading.failures = leading.failures.saturating_add(1);
         if limit.is_some_and(|limit| leading.failures >= limit) {
@@ -250,7 +239,7 @@ impl Core {
         if self.shows_us(seen) {
             return;
         }
-        if self.overtaken_by(seen) && !self.has(Bug::ConflictIsTransient) {
+        if self.overtaken_by(seen) {
             self.lose(Reason::Conflict, Then::Stand);
         } else {
             // No record, or an older one: a watch may be late, so let a compare-and-set decide, now.
@@ -278,9 +267,6 @@ impl Core {
     }
 
     pub(super) fn session_gone(&mut self) {
-        if self.has(Bug::GoneIgnored) {
-            return;
-        }
         match &mut self.state {
             State::Leader(_) => self.lose(Reason::Connection, Then::Stand),
             State::Releasing(_) => self.unprotected(Reason::Connection),
@@ -305,10 +291,6 @@ impl Core {
         let grace = self.settings.options().reconnect_grace;
         let doubtful = matches!(reason, Reason::Deadline | Reason::Connection) && then == Then::Stand;
         if let (Some(grace), true) = (grace, doubtful) {
-            if self.has(Bug::GraceKeepsLeading) {
-                self.keep_leading(grace);
-                return;
-            }
             self.end_work(epoch, by, reason);
             let (until, wake) = (self.now + grace, self.now);
             self.enter(State::Reconnecting(Suspended {
@@ -334,25 +316,6 @@ impl Core {
     fn end_work(&mut self, epoch: crate::Epoch, by: Boot, reason: Reason) {
         self.ending = Some(epoch);
         self.outputs.push_back(Output::EndWork { epoch, by, why: Some(reason) });
-    }
-
-    fn keep_leading(&mut self, grace: std::time::Duration) {
-        if let State::Leader(leading) = &mut self.state {
-            leading.deadline = self.now + grace;
-            leading.stop_at = leading.deadline;
-            let (epoch, until) = (leading.grant.epoch, leading.deadline);
-            self.outputs.push_back(Output::Believe { epoch, until });
-        }
-    }
-
-    fn resurrect(&mut self, grant: Grant) {
-        if let State::Releasing(Letting { step: LettingStep::EndingWork, .. }) | State::Follower { .. } =
-            &self.state
-            && self.ending == Some(grant.epoch)
-        {
-            self.ending = None;
-            self.promote(grant);
-        }
     }
 }
 

@@ -30,8 +30,8 @@ use preempt::Asked;
 use state::State;
 
 use crate::{
-    Boot, Bug, Candidate, CandidateId, CoreEvent, Epoch, Error, ErrorKind, Grant, Planted, Proof, Rng, Seen,
-    Settings, Signal,
+    Boot, Candidate, CandidateId, CoreEvent, Epoch, Error, ErrorKind, Grant, Proof, Rng, Seen, Settings,
+    Signal,
 };
 
 /// One candidate in one election, as a state machine.
@@ -57,16 +57,16 @@ use crate::{
 ///   however late; that it took too long is noticed here;
 /// - after [`Output::EndWork`] the work is stopped and [`Input::WorkEnded`] follows;
 /// - `now` comes from one clock that counts suspend and does not go back.
-#[derive(Debug)]
-// Only the simulator clones a candidate, as a snapshot of its machine that is restored twice does: to anybody else it is a mistake.
-#[cfg_attr(feature = "plant", derive(Clone))]
+///
+/// It is pure data, so a clone is what a machine that is restored from a snapshot twice runs: the same candidate, twice. The store
+/// tells the two apart; see `Lease` in `bellwether-backend`.
+#[derive(Clone, Debug)]
 pub struct Core {
     settings: Settings,
     who: Candidate,
     rng: Rng,
     /// Renewals are spread in time; see [`Core::jitter_renewals`].
     renewal_jitter: bool,
-    planted: Planted,
     state: State,
     now: Boot,
     outputs: VecDeque<Output>,
@@ -112,7 +112,6 @@ impl Core {
             who,
             rng: Rng::new(seed),
             renewal_jitter: false,
-            planted: Planted::default(),
             state: State::Stopped,
             now: Boot::default(),
             outputs: VecDeque::new(),
@@ -135,14 +134,6 @@ impl Core {
             asked: None,
             failure: None,
         }
-    }
-
-    /// With a known bug put back in.
-    #[cfg(feature = "plant")]
-    #[must_use]
-    pub fn with(mut self, planted: Planted) -> Core {
-        self.planted = planted;
-        self
     }
 
     /// Tells the machine something. Drain the outputs afterwards, and ask for the next time-out.
@@ -343,10 +334,6 @@ impl Core {
 
     fn tell(&mut self, event: CoreEvent) {
         self.outputs.push_back(Output::Event { at: self.now, attempt: self.attempt, event });
-    }
-
-    fn has(&self, bug: Bug) -> bool {
-        self.planted.has(bug)
     }
 
     fn timed_out(&self, what: &str) -> Error {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::state::{State, Then};
 use super::{Call, Core, Output};
-use crate::{Ask, Boot, Bug, CoreEvent, Epoch, Outcome, Reason, Request, Seen, Timing};
+use crate::{Ask, Boot, CoreEvent, Epoch, Outcome, Reason, Request, Seen, Timing};
 
 /// The longest pause between two requests to one leadership, in ttls.
 const PAUSE_MAX_TTLS: u32 = 16;
@@ -32,7 +32,7 @@ impl Core {
         let options = self.settings.options();
         let (Some(epoch), Some(theirs), Some(_)) = (seen.epoch, seen.priority, seen.leader()) else { return };
         let before = self.asked.as_ref().filter(|asked| asked.epoch == epoch);
-        let too_soon = before.is_some_and(|asked| self.now < asked.again_at || self.has(Bug::AsksOnce));
+        let too_soon = before.is_some_and(|asked| self.now < asked.again_at);
         let wanted = options.preempt && options.priority > theirs && !too_soon;
         let foreign = seen.holder.as_ref().is_none_or(|holder| holder.incarnation.is_none());
         if !wanted || foreign || self.stays_away() {

@@ -2,7 +2,7 @@
 
 use super::state::{Letting, LettingStep, State, Then, Why};
 use super::{Call, Core, Output};
-use crate::{Boot, Bug, CandidateId, CoreEvent, Epoch, Outcome, Parting, Reason};
+use crate::{Boot, CandidateId, CoreEvent, Epoch, Outcome, Parting, Reason};
 
 impl Core {
     /// Leader to Releasing. From here on this epoch is over, whatever a renewal still under way may answer.
@@ -19,9 +19,6 @@ impl Core {
         self.outputs.push_back(Output::EndWork { epoch, by: deadline, why: reason });
         let step = LettingStep::EndingWork;
         self.enter(State::Releasing(Letting { grant, after, deadline, why, then, reserve_for, keep, step }));
-        if self.has(Bug::ReleaseBeforeWorkEnds) {
-            self.write_release(epoch);
-        }
     }
 
     /// The work is over: write the release, if there is still time.
@@ -126,7 +123,7 @@ impl Core {
         let cooldown = self.settings.options().cooldown.filter(|_| why.is_step_down());
         let makes_room = why.is_step_down() || matches!(why, Why::Lost(Reason::Health | Reason::Preempted));
         match cooldown {
-            _ if then == Then::Stop || self.has(Bug::CooldownIgnored) => {}
+            _ if then == Then::Stop => {}
             Some(cooldown) => self.cooldown_until = self.cooldown_until.max(self.now + cooldown),
             None if makes_room => {
                 let reserved =

@@ -7,15 +7,14 @@
 
 use super::Core;
 use super::state::{Attempt, Then, Why};
-use crate::{Ask, Bug, Reason, Request};
+use crate::{Ask, Reason, Request};
 
 impl Core {
     pub(super) fn asked_to(&mut self, request: Request) {
         if !self.has_to_obey(&request.what) {
             return;
         }
-        let early_lost = self.has(Bug::EarlyRequestLost);
-        if let Some(attempt) = self.attempt_mut().filter(|_| !early_lost) {
+        if let Some(attempt) = self.attempt_mut() {
             attempt.keep(request);
         } else if self.leadership().is_some_and(|(epoch, _)| epoch == request.epoch) {
             self.obey(request.what);

@@ -1,0 +1,146 @@
+//! Bugs that show on a server of sessions. Those of `crates/backend` are in the code that PostgreSQL runs too.
+
+use super::{Bug, Change};
+
+const MACHINE: &str = "crates/core/src/machine/mod.rs";
+const TAKEOVER: &str = "crates/backend/src/takeover.rs";
+const HEARTBEAT: &str = "crates/backend/src/session_lease/heartbeat.rs";
+const RENEW: &str = "crates/backend/src/session_lease/renew.rs";
+const RELEASE: &str = "crates/backend/src/session_lease/release.rs";
+const CLAIM: &str = "crates/backend/src/session_lease/claim.rs";
+const STORE: &str = "sim/src/session/store.rs";
+const SERVER: &str = "sim/src/session/server.rs";
+const WIRE: &str = "sim/src/session/wire.rs";
+
+/// How the simulated store tries the lock.
+const TRY: &str = "self.ask(*ttl, Statement::Try(id.clone(), lease)).await?";
+
+pub(super) const BUGS: &[Bug] = &[
+    Bug {
+        name: "GoneIgnored",
+        breaks: "The end of the session does not end the leadership.",
+        changes: &[Change { file: MACHINE, good: "self.session_gone()", bad: "()" }],
+        caught_by: &["conflict is the end"],
+        case: None,
+    },
+    Bug {
+        name: "PresenceIgnored",
+        breaks: "Whoever gets the lock leads, though somebody else is present.",
+        changes: &[Change { file: TAKEOVER, good: "by_force: «now >= self.until()»", bad: "true" }],
+        caught_by: &["exclusion"],
+        case: None,
+    },
+    Bug {
+        name: "RestartIgnored",
+        breaks: "Whoever gets the lock leads, though the server has just ended all sessions.",
+        changes: &[Change {
+            file: TAKEOVER,
+            good: "«if stood { Duration::ZERO } else { self.ttl }»;",
+            bad: "Duration::ZERO",
+        }],
+        caught_by: &["exclusion"],
+        case: None,
+    },
+    Bug {
+        name: "RenewalFromAnswer",
+        breaks: "A renewal counts from its answer.",
+        changes: &[Change {
+            file: RENEW,
+            good: "Grant { counted_from: «beat.left», ..grant.clone() }",
+            bad: "self.store.now()",
+        }],
+        caught_by: &["exclusion"],
+        case: None,
+    },
+    Bug {
+        name: "RenewalByOneSession",
+        breaks: "A renewal counts though only the session of the lock answered for it.",
+        changes: &[Change {
+            file: HEARTBEAT,
+            good: "presence: «has(&self.on_presence, key.presence())»",
+            bad: "Some(true)",
+        }],
+        caught_by: &["exclusion"],
+        case: None,
+    },
+    Bug {
+        name: "LockBeforePresence",
+        breaks: "The lock is released before the presence.",
+        changes: &[Change {
+            file: RELEASE,
+            good: "tokio::join!(biased; presence.leave(key, ttl, lease), unlock())",
+            bad: "{ let released = unlock().await; (presence.leave(key, ttl, lease).await, released) }",
+        }],
+        caught_by: &["work before release"],
+        case: None,
+    },
+    Bug {
+        name: "LateLockKept",
+        breaks: "A lock that was granted after its caller had given up is neither led on nor undone.",
+        changes: &[
+            Change { file: CLAIM, good: "self.undo().await;", bad: "" },
+            Change {
+                file: STORE,
+                good: TRY,
+                bad: "
+                    let wire = &self.shared.wire;
+                    let said = wire.ask(&self.connection, *ttl / 10, Statement::Try(id.clone(), lease)).await;
+                    said.map_err(failure)?",
+            },
+            Change {
+                file: WIRE,
+                good: "self.throw_away(on); Err(Failure::Over)",
+                bad: "if on.kind == Kind::Lock { Err(Failure::Error) } else { self.throw_away(on); Err(Failure::Over) }",
+            },
+        ],
+        caught_by: &["recovery"],
+        case: None,
+    },
+    Bug {
+        name: "SessionAgeFromAsking",
+        breaks: "The age of a session counts from when it was asked for, not from when it was there.",
+        changes: &[Change {
+            file: WIRE,
+            good: "(self.wait(limit, || lock(&reply).clone()).await, self.now())",
+            bad: "{ let asked = self.now(); (self.wait(limit, || lock(&reply).clone()).await, asked) }",
+        }],
+        caught_by: &["exclusion"],
+        case: None,
+    },
+    Bug {
+        name: "PresenceGivenUpEarly",
+        breaks: "The session of presence is given up for a slow answer while a leadership still counts on it.",
+        changes: &[Change {
+            file: STORE,
+            good: "self.ask(ttl, Statement::Look).await",
+            bad: "self.shared.wire.ask(&self.connection, ttl / 2, Statement::Look).await.map_err(failure)",
+        }],
+        caught_by: &["exclusion"],
+        case: None,
+    },
+    Bug {
+        name: "EpochBeforeLock",
+        breaks: "The epoch is assigned before the lock was granted.",
+        changes: &[
+            Change {
+                file: STORE,
+                good: TRY,
+                bad: "
+                    let early = self.ask(*ttl, Statement::Again).await?;
+                    let mut said = self.ask(*ttl, Statement::Try(id.clone(), lease)).await?;
+                    for _ in 0..10 {
+                        if let Said::Granted(_) = said {
+                            said = early;
+                            break;
+                        }
+                        self.shared.wire.pause(*ttl / 20).await;
+                        said = self.ask(*ttl, Statement::Try(id.clone(), lease)).await?;
+                    }
+                    said",
+            },
+            Change { file: SERVER, good: "_ => «Said::Yes(false)»", bad: "Said::Granted(self.number())" },
+        ],
+        caught_by: &["epochs up"],
+        case: None,
+    },
+];
