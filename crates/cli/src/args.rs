@@ -211,6 +211,7 @@ pub(crate) enum Table {
     RunFlags,
     Events,
     Schemes,
+    KillSequence,
 }
 
 #[derive(Debug, ClapArgs)]

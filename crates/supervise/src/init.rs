@@ -14,6 +14,7 @@
 
 use crate::channel::{self, Packet};
 use crate::ended::{Containment, advised};
+use crate::kill_sequence::{INIT_KILLS, KERNEL_KILLS_INIT};
 use crate::launch::{Launch, Program};
 use crate::timer::Timer;
 use crate::tree;
@@ -25,13 +26,7 @@ use rustix::process::{WaitId, WaitIdOptions, waitid};
 use std::io;
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::Duration;
 
-/// From the instant at which an init without a namespace acts by itself to the end of the leadership. The guard had 20 ms until
-/// then; it was stopped or starved.
-const ACT_LEAD: Duration = Duration::from_millis(30);
-/// From its kernel deadline to the end of the leadership.
-const KERNEL_LEAD: Duration = Duration::from_millis(20);
 /// Between two passes over a tree that is being killed.
 const PASS_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 
@@ -158,9 +153,9 @@ impl Limit {
     }
 
     fn set(&mut self, deadline: Boot) {
-        self.act_at = deadline - ACT_LEAD;
+        self.act_at = INIT_KILLS.at(deadline);
         self.timer.set(Some(self.act_at));
-        self.kernel.arm(deadline - KERNEL_LEAD);
+        self.kernel.arm(KERNEL_KILLS_INIT.at(deadline));
     }
 }
 

@@ -8,10 +8,8 @@
 //!
 //! The contract:
 //!
-//! - COMMAND runs only between the start of a leadership and its deadline. Told to stop 50 ms and the grace before the
-//!   deadline, killed 50 ms before it, by the guard, which hears of every renewal and needs nobody to tell it that none
-//!   came. Should the guard itself be stopped or starved, the kernel kills it 40 ms before the deadline, and the tree goes
-//!   with it; without a PID namespace, where it would leave daemons behind, init acts in its place.
+//! - COMMAND runs only between the start of a leadership and its deadline. Where renewals fail, [`KILL_SEQUENCE`] lists who ends the
+//!   tree before the deadline, and when: the guard first, and others if the guard does not act.
 //! - What proves a crash dies last. The guard keeps duplicates of the proof (a lock file, a connection). When the
 //!   supervisor dies, however it dies, the guard kills and reaps the tree, and only then lets go of the proof.
 //! - The release of a leadership waits until the whole tree has been reaped.
@@ -53,6 +51,7 @@
 
 mod ended;
 mod find;
+mod kill_sequence;
 mod spec;
 
 #[cfg(target_os = "linux")]
@@ -84,6 +83,7 @@ mod tree;
 pub use bellwether_deadman::process::Signal;
 pub use ended::{Containment, Ended, Exit, StartError, Survivor, Why, advised};
 pub use find::{NotRunnable, find_command};
+pub use kill_sequence::{KILL_SEQUENCE, KillStep};
 #[cfg(target_os = "linux")]
 pub use orphans::Orphans;
 #[cfg(target_os = "linux")]

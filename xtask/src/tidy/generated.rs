@@ -32,6 +32,7 @@ const GENERATORS: &[Generator] = &[
     Generator { name: "run-flags", args: &table("run-flags") },
     Generator { name: "events", args: &table("events") },
     Generator { name: "schemes", args: &table("schemes") },
+    Generator { name: "kill-sequence", args: &table("kill-sequence") },
 ];
 
 /// The command prints the tables of what it does.

@@ -1,6 +1,7 @@
 //! Tables for the documents, printed from what the code does, so that they cannot drift.
 
 use bellwether::{ErrorKind, Event, Reason, Scheme, SecretIn, What};
+use bellwether_supervise::{Containment, KILL_SEQUENCE, KillStep};
 use clap::CommandFactory;
 
 use crate::args::{Args, Table, Tables};
@@ -16,6 +17,7 @@ pub(crate) fn tables(tables: &Tables) -> Result<Exit, Failure> {
         Table::RunFlags => run_flags(),
         Table::Events => events(),
         Table::Schemes => schemes(),
+        Table::KillSequence => kill_sequence(),
     };
     output::lines(&lines)?;
     Ok(Exit::Clean)
@@ -83,6 +85,24 @@ fn schemes() -> Vec<String> {
     };
     let columns = ["scheme", "URL", "elections are held in", "feature", "may hold a secret"];
     heading(&columns).into_iter().chain(Scheme::all().iter().map(row)).collect()
+}
+
+fn kill_sequence() -> Vec<String> {
+    let row = |step: &KillStep| {
+        let before = match (step.before.as_millis(), step.plus_grace) {
+            (0, _) => "deadline".to_owned(),
+            (ms, false) => format!("deadline − {ms} ms"),
+            (ms, true) => format!("deadline − {ms} ms − grace"),
+        };
+        let namespace = match step.containment {
+            None => "with or without",
+            Some(Containment::Namespace) => "with",
+            Some(Containment::Sweep) => "without",
+        };
+        format!("| {before} | {namespace} | {} | {} | {} |", step.actor, step.action, step.reason)
+    };
+    let heading = heading(&["when", "PID namespace", "who", "does what", "because"]);
+    heading.into_iter().chain(KILL_SEQUENCE.iter().map(row)).collect()
 }
 
 fn heading(columns: &[&str]) -> [String; 2] {

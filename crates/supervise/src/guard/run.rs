@@ -6,10 +6,11 @@ use super::terminal::Terminal;
 use crate::channel;
 use crate::ended::{Containment, advised};
 use crate::init::{Answer, Word};
+use crate::kill_sequence::{GUARD_KILLS, GUARD_TERMS, KERNEL_KILLS_GUARD};
 use crate::launch::MADE;
 use crate::message::{Order, Report};
 use crate::tree::{self, Pass};
-use bellwether_core::{Boot, KILL_LEAD};
+use bellwether_core::Boot;
 use bellwether_deadman::boot_now;
 use bellwether_deadman::process::{Ignored, Pid, Signal};
 use rustix::process::{WaitOptions, pidfd_send_signal};
@@ -17,9 +18,6 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-/// From the guard's kernel deadline to the end of the leadership. The guard kills the tree 10 ms earlier by itself
-/// ([`KILL_LEAD`]); past this instant it was stopped or starved, and the kernel acts.
-const KERNEL_LEAD: Duration = Duration::from_millis(40);
 /// Between two passes over a tree that is being killed without a namespace.
 const PASS_EVERY: Duration = Duration::from_millis(1);
 /// Likewise, when all that is left of it cannot be killed.
@@ -79,12 +77,12 @@ enum Stage {
 impl Run {
     /// Arms the kernel deadline, then makes the processes. `None` if that failed, which has been reported.
     pub(super) fn begin(station: &mut Station, start: Start) -> Option<Run> {
-        if boot_now() >= start.deadline - KILL_LEAD - start.grace {
+        if boot_now() >= GUARD_TERMS.at(start.deadline) - start.grace {
             let sentence = "there is too little time left of the leadership to begin anything".to_owned();
             station.report(&Report::Failed { epoch: start.epoch, errno: None, sentence }, &[]);
             return None;
         }
-        station.kernel.arm(start.deadline - KERNEL_LEAD);
+        station.kernel.arm(KERNEL_KILLS_GUARD.at(start.deadline));
         match Run::make(station, start) {
             Ok((run, refused)) => {
                 run.limit(station);
@@ -180,17 +178,17 @@ impl Run {
     }
 
     fn kill_at(&self) -> Boot {
-        self.deadline - KILL_LEAD
+        GUARD_KILLS.at(self.deadline)
     }
 
     fn stop_at(&self) -> Boot {
-        self.kill_at() - self.grace
+        GUARD_TERMS.at(self.deadline) - self.grace
     }
 
     /// Who ends the tree if this process does not: the kernel by ending us, or else init.
     fn limit(&self, station: &mut Station) {
         match self.init.containment {
-            Containment::Namespace => station.kernel.arm(self.deadline - KERNEL_LEAD),
+            Containment::Namespace => station.kernel.arm(KERNEL_KILLS_GUARD.at(self.deadline)),
             Containment::Sweep => station.kernel.disarm(),
         }
     }

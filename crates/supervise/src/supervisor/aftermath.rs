@@ -1,7 +1,7 @@
 //! What the supervisor does when the guard is gone: it ends the process that the tree hangs on, and what that one left.
 
 use super::link::Link;
-use super::task::PID1_LEAD;
+use crate::kill_sequence::PROCESS_1_ENDS;
 use crate::message::Report;
 use crate::{Containment, Survivor, own, tree};
 use bellwether_core::Boot;
@@ -133,7 +133,7 @@ impl Rest {
                 () = standing.changed() => {
                     let (Standing::Until(until) | Standing::Over { by: until, .. }) = standing.now();
                     if let Some(pid1) = &mut pid1 {
-                        pid1.set(until - PID1_LEAD);
+                        pid1.set(PROCESS_1_ENDS.at(until));
                     }
                 }
             }

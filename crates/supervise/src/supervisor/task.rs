@@ -2,9 +2,10 @@
 
 use super::aftermath::{self, Init, Rest};
 use super::link::Link;
+use crate::kill_sequence::{GUARD_KILLS, PROCESS_1_ENDS, SUPERVISOR_KILLS_GUARD, SUPERVISOR_SWEEPS};
 use crate::message::{Order, Report};
 use crate::{Containment, Ended, Exit, NotRunnable, Spec, StartError, Why};
-use bellwether_core::{Boot, KILL_LEAD};
+use bellwether_core::Boot;
 use bellwether_deadman::process::{self, Ignored, Pid, Signal};
 use bellwether_deadman::{BootTimer, Pid1Deadline, Pid1Spared, Watched, boot_now};
 use bellwether_election::{Leadership, Over, Standing, Standings};
@@ -15,10 +16,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedMutexGuard, mpsc, oneshot};
 
-/// How long before the end of the leadership a guard without a namespace, and without a kernel deadline, is given up.
-const GIVEN_UP_LEAD: Duration = Duration::from_millis(10);
-/// How long before the end of the leadership process 1 of a container ends it, if anything of a tree without a namespace still runs in it.
-pub(super) const PID1_LEAD: Duration = Duration::from_millis(5);
 /// How long it has to tell that its init has ended. Long enough for one that waits for a processor: given up, it takes the exit code of
 /// the command with it.
 const TELL_WITHIN: Duration = Duration::from_millis(200);
@@ -177,13 +174,13 @@ impl Task {
         }
         let limit = self.start_by.unwrap_or(self.deadline).min(self.deadline);
         let swept = self.init.as_ref().is_some_and(|init| init.containment == Containment::Sweep);
-        let limit = if swept { limit - GIVEN_UP_LEAD } else { limit };
+        let limit = if swept { &SUPERVISOR_SWEEPS } else { &SUPERVISOR_KILLS_GUARD }.at(limit);
         self.tell_by.map_or(limit, |by| limit.min(by))
     }
 
     fn tell_pid1(&mut self) {
         if let Some(pid1) = &mut self.pid1 {
-            pid1.set(self.deadline - PID1_LEAD);
+            pid1.set(PROCESS_1_ENDS.at(self.deadline));
         }
     }
 
@@ -280,7 +277,7 @@ impl Task {
             Standing::Until(deadline) => self.extend(deadline),
             Standing::Over { how, by } => {
                 let span = if how.is_planned() { self.spec.planned() } else { self.spec.grace };
-                self.stop(Why::Over(how), Some(Signal::TERM), span, by - KILL_LEAD);
+                self.stop(Why::Over(how), Some(Signal::TERM), span, GUARD_KILLS.at(by));
                 self.extend(by);
             }
         }
@@ -302,7 +299,7 @@ impl Task {
                 self.say(&Order::Signal { epoch: self.epoch, signal: signal.as_raw() });
             }
             Wish::Stop(signal) => {
-                self.stop(Why::Asked, signal, self.spec.planned(), self.deadline - KILL_LEAD);
+                self.stop(Why::Asked, signal, self.spec.planned(), GUARD_KILLS.at(self.deadline));
             }
             Wish::Kill => self.kill(Why::Asked),
         }
