@@ -11,13 +11,13 @@ use bellwether_core::Boot;
 use std::io;
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-use kernel::Timer;
+use kernel::KillTimer;
 
 /// SIGKILL to this process at an instant of the boot-time clock, unless it is moved or called off.
 ///
 /// Belongs to the process that made it: a forked child has none, and dropping its copy there does nothing.
 #[derive(Debug)]
-pub struct KernelDeadline(Timer);
+pub struct KernelDeadline(KillTimer);
 
 impl KernelDeadline {
     /// A deadline that is not armed.
@@ -32,7 +32,7 @@ impl KernelDeadline {
                 "process 1 ignores the kernel's deadline: fork first (leave_pid1)",
             ));
         }
-        Timer::new().map(KernelDeadline)
+        KillTimer::new().map(KernelDeadline)
     }
 
     /// Kills this process at `at`; at once if that has passed. Replaces what was armed before.
@@ -49,18 +49,18 @@ impl KernelDeadline {
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod kernel {
     use super::*;
-    use crate::setting::once_at;
+    use crate::timerfd::once_at;
     use std::{mem, process, ptr};
 
     #[derive(Debug)]
-    pub(super) struct Timer {
+    pub(super) struct KillTimer {
         id: libc::timer_t,
         /// Timers are not inherited, but their numbers are per process: a child must not delete its own by ours.
         owner: u32,
     }
 
-    impl Timer {
-        pub(super) fn new() -> io::Result<Timer> {
+    impl KillTimer {
+        pub(super) fn new() -> io::Result<KillTimer> {
             // SAFETY: a `sigevent` is integers and a union of them, for which all zeroes is a value.
             let mut event: libc::sigevent = unsafe { mem::zeroed() };
             event.sigev_notify = libc::SIGEV_SIGNAL;
@@ -71,7 +71,7 @@ mod kernel {
             if status != 0 {
                 return Err(refusal(io::Error::last_os_error()));
             }
-            Ok(Timer { id, owner: process::id() })
+            Ok(KillTimer { id, owner: process::id() })
         }
 
         pub(super) fn set(&mut self, at: Option<Boot>) {
@@ -96,7 +96,7 @@ mod kernel {
         io::Error::new(error.kind(), format!("the kernel made no timer: {error}{advice}"))
     }
 
-    impl Drop for Timer {
+    impl Drop for KillTimer {
         fn drop(&mut self) {
             if self.owner == process::id() {
                 // SAFETY: the timer is this process's, and nothing uses its id after this.
@@ -108,11 +108,11 @@ mod kernel {
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 #[derive(Debug)]
-enum Timer {}
+enum KillTimer {}
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-impl Timer {
-    fn new() -> io::Result<Timer> {
+impl KillTimer {
+    fn new() -> io::Result<KillTimer> {
         Err(io::Error::new(
             io::ErrorKind::Unsupported,
             "this system has no timers that kill a stopped process",

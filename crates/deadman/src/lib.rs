@@ -14,7 +14,7 @@
 //! - [`process`] makes and ties processes together: fork into a PID namespace, parent-death signal, orphans, signals.
 //! - [`leave_pid1`] moves the program out of the place where half of this does not work, and [`Pid1Deadline`] is a deadline that process 1
 //!   then keeps.
-//! - [`Watched`] waits for a descriptor in a task.
+//! - [`ReadableFd`] waits for a descriptor in a task, and [`TimerFd`] is a timer to poll.
 //! - [`say_without_waiting`] is how those speak who have a deadline to keep.
 //!
 //! Linux has all of it. [`COUNTS_SUSPEND`] is false where the clock stands still in suspend: there a machine
@@ -31,18 +31,20 @@ mod pid1;
 pub mod process;
 mod protections;
 #[cfg(any(target_os = "linux", target_os = "android"))]
-mod setting;
+mod readable_fd;
 mod stderr;
 mod timer;
 #[cfg(any(target_os = "linux", target_os = "android"))]
-mod watched;
+mod timerfd;
 
 pub use clock::{COUNTS_SUSPEND, SystemClock, boot_now};
 pub use deadline::KernelDeadline;
 pub use identity::{boot_id, random_bits};
 pub use pid1::{Pid1Deadline, Pid1Spared, leave_pid1};
 pub use protections::{PROTECTIONS, Protections};
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub use readable_fd::ReadableFd;
 pub use stderr::{never_wait_for_stderr, say_without_waiting};
 pub use timer::BootTimer;
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub use watched::Watched;
+pub use timerfd::TimerFd;

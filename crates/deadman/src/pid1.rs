@@ -28,14 +28,14 @@ use std::io;
 #[derive(Debug)]
 pub struct Pid1Deadline {
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    slot: deadlines::Slot,
+    slot: deadlines::DeadlineSlot,
 }
 
 impl Pid1Deadline {
     /// One that is not set; `None` where process 1 is not this program's, or keeps too many already.
     pub fn new() -> Option<Pid1Deadline> {
         #[cfg(any(target_os = "linux", target_os = "android"))]
-        return deadlines::Slot::claim().map(|slot| Pid1Deadline { slot });
+        return deadlines::DeadlineSlot::claim().map(|slot| Pid1Deadline { slot });
         #[cfg(not(any(target_os = "linux", target_os = "android")))]
         return None;
     }
@@ -124,14 +124,14 @@ mod linux {
     pub(super) fn leave() -> io::Result<()> {
         let read = || (1..=libc::SIGRTMAX()).filter(|number| !OWN.contains(number));
         let before = signals::block(read());
-        let arriving = signals::Signals::new(read())?;
+        let arriving = signals::SignalFd::new(read())?;
         deadlines::share()?;
         let Some(program) = fork_here()? else {
             take_terminal();
             signals::set_mask(&before);
             return Ok(());
         };
-        // Ignored, children would be gone without a word about how they ended.
+        // IgnoredSignals, children would be gone without a word about how they ended.
         signals::set_disposition(libc::SIGCHLD, libc::SIG_DFL);
         never_wait_for_stderr();
         // The code of a process has eight bits, whatever the type.
@@ -154,7 +154,7 @@ mod linux {
     }
 
     /// Process 1's whole life.
-    fn attend(program: Pid, arriving: &signals::Signals) -> u8 {
+    fn attend(program: Pid, arriving: &signals::SignalFd) -> u8 {
         let mut code = None;
         let mut until = None;
         loop {
@@ -196,7 +196,7 @@ mod linux {
     }
 
     /// Waits for a signal, for a deadline, or for this long.
-    fn wait(arriving: &signals::Signals, limit: Option<Duration>) {
+    fn wait(arriving: &signals::SignalFd, limit: Option<Duration>) {
         let millis = limit.map_or(-1, |limit| limit.as_millis() as libc::c_int + 1);
         let watched =
             |fd: BorrowedFd<'_>| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };

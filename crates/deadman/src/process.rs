@@ -5,33 +5,30 @@
 //!
 //! Leaves to the caller what the processes do.
 
-use std::io;
-
 pub use rustix::process::{Pid, Signal};
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-mod at_start;
+mod ignored_signals;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) mod linux;
 #[cfg(any(target_os = "linux", target_os = "android"))]
-mod origin;
+mod proc_stat;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod signal_origin;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) mod signals;
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub use at_start::Ignored;
+pub use ignored_signals::IgnoredSignals;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub use linux::{
     adopt_orphans, die_with_parent, exec, fork, group, own_proc, set_name, signal_everybody, thread_count,
 };
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub use origin::{came_from_kernel, note_origin};
+pub use proc_stat::{ProcStat, is_gone};
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub use signals::{Signals, block_all_signals, default_signals, reset_signals, stop_ignoring_signals};
-
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-mod other;
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub use other::{adopt_orphans, die_with_parent, set_name};
+pub use signal_origin::{came_from_kernel, note_origin};
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub use signals::{SignalFd, block_all_signals, default_signals, reset_signals, stop_ignoring_signals};
 
 /// In which PID namespace a child begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,9 +49,30 @@ pub fn exit_code(status: i32) -> u8 {
     }
 }
 
-#[cfg_attr(any(target_os = "linux", target_os = "android"), allow(dead_code))]
-fn unsupported<T>(sentence: &'static str) -> io::Result<T> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, sentence))
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub use unsupported::{adopt_orphans, die_with_parent, set_name};
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+mod unsupported {
+    use std::ffi::CStr;
+    /// Not on this system.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn die_with_parent() -> io::Result<()> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, "this system does not kill a process with its parent"))
+    }
+
+    /// Not on this system.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn adopt_orphans() -> io::Result<()> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, "this system gives orphans to process 1 only"))
+    }
+
+    /// Does nothing: only people read the name.
+    pub fn set_name(_name: &CStr) {}
 }
 
 #[cfg(all(test, target_os = "linux"))]

@@ -15,15 +15,15 @@ use bellwether_core::Boot;
 use std::io;
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-use kernel::Timer;
+use kernel::SystemTimer;
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-use polling::Timer;
+use polling::SystemTimer;
 
 /// An async timer on the boot-time clock, used again and again by one task.
 ///
 /// On Linux all timers of a process share one file descriptor and one thread, which the first of them makes.
 #[derive(Debug)]
-pub struct BootTimer(Timer);
+pub struct BootTimer(SystemTimer);
 
 impl BootTimer {
     /// A timer that is not set.
@@ -31,7 +31,7 @@ impl BootTimer {
     /// # Errors
     /// When this is the first timer, and the process or the system is out of file descriptors or threads.
     pub fn new() -> io::Result<BootTimer> {
-        Timer::new().map(BootTimer)
+        SystemTimer::new().map(BootTimer)
     }
 
     /// Waits until the boot-time clock shows `deadline` or later.

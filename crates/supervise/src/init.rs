@@ -16,11 +16,10 @@ use crate::channel::{self, Packet};
 use crate::ended::{Containment, advised};
 use crate::kill_sequence::{INIT_KILLS, KERNEL_KILLS_INIT};
 use crate::launch::{Launch, Program};
-use crate::timer::Timer;
 use crate::tree;
 use bellwether_core::Boot;
-use bellwether_deadman::process::{self, Ignored, Namespace, Pid, Signal, Signals};
-use bellwether_deadman::{KernelDeadline, boot_now};
+use bellwether_deadman::process::{self, IgnoredSignals, Namespace, Pid, Signal, SignalFd};
+use bellwether_deadman::{KernelDeadline, TimerFd, boot_now};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 use std::io;
@@ -64,7 +63,7 @@ pub(crate) struct Init<'a> {
     pub(crate) report: OwnedFd,
     pub(crate) deadline: Boot,
     pub(crate) rehearsal: bool,
-    pub(crate) ignored: Ignored,
+    pub(crate) ignored: IgnoredSignals,
     pub(crate) listens: bool,
 }
 
@@ -81,9 +80,9 @@ impl Init<'_> {
         }
     }
 
-    fn prepare(&self) -> io::Result<(Signals, Option<Limit>)> {
+    fn prepare(&self) -> io::Result<(SignalFd, Option<Limit>)> {
         process::set_name(c"bellw-init");
-        let signals = Signals::new([Signal::CHILD.as_raw()])?;
+        let signals = SignalFd::new([Signal::CHILD.as_raw()])?;
         let limit = match self.containment {
             Containment::Namespace => {
                 // Should the guard have died before this, the channel has ended, and `Go` never comes.
@@ -99,7 +98,7 @@ impl Init<'_> {
         Ok((signals, limit))
     }
 
-    fn wait_and_serve(self, signals: Signals, limit: Option<Limit>) -> i32 {
+    fn wait_and_serve(self, signals: SignalFd, limit: Option<Limit>) -> i32 {
         if channel::send(self.control.as_fd(), &Answer::Ready.encode(), &[]).is_err() {
             return 0;
         }
@@ -141,13 +140,13 @@ impl Init<'_> {
 /// When an init without a namespace acts without being told, and the kernel if it does not.
 struct Limit {
     act_at: Boot,
-    timer: Timer,
+    timer: TimerFd,
     kernel: KernelDeadline,
 }
 
 impl Limit {
     fn new(deadline: Boot) -> io::Result<Limit> {
-        let mut limit = Limit { act_at: deadline, timer: Timer::new()?, kernel: KernelDeadline::new()? };
+        let mut limit = Limit { act_at: deadline, timer: TimerFd::new()?, kernel: KernelDeadline::new()? };
         limit.set(deadline);
         Ok(limit)
     }
@@ -161,7 +160,7 @@ impl Limit {
 
 struct Serving {
     control: OwnedFd,
-    signals: Signals,
+    signals: SignalFd,
     limit: Option<Limit>,
     containment: Containment,
     /// Whether COMMAND leads a process group of its own.

@@ -1,7 +1,7 @@
 //! The last steps of a forked process before it becomes COMMAND.
 
 use crate::channel;
-use bellwether_deadman::process::{self, Ignored, Pid};
+use bellwether_deadman::process::{self, IgnoredSignals, Pid};
 use std::ffi::OsString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ pub(crate) struct Launch<'a> {
     /// The terminal, if COMMAND is to be in its foreground.
     pub(crate) terminal: Option<BorrowedFd<'a>>,
     /// The signals that COMMAND is to ignore.
-    pub(crate) ignored: Ignored,
+    pub(crate) ignored: IgnoredSignals,
     /// Whether sockets that were passed to this program (`LISTEN_FDS`) are COMMAND's now.
     pub(crate) listens: bool,
     pub(crate) report: OwnedFd,

@@ -76,8 +76,6 @@ mod supervisor;
 #[path = "unsupported.rs"]
 mod supervisor;
 #[cfg(target_os = "linux")]
-mod timer;
-#[cfg(target_os = "linux")]
 mod tree;
 
 pub use bellwether_deadman::process::Signal;

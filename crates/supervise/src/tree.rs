@@ -8,7 +8,7 @@
 //! pidfd, then looked at again: only one that still has the parent it was found by, or us, is signalled. Zombies are left out.
 
 use crate::ended::Survivor;
-use bellwether_deadman::process::{Pid, Signal};
+use bellwether_deadman::process::{Pid, ProcStat, Signal, is_gone};
 use rustix::io::Errno;
 use rustix::process::{PidfdFlags, WaitOptions};
 use std::collections::BTreeSet;
@@ -107,7 +107,7 @@ pub(crate) fn reap(mut each: impl FnMut(Pid, i32)) -> bool {
 
 /// The children of this process that have ended and that nobody has waited for.
 pub(crate) fn zombies() -> Vec<Pid> {
-    children_if(|shown| stat(shown).is_some_and(|stat| stat.ended))
+    children_if(|shown| ProcStat::of(shown).is_ok_and(|stat| stat.ended))
 }
 
 /// All children of this process.
@@ -137,7 +137,7 @@ impl Numbering {
         Some(Numbering { own, column })
     }
 
-    /// Signals the process, if it still lives and is a child of one of these.
+    /// SignalFd the process, if it still lives and is a child of one of these.
     fn signal(&self, shown: i32, parents: &[i32], signal: Signal, pass: &mut Pass) {
         let Some(pid) = self.ours(shown) else { return };
         let Ok(held) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else { return };
@@ -185,24 +185,7 @@ fn status(shown: i32, name: &str) -> Option<String> {
 }
 
 fn parent_of_living(shown: i32) -> Option<i32> {
-    stat(shown).filter(|stat| !stat.ended).map(|stat| stat.parent)
-}
-
-/// What `/proc` says of a process.
-struct Stat {
-    ended: bool,
-    parent: i32,
-}
-
-fn stat(shown: i32) -> Option<Stat> {
-    let stat = fs::read_to_string(directory(shown).join("stat")).ok()?;
-    // The name comes in parentheses and may contain any of what follows it.
-    let (_, rest) = stat.rsplit_once(')')?;
-    let fields: Vec<&str> = rest.split_whitespace().collect();
-    // A process whose first thread has ended looks like a zombie, but its other threads run on.
-    let threads: u32 = fields.get(17)?.parse().ok()?;
-    let ended = ["Z", "X"].contains(fields.first()?) && threads <= 1;
-    Some(Stat { ended, parent: fields.get(1)?.parse().ok()? })
+    ProcStat::of(shown).ok().filter(|stat| !stat.ended).map(|stat| stat.parent)
 }
 
 /// The children of every thread of a process. None if it is gone.
@@ -219,7 +202,7 @@ fn children(shown: i32) -> io::Result<Vec<i32>> {
             Ok(list) => all.extend(list.split_whitespace().filter_map(|number| number.parse::<i32>().ok())),
             // A kernel without these lists: look at everybody.
             Err(error) if error.kind() == io::ErrorKind::NotFound && !has_lists() => {
-                let child = |other: &i32| stat(*other).is_some_and(|stat| stat.parent == shown);
+                let child = |other: &i32| ProcStat::of(*other).is_ok_and(|stat| stat.parent == shown);
                 return Ok(everybody()?.filter(child).collect());
             }
             // The thread has just ended.
@@ -228,10 +211,6 @@ fn children(shown: i32) -> io::Result<Vec<i32>> {
         }
     }
     Ok(all)
-}
-
-fn is_gone(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(Errno::SRCH.raw_os_error())
 }
 
 fn has_lists() -> bool {

@@ -49,7 +49,7 @@ impl Asked {
 
 #[cfg(target_os = "linux")]
 fn is_ignored(number: i32) -> bool {
-    bellwether_deadman::process::Ignored::at_start().contains(number)
+    bellwether_deadman::process::IgnoredSignals::at_start().contains(number)
 }
 
 /// Elsewhere no command is run, and nobody has to be told what was typed.

@@ -7,8 +7,8 @@
 //! Excepted is what the program has said to be its own. Strangers, who came into the container from outside, descend from nobody in it.
 
 use crate::boot_now;
-use crate::process::Pid;
-use crate::setting::once_at;
+use crate::process::{Pid, ProcStat, is_gone};
+use crate::timerfd::TimerFd;
 use bellwether_core::Boot;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::OnceLock;
@@ -23,32 +23,35 @@ const SPARED_MAX: usize = 256;
 const NONE: u64 = 0;
 
 #[derive(Debug)]
-struct Shared {
+struct SharedPage {
     page: &'static Page,
     /// An eventfd: readable when there is an earlier deadline.
     news: OwnedFd,
     /// A timer of process 1's.
-    timer: OwnedFd,
+    timer: TimerFd,
 }
 
 /// What the program tells process 1.
 #[derive(Debug)]
 struct Page {
     deadlines: [AtomicU64; SLOTS],
-    /// Processes of the program's own: see [`Mark`].
+    /// Processes of the program's own: see [`SparedProcess`].
     spared: [AtomicU64; SPARED_MAX],
 }
 
-static SHARED: OnceLock<Shared> = OnceLock::new();
+static SHARED: OnceLock<SharedPage> = OnceLock::new();
 static TAKEN: [AtomicBool; SLOTS] = [const { AtomicBool::new(false) }; SLOTS];
 
 /// In process 1, before it forks.
 pub(super) fn share() -> io::Result<()> {
     // SAFETY: takes no pointers; the answer is checked before use.
-    let news = owned(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })?;
-    // SAFETY: takes no pointers; the answer is checked before use.
-    let timer =
-        owned(unsafe { libc::timerfd_create(libc::CLOCK_BOOTTIME, libc::TFD_NONBLOCK | libc::TFD_CLOEXEC) })?;
+    let news = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+    if news < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor was opened just now and nothing else knows of it.
+    let news = unsafe { OwnedFd::from_raw_fd(news) };
+    let timer = TimerFd::new()?;
     let size = size_of::<Page>();
     let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
     // SAFETY: asks for fresh memory anywhere; nothing that exists is touched.
@@ -58,30 +61,22 @@ pub(super) fn share() -> io::Result<()> {
     }
     // SAFETY: fresh, zeroed, large enough, aligned to a page, and never unmapped; whoever shares it uses it as these atomics only.
     let page = unsafe { &*page.cast::<Page>() };
-    let _ = SHARED.set(Shared { page, news, timer });
+    let _ = SHARED.set(SharedPage { page, news, timer });
     Ok(())
 }
 
-fn owned(fd: libc::c_int) -> io::Result<OwnedFd> {
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the descriptor was opened just now and nothing else knows of it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
-}
-
-fn shared() -> &'static Shared {
+fn shared() -> &'static SharedPage {
     SHARED.get().expect("shared before process 1 forked")
 }
 
 /// In the program: one deadline.
 #[derive(Debug)]
-pub(super) struct Slot(usize);
+pub(super) struct DeadlineSlot(usize);
 
-impl Slot {
-    pub(super) fn claim() -> Option<Slot> {
+impl DeadlineSlot {
+    pub(super) fn claim() -> Option<DeadlineSlot> {
         SHARED.get()?;
-        TAKEN.iter().position(|taken| !taken.swap(true, Ordering::AcqRel)).map(Slot)
+        TAKEN.iter().position(|taken| !taken.swap(true, Ordering::AcqRel)).map(DeadlineSlot)
     }
 
     pub(super) fn set(&mut self, at: Boot) {
@@ -94,7 +89,7 @@ impl Slot {
     }
 }
 
-impl Drop for Slot {
+impl Drop for DeadlineSlot {
     fn drop(&mut self) {
         shared().page.deadlines[self.0].store(NONE, Ordering::Release);
         TAKEN[self.0].store(false, Ordering::Release);
@@ -108,7 +103,7 @@ pub(super) fn watched() -> [BorrowedFd<'static>; 2] {
 
 /// In process 1: a process that runs although a deadline has passed. Also sets the timer to the next deadline.
 pub(super) fn overdue(program: Pid) -> Option<i32> {
-    let Shared { page, news, timer } = shared();
+    let SharedPage { page, news, timer } = shared();
     let mut count = [0u8; 8];
     // SAFETY: the kernel writes at most eight bytes to a buffer valid and exclusive for that many.
     unsafe { libc::read(news.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
@@ -127,13 +122,7 @@ pub(super) fn overdue(program: Pid) -> Option<i32> {
             ahead => next = Some(next.map_or(ahead, |next: u64| next.min(ahead))),
         }
     }
-    let setting = once_at(next.map(Boot::from_nanos));
-    // SAFETY: the descriptor is open, the setting is read during the call only, and no old one is asked for. Setting it also forgets
-    // what it had reached before.
-    let status = unsafe {
-        libc::timerfd_settime(timer.as_raw_fd(), libc::TFD_TIMER_ABSTIME, &raw const setting, ptr::null_mut())
-    };
-    assert!(status == 0, "timerfd_settime refused {next:?}: {}", io::Error::last_os_error());
+    timer.set(next.map(Boot::from_nanos));
     None
 }
 
@@ -154,13 +143,13 @@ const ATTEMPTS_MAX: usize = 8;
 const ANCESTORS_MAX: usize = 10_000;
 
 fn is_work(pid: i32, program: i32, spared: &[AtomicU64]) -> bool {
-    let marked = |mark: Mark| spared.iter().any(|one| one.load(Ordering::Acquire) == mark.word());
+    let marked = |mark: SparedProcess| spared.iter().any(|one| one.load(Ordering::Acquire) == mark.word());
     'attempt: for _ in 0..ATTEMPTS_MAX {
-        let stat = match Stat::of(pid) {
+        let stat = match ProcStat::of(pid) {
             Ok(stat) => stat,
             Err(error) => return !is_gone(&error),
         };
-        let alone = Mark { pid, began: stat.began, with_descendants: false };
+        let alone = SparedProcess { pid, began: stat.began, with_descendants: false };
         if pid == program || stat.ended || marked(alone) {
             return false;
         }
@@ -170,12 +159,12 @@ fn is_work(pid: i32, program: i32, spared: &[AtomicU64]) -> bool {
                 return true;
             }
             // Process 1, or somebody outside: not of the program.
-            if next <= 1 || marked(Mark { pid: next, began: stat.began, with_descendants: true }) {
+            if next <= 1 || marked(SparedProcess { pid: next, began: stat.began, with_descendants: true }) {
                 return false;
             }
             let parent = stat.parent;
             if parent > 1 {
-                let Ok(found) = Stat::of(parent) else { continue 'attempt };
+                let Ok(found) = ProcStat::of(parent) else { continue 'attempt };
                 stat = found;
             }
             next = parent;
@@ -185,44 +174,15 @@ fn is_work(pid: i32, program: i32, spared: &[AtomicU64]) -> bool {
     true
 }
 
-/// What `/proc` says of a process.
-struct Stat {
-    ended: bool,
-    parent: i32,
-    /// In ticks of the kernel's since the start of the machine: with the number, this names a process for good.
-    began: u64,
-}
-
-impl Stat {
-    fn of(pid: i32) -> io::Result<Stat> {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-        Stat::parse(&stat).ok_or_else(|| io::Error::other("an unknown format of /proc/PID/stat"))
-    }
-
-    fn parse(stat: &str) -> Option<Stat> {
-        // The name comes in parentheses and may contain any of what follows it.
-        let (_, rest) = stat.rsplit_once(')')?;
-        let fields: Vec<&str> = rest.split_whitespace().collect();
-        // A process whose first thread has ended looks like a zombie, but its other threads run on.
-        let threads: u32 = fields.get(17)?.parse().ok()?;
-        let ended = ["Z", "X"].contains(fields.first()?) && threads <= 1;
-        Some(Stat { ended, parent: fields.get(1)?.parse().ok()?, began: fields.get(19)?.parse().ok()? })
-    }
-}
-
-fn is_gone(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
-}
-
 /// A process of the program's own, in one word.
 #[derive(Clone, Copy)]
-struct Mark {
+struct SparedProcess {
     pid: i32,
     began: u64,
     with_descendants: bool,
 }
 
-impl Mark {
+impl SparedProcess {
     fn word(self) -> u64 {
         // Numbers have at most 22 bits, and 40 are 348 years of ticks.
         let pid = u64::from(self.pid.cast_unsigned());
@@ -240,8 +200,8 @@ impl Spared {
         let page = SHARED.get()?.page;
         // By the numbers that process 1 goes by.
         let own = fs::read_link("/proc/self").ok()?.to_str()?.parse::<u32>() == Ok(std::process::id());
-        let began = Stat::of(pid.as_raw_pid()).ok().filter(|_| own)?.began;
-        let word = Mark { pid: pid.as_raw_pid(), began, with_descendants }.word();
+        let began = ProcStat::of(pid.as_raw_pid()).ok().filter(|_| own)?.began;
+        let word = SparedProcess { pid: pid.as_raw_pid(), began, with_descendants }.word();
         let free =
             |slot: &AtomicU64| slot.compare_exchange(NONE, word, Ordering::AcqRel, Ordering::Acquire).is_ok();
         page.spared.iter().position(free).map(Spared)
@@ -258,24 +218,14 @@ impl Drop for Spared {
 mod tests {
     use super::*;
 
-    /// A line of `/proc/PID/stat` with this state and so many threads.
-    fn line(state: char, threads: u32) -> String {
-        format!("7 (a) Z (b) {state} 5 7 7 0 -1 4194304 127 0 0 0 0 0 0 0 20 0 {threads} 0 4711 0 0")
-    }
-
-    #[test]
-    fn a_process_whose_first_thread_has_ended_runs_while_another_does() {
-        for (state, threads, ended) in [('S', 1, false), ('Z', 1, true), ('Z', 2, false), ('X', 1, true)] {
-            let stat = Stat::parse(&line(state, threads)).expect("a line of the kernel's");
-            assert_eq!((stat.ended, stat.parent, stat.began), (ended, 5, 4711), "{state} {threads}");
-        }
-    }
-
     #[test]
     fn a_number_that_was_given_out_again_names_another_process() {
-        let mark = Mark { pid: 7, began: 4711, with_descendants: false };
-        let others =
-            [Mark { pid: 8, ..mark }, Mark { began: 4712, ..mark }, Mark { with_descendants: true, ..mark }];
+        let mark = SparedProcess { pid: 7, began: 4711, with_descendants: false };
+        let others = [
+            SparedProcess { pid: 8, ..mark },
+            SparedProcess { began: 4712, ..mark },
+            SparedProcess { with_descendants: true, ..mark },
+        ];
         for other in others {
             assert_ne!(other.word(), mark.word());
         }

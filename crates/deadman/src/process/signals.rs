@@ -1,21 +1,21 @@
-//! Signals as something to read, and back to how a fresh program expects them.
+//! SignalFd as something to read, and back to how a fresh program expects them.
 
-use super::Ignored;
+use super::IgnoredSignals;
 use std::io;
 use std::mem;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
 
-/// Signals that are read from a descriptor instead of interrupting the process.
+/// SignalFd that are read from a descriptor instead of interrupting the process.
 #[derive(Debug)]
-pub struct Signals(OwnedFd);
+pub struct SignalFd(OwnedFd);
 
-impl Signals {
+impl SignalFd {
     /// Opens a descriptor from which these signals are read, without waiting. They have to be blocked.
     ///
     /// # Errors
     /// When the process or the system is out of descriptors.
-    pub fn new(numbers: impl IntoIterator<Item = i32>) -> io::Result<Signals> {
+    pub fn new(numbers: impl IntoIterator<Item = i32>) -> io::Result<SignalFd> {
         let set = set_of(numbers);
         // SAFETY: the set is read during the call only; the answer is checked before use.
         let fd = unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
@@ -23,7 +23,7 @@ impl Signals {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: the descriptor was opened just now and nothing else knows of it.
-        Ok(Signals(unsafe { OwnedFd::from_raw_fd(fd) }))
+        Ok(SignalFd(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
     /// The number of the next signal that has arrived; `None` when there is none. Several of one kind may be one.
@@ -38,7 +38,7 @@ impl Signals {
     }
 }
 
-impl AsFd for Signals {
+impl AsFd for SignalFd {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
@@ -57,21 +57,21 @@ pub fn block_all_signals() {
 
 /// Every signal does what it does by default; what is blocked stays so.
 pub fn default_signals() {
-    dispose(Ignored::default());
+    dispose(IgnoredSignals::default());
 }
 
 /// Every signal does what it does by default, but for those to ignore, and none is blocked: what a program expects when it begins.
-pub fn reset_signals(ignored: Ignored) {
+pub fn reset_signals(ignored: IgnoredSignals) {
     dispose(ignored);
     set_mask(&set_of([]));
 }
 
-/// Signals that this program was started to ignore, as under `nohup`, do what they do by default again: in this process, and in
+/// SignalFd that this program was started to ignore, as under `nohup`, do what they do by default again: in this process, and in
 /// what it starts from now on. Not SIGPIPE, which Rust's runtime ignores by itself.
 ///
 /// For a program whose children are to be signalled, as those of tests are.
 pub fn stop_ignoring_signals() {
-    let ignored = Ignored::at_start();
+    let ignored = IgnoredSignals::at_start();
     for number in
         (1..=libc::SIGRTMAX()).filter(|number| ignored.contains(*number) && *number != libc::SIGPIPE)
     {
@@ -79,7 +79,7 @@ pub fn stop_ignoring_signals() {
     }
 }
 
-fn dispose(ignored: Ignored) {
+fn dispose(ignored: IgnoredSignals) {
     for number in 1..=libc::SIGRTMAX() {
         set_disposition(number, if ignored.contains(number) { libc::SIG_IGN } else { libc::SIG_DFL });
     }

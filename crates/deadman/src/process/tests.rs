@@ -34,7 +34,7 @@ fn signals_are_read_when_they_are_blocked() {
     // In a thread of its own: what is blocked is a thread's, and a signal to the process would find another.
     let read = std::thread::spawn(|| {
         block_all_signals();
-        let signals = Signals::new([libc::SIGUSR1]).unwrap();
+        let signals = SignalFd::new([libc::SIGUSR1]).unwrap();
         assert_eq!(signals.next(), None);
         // SAFETY: sends a signal that is blocked to this very thread.
         unsafe { libc::pthread_kill(libc::pthread_self(), libc::SIGUSR1) };

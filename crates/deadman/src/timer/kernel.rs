@@ -8,13 +8,12 @@
 //! stopped between the reading and the setting.
 
 use crate::boot_now;
-use crate::setting::once_at;
+use crate::timerfd::TimerFd;
 use bellwether_core::Boot;
 use std::collections::BTreeMap;
 use std::future::{self, poll_fn};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::ptr;
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
@@ -24,16 +23,16 @@ use std::time::Duration;
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 #[derive(Debug)]
-pub(super) struct Timer {
+pub(super) struct SystemTimer {
     alarm: Arc<Alarm>,
     /// Tells timers apart that wait for the same instant.
     number: u64,
 }
 
-impl Timer {
-    pub(super) fn new() -> io::Result<Timer> {
+impl SystemTimer {
+    pub(super) fn new() -> io::Result<SystemTimer> {
         static LAST: AtomicU64 = AtomicU64::new(0);
-        Ok(Timer { alarm: Alarm::of_this_process()?, number: LAST.fetch_add(1, Ordering::Relaxed) })
+        Ok(SystemTimer { alarm: Alarm::of_this_process()?, number: LAST.fetch_add(1, Ordering::Relaxed) })
     }
 
     pub(super) async fn until(&mut self, deadline: Boot) {
@@ -69,7 +68,7 @@ type Key = (Boot, u64);
 
 #[derive(Debug)]
 struct Alarm {
-    fd: OwnedFd,
+    timer: TimerFd,
     waiting: Mutex<Waiting>,
 }
 
@@ -87,14 +86,7 @@ impl Alarm {
         if let Some(alarm) = &*known {
             return Ok(Arc::clone(alarm));
         }
-        // SAFETY: takes no pointers; the answer is checked before use.
-        let fd = unsafe { libc::timerfd_create(libc::CLOCK_BOOTTIME, libc::TFD_CLOEXEC) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the descriptor was opened just now and nothing else knows of it.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        let alarm = Arc::new(Alarm { fd, waiting: Mutex::default() });
+        let alarm = Arc::new(Alarm { timer: TimerFd::blocking()?, waiting: Mutex::default() });
         let rings = Arc::clone(&alarm);
         let thread = std::thread::Builder::new().name("bellwether-timer".to_owned());
         thread.spawn(move || rings.ring())?;
@@ -120,14 +112,7 @@ impl Alarm {
 
     fn set(&self, waiting: &mut Waiting, instant: Boot) {
         // Where the setting is too early for lack of bits, the thread finds nobody due and sets it again.
-        let setting = once_at(Some(instant));
-        // SAFETY: the descriptor is open, the setting is read during the call only, and no old one is asked for.
-        let status = unsafe {
-            let fd = self.fd.as_raw_fd();
-            libc::timerfd_settime(fd, libc::TFD_TIMER_ABSTIME, &raw const setting, ptr::null_mut())
-        };
-        // It fails for bad arguments only, and there are none; a timer that is silently off would be worse.
-        assert!(status == 0, "timerfd_settime refused {instant:?}: {}", io::Error::last_os_error());
+        self.timer.set(Some(instant));
         waiting.set_to = Some(instant);
     }
 
@@ -144,8 +129,9 @@ impl Alarm {
     /// Waits until the kernel says that the instant has come. It may have been moved meanwhile.
     fn expired(&self) {
         let mut count = [0_u8; 8];
+        let fd = self.timer.as_fd().as_raw_fd();
         // SAFETY: the kernel writes at most `len` bytes to a buffer valid and exclusive for that many.
-        while unsafe { libc::read(self.fd.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) } < 0 {
+        while unsafe { libc::read(fd, count.as_mut_ptr().cast(), count.len()) } < 0 {
             if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
                 // Late by as much is better than never.
                 return std::thread::sleep(LOOK_EVERY);

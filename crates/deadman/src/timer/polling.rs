@@ -12,11 +12,11 @@ use std::time::Duration;
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]
-pub(super) struct Timer;
+pub(super) struct SystemTimer;
 
-impl Timer {
-    pub(super) fn new() -> io::Result<Timer> {
-        Ok(Timer)
+impl SystemTimer {
+    pub(super) fn new() -> io::Result<SystemTimer> {
+        Ok(SystemTimer)
     }
 
     pub(super) async fn until(&mut self, deadline: Boot) {

@@ -14,11 +14,11 @@ macro_rules! promises {
     ($name:ident, $timer:path) => {
         mod $name {
             use super::*;
-            use $timer as Timer;
+            use $timer as SystemTimer;
 
             #[tokio::test]
             async fn fires_and_never_early() {
-                let mut timer = Timer::new().unwrap();
+                let mut timer = SystemTimer::new().unwrap();
                 for millis in [1, 3, 10, 2] {
                     let deadline = boot_now() + Duration::from_millis(millis);
                     timeout(LONG, timer.until(deadline)).await.expect("fires");
@@ -28,7 +28,7 @@ macro_rules! promises {
 
             #[tokio::test]
             async fn an_instant_in_the_past_fires_at_once() {
-                let mut timer = Timer::new().unwrap();
+                let mut timer = SystemTimer::new().unwrap();
                 for past in [Boot::from_nanos(0), Boot::from_nanos(1), boot_now()] {
                     timeout(Duration::ZERO, timer.until(past)).await.expect("fires at once");
                 }
@@ -36,7 +36,7 @@ macro_rules! promises {
 
             #[tokio::test]
             async fn forever_never_fires_even_after_something_sooner_was_set() {
-                let mut timer = Timer::new().unwrap();
+                let mut timer = SystemTimer::new().unwrap();
                 let soon = boot_now() + Duration::from_millis(5);
                 // Begun and dropped; on a busy machine it may have fired already.
                 let _ = timeout(Duration::ZERO, timer.until(soon)).await;
@@ -46,7 +46,7 @@ macro_rules! promises {
 
             #[tokio::test]
             async fn a_dropped_wait_does_not_end_a_later_one_early() {
-                let mut timer = Timer::new().unwrap();
+                let mut timer = SystemTimer::new().unwrap();
                 let soon = boot_now() + Duration::from_millis(2);
                 // Begun and dropped; on a busy machine it may have fired already.
                 let _ = timeout(Duration::ZERO, timer.until(soon)).await;
@@ -59,7 +59,7 @@ macro_rules! promises {
 
             #[tokio::test]
             async fn a_dropped_wait_can_be_taken_up_again() {
-                let mut timer = Timer::new().unwrap();
+                let mut timer = SystemTimer::new().unwrap();
                 let deadline = boot_now() + Duration::from_millis(20);
                 for _ in 0..10 {
                     let _ = timeout(Duration::from_millis(1), timer.until(deadline)).await;
@@ -70,7 +70,7 @@ macro_rules! promises {
 
             #[tokio::test]
             async fn an_earlier_instant_replaces_a_later_one() {
-                let mut timer = Timer::new().unwrap();
+                let mut timer = SystemTimer::new().unwrap();
                 let far = boot_now() + Duration::from_secs(3_600);
                 assert!(timeout(Duration::ZERO, timer.until(far)).await.is_err());
                 let soon = boot_now() + Duration::from_millis(5);
@@ -81,7 +81,7 @@ macro_rules! promises {
 }
 
 promises!(of_this_system, crate::BootTimer);
-promises!(by_polling, crate::timer::polling::Timer);
+promises!(by_polling, crate::timer::polling::SystemTimer);
 
 /// A timer set by one task and moved to another wakes the task that waits, not the one that set it.
 #[tokio::test]

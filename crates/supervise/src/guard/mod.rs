@@ -22,10 +22,9 @@ use crate::channel::{self, Packet};
 use crate::ended::advised;
 use crate::launch::Program;
 use crate::message::{self, Order, Report, VERSION};
-use crate::timer::Timer;
 use bellwether_core::Boot;
-use bellwether_deadman::process::{self, Ignored, Pid, Signal, Signals};
-use bellwether_deadman::{KernelDeadline, boot_now};
+use bellwether_deadman::process::{self, IgnoredSignals, Pid, Signal, SignalFd};
+use bellwether_deadman::{KernelDeadline, TimerFd, boot_now};
 use run::{Run, Start};
 use rustix::event::{PollFd, PollFlags, poll};
 use std::ffi::OsString;
@@ -70,9 +69,9 @@ struct Station {
 
 struct Guard {
     station: Station,
-    timer: Timer,
+    timer: TimerFd,
     /// Wakes us when a child has ended.
-    children: Signals,
+    children: SignalFd,
     supervisor_gone: bool,
     run: Option<Run>,
 }
@@ -94,8 +93,8 @@ impl Guard {
         let socket = io::stdin().as_fd().try_clone_to_owned()?;
         let nothing = OwnedFd::from(std::fs::File::options().read(true).write(true).open("/dev/null")?);
         let station = Station { socket, program, kernel, nothing, supervisors_group };
-        let children = Signals::new([Signal::CHILD.as_raw()])?;
-        let timer = Timer::new()?;
+        let children = SignalFd::new([Signal::CHILD.as_raw()])?;
+        let timer = TimerFd::new()?;
         // Last: until here it is where a failure is told.
         rustix::stdio::dup2_stdin(&station.nothing)?;
         Ok(Guard { station, timer, children, supervisor_gone: false, run: None })
@@ -162,7 +161,7 @@ impl Guard {
                     grace: Duration::from_nanos(grace),
                     namespace,
                     rehearsal,
-                    ignored: Ignored::from_bits(ignored),
+                    ignored: IgnoredSignals::from_bits(ignored),
                     listens,
                     stdin,
                     proofs: descriptors.collect(),

@@ -12,7 +12,7 @@ use crate::message::{Order, Report};
 use crate::tree::{self, Pass};
 use bellwether_core::Boot;
 use bellwether_deadman::boot_now;
-use bellwether_deadman::process::{Ignored, Pid, Signal};
+use bellwether_deadman::process::{IgnoredSignals, Pid, Signal};
 use rustix::process::{WaitOptions, pidfd_send_signal};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -31,7 +31,7 @@ pub(super) struct Start {
     /// Whether a PID namespace is wanted.
     pub(super) namespace: bool,
     pub(super) rehearsal: bool,
-    pub(super) ignored: Ignored,
+    pub(super) ignored: IgnoredSignals,
     pub(super) listens: bool,
     pub(super) stdin: OwnedFd,
     pub(super) proofs: Vec<OwnedFd>,

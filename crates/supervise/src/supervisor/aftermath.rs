@@ -6,7 +6,7 @@ use crate::message::Report;
 use crate::{Containment, Survivor, own, tree};
 use bellwether_core::Boot;
 use bellwether_deadman::process::{Pid, Signal};
-use bellwether_deadman::{Pid1Deadline, Pid1Spared, Watched, boot_now};
+use bellwether_deadman::{Pid1Deadline, Pid1Spared, ReadableFd, boot_now};
 use bellwether_election::{Standing, Standings};
 use rustix::process::{WaitOptions, pidfd_send_signal, waitpid};
 use std::time::Duration;
@@ -25,7 +25,7 @@ const WAIT_EVERY: Duration = Duration::from_millis(50);
 /// The process that the tree hangs on.
 pub(super) struct Init {
     pub(super) pid: Option<Pid>,
-    pub(super) ended: Watched,
+    pub(super) ended: ReadableFd,
     pub(super) containment: Containment,
     /// Process 1 of a container does not take it for one of the command's.
     pub(super) _spared: Option<Pid1Spared>,

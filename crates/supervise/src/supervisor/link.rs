@@ -3,7 +3,7 @@
 use crate::channel::{self, Packet};
 use crate::message::{self, Order, Report, VERSION};
 use crate::{ROLE, Spec, own};
-use bellwether_deadman::Watched;
+use bellwether_deadman::ReadableFd;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
@@ -14,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 #[derive(Debug)]
 pub(super) struct Link {
     /// Dropped before the process is waited for: see [`Reaped`].
-    socket: Watched,
+    socket: ReadableFd,
     process: Reaped,
 }
 
@@ -40,7 +40,7 @@ impl Link {
         command.stdin(Stdio::from(theirs));
         let process = own::start_guard(|| command.spawn(), |process| Some(process.id()))?;
         tracing::debug!(guard = process.id(), "guard started");
-        Ok(Link { socket: Watched::new(ours)?, process: Reaped(Some(process)) })
+        Ok(Link { socket: ReadableFd::new(ours)?, process: Reaped(Some(process)) })
     }
 
     pub(super) fn pid(&self) -> u32 {

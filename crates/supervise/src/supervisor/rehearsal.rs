@@ -6,7 +6,7 @@
 use super::link::Link;
 use crate::message::{Order, Report};
 use crate::{Containment, Spec};
-use bellwether_deadman::{BootTimer, Watched, boot_now};
+use bellwether_deadman::{BootTimer, ReadableFd, boot_now};
 use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -44,7 +44,7 @@ async fn outcome(link: &Link) -> io::Result<Containment> {
         let (report, descriptor) = link.receive().await?;
         match report {
             Report::Contained { namespace, .. } => {
-                let _init = descriptor.map(Watched::new).transpose()?;
+                let _init = descriptor.map(ReadableFd::new).transpose()?;
                 contained = Some(if namespace { Containment::Namespace } else { Containment::Sweep });
             }
             Report::Ended { status, .. } => {

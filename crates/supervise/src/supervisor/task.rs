@@ -6,8 +6,8 @@ use crate::kill_sequence::{GUARD_KILLS, PROCESS_1_ENDS, SUPERVISOR_KILLS_GUARD, 
 use crate::message::{Order, Report};
 use crate::{Containment, Ended, Exit, NotRunnable, Spec, StartError, Why};
 use bellwether_core::Boot;
-use bellwether_deadman::process::{self, Ignored, Pid, Signal};
-use bellwether_deadman::{BootTimer, Pid1Deadline, Pid1Spared, Watched, boot_now};
+use bellwether_deadman::process::{self, IgnoredSignals, Pid, Signal};
+use bellwether_deadman::{BootTimer, Pid1Deadline, Pid1Spared, ReadableFd, boot_now};
 use bellwether_election::{Leadership, Over, Standing, Standings};
 use rustix::process::pidfd_send_signal;
 use std::io;
@@ -192,7 +192,7 @@ impl Task {
             grace: self.spec.grace.as_nanos().try_into().unwrap_or(u64::MAX),
             namespace: self.spec.namespace,
             rehearsal: false,
-            ignored: Ignored::at_start().bits(),
+            ignored: IgnoredSignals::at_start().bits(),
             listens: self.spec.listens,
         };
         let stdin = io::stdin();
@@ -226,7 +226,7 @@ impl Task {
                 self.init = descriptor.and_then(|pidfd| {
                     let pid = Pid::from_raw(init);
                     let spared = pid.and_then(Pid1Spared::alone);
-                    Some(Init { pid, ended: Watched::new(pidfd).ok()?, containment, _spared: spared })
+                    Some(Init { pid, ended: ReadableFd::new(pidfd).ok()?, containment, _spared: spared })
                 });
                 None
             }

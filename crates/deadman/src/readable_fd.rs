@@ -7,9 +7,9 @@ use tokio::io::unix::AsyncFd;
 
 /// A descriptor that a task waits for: a socket, a pipe, or a process's pidfd, which is readable once it has ended.
 #[derive(Debug)]
-pub struct Watched(AsyncFd<OwnedFd>);
+pub struct ReadableFd(AsyncFd<OwnedFd>);
 
-impl Watched {
+impl ReadableFd {
     /// Watches a descriptor, which has to be non-blocking if it is read from.
     ///
     /// # Errors
@@ -17,9 +17,9 @@ impl Watched {
     ///
     /// # Panics
     /// Outside a tokio runtime, or in one without its I/O driver.
-    pub fn new(fd: OwnedFd) -> io::Result<Watched> {
+    pub fn new(fd: OwnedFd) -> io::Result<ReadableFd> {
         // SAFETY: an `OwnedFd` stays open and the same until it is dropped, and the `AsyncFd` owns it until then.
-        Ok(Watched(unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE)? }))
+        Ok(ReadableFd(unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE)? }))
     }
 
     /// Waits until there is something to read; for a pidfd, until the process has ended.
@@ -48,7 +48,7 @@ impl Watched {
     }
 }
 
-impl AsFd for Watched {
+impl AsFd for ReadableFd {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.get_ref().as_fd()
     }

@@ -28,16 +28,16 @@ extern "C" fn take_note() {
     IGNORED.store(ignored, Ordering::Relaxed);
 }
 
-/// Signals that are ignored.
+/// SignalFd that are ignored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ignored(u64);
+pub struct IgnoredSignals(u64);
 
-impl Ignored {
+impl IgnoredSignals {
     /// Those that this program was started to ignore.
-    pub fn at_start() -> Ignored {
+    pub fn at_start() -> IgnoredSignals {
         // Keeps the linker from leaving it out.
         black_box(&TAKE_NOTE);
-        Ignored(IGNORED.load(Ordering::Relaxed))
+        IgnoredSignals(IGNORED.load(Ordering::Relaxed))
     }
 
     /// Whether the signal of this number is one.
@@ -51,7 +51,7 @@ impl Ignored {
     }
 
     /// Back from that number.
-    pub fn from_bits(bits: u64) -> Ignored {
-        Ignored(bits)
+    pub fn from_bits(bits: u64) -> IgnoredSignals {
+        IgnoredSignals(bits)
     }
 }
