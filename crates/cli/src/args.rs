@@ -15,10 +15,10 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 pub(crate) use looking::{Doctor, Top};
 #[cfg(feature = "nats")]
-pub(crate) use nats::{Health, Nats, NatsCommand};
+pub(crate) use nats::{Nats, NatsCommand, NatsHealth};
 pub(crate) use postgres::PostgresFlags;
 #[cfg(feature = "postgres")]
-pub(crate) use postgres::{Init, Postgres, PostgresCommand};
+pub(crate) use postgres::{Postgres, PostgresCommand, PostgresInit};
 pub(crate) use run::{HealthFlags, Run, Standing, Timing};
 
 /// One process does the work, the others stand by, and never two.

@@ -3,8 +3,8 @@
 //! A pair of SOCK_SEQPACKET sockets: a packet arrives whole, and the end of the other process is the end of the channel.
 //! Nothing here waits; whoever has to, polls.
 
-use crate::message::MESSAGE_MAX_BYTES;
-use crate::spec::PROOFS_MAX;
+use crate::PROOFS_MAX;
+use crate::guard_protocol::MESSAGE_MAX_BYTES;
 use bellwether_deadman::process::Pid;
 use rustix::io::Errno;
 use rustix::net::{

@@ -13,10 +13,11 @@
 //! between, nothing runs that nobody knows of. It ends when COMMAND has ended and, without a namespace, the rest is gone.
 
 use crate::channel::{self, Packet};
-use crate::ended::{Containment, advised};
+use crate::init_protocol::{InitOrder, InitReport};
 use crate::kill_sequence::{INIT_KILLS, KERNEL_KILLS_INIT};
 use crate::launch::{Launch, Program};
 use crate::tree;
+use crate::{Containment, advised};
 use bellwether_core::Boot;
 use bellwether_deadman::process::{self, IgnoredSignals, Namespace, Pid, Signal, SignalFd};
 use bellwether_deadman::{KernelDeadline, TimerFd, boot_now};
@@ -28,30 +29,6 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Between two passes over a tree that is being killed.
 const PASS_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
-
-/// Guard to init.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Word {
-    /// Make COMMAND, in a process group of its own or in that of init.
-    Go { own_group: bool },
-    /// The leadership lasts until this instant now.
-    Deadline(Boot),
-    /// Pass this signal on to COMMAND.
-    ToCommand(i32),
-    /// Send this signal to the whole tree.
-    ToTree(i32),
-}
-
-/// Init to guard.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
-    /// Ready to make COMMAND.
-    Ready,
-    /// It cannot contain COMMAND, or could not make it, for this reason.
-    Unable(String),
-    /// COMMAND has ended with this wait status.
-    Ended(i32),
-}
 
 pub(crate) struct Init<'a> {
     pub(crate) control: OwnedFd,
@@ -73,7 +50,7 @@ impl Init<'_> {
         match self.prepare() {
             Ok((signals, limit)) => self.wait_and_serve(signals, limit),
             Err(error) => {
-                let unable = Answer::Unable(advised(&error));
+                let unable = InitReport::Unable(advised(&error));
                 let _ = channel::send(self.control.as_fd(), &unable.encode(), &[]);
                 1
             }
@@ -99,7 +76,7 @@ impl Init<'_> {
     }
 
     fn wait_and_serve(self, signals: SignalFd, limit: Option<Limit>) -> i32 {
-        if channel::send(self.control.as_fd(), &Answer::Ready.encode(), &[]).is_err() {
+        if channel::send(self.control.as_fd(), &InitReport::Ready.encode(), &[]).is_err() {
             return 0;
         }
         let mut serving = Serving {
@@ -130,7 +107,7 @@ impl Init<'_> {
         // The report and the standard input go with the closure: this process keeps neither.
         match process::fork(Namespace::Same, || launch.exec()) {
             Ok(pid) => serving.command = Some(pid),
-            Err(error) => serving.answer(Answer::Unable(advised(&error))),
+            Err(error) => serving.answer(InitReport::Unable(advised(&error))),
         }
         serving.serve();
         0
@@ -176,7 +153,7 @@ impl Serving {
             let mut fds = [PollFd::new(&self.control, PollFlags::IN)];
             let _ = poll(&mut fds, None);
             match self.hear() {
-                ControlFlow::Continue(Some(Word::Go { own_group })) => return Some(own_group),
+                ControlFlow::Continue(Some(InitOrder::Go { own_group })) => return Some(own_group),
                 ControlFlow::Continue(Some(word)) => self.obey(word),
                 ControlFlow::Continue(None) => {}
                 ControlFlow::Break(()) => return None,
@@ -243,7 +220,7 @@ impl Serving {
         self.wake_command();
         if let Some(status) = ended {
             self.command = None;
-            self.answer(Answer::Ended(status));
+            self.answer(InitReport::Ended(status));
         }
         childless
     }
@@ -262,28 +239,28 @@ impl Serving {
     }
 
     /// The next word, if there is one; a break when there will be none any more.
-    fn hear(&self) -> ControlFlow<(), Option<Word>> {
+    fn hear(&self) -> ControlFlow<(), Option<InitOrder>> {
         match channel::receive(self.control.as_fd()) {
-            Ok(Some(Packet { bytes, .. })) => ControlFlow::Continue(Word::decode(&bytes)),
+            Ok(Some(Packet { bytes, .. })) => ControlFlow::Continue(InitOrder::decode(&bytes)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => ControlFlow::Continue(None),
             Ok(None) | Err(_) => ControlFlow::Break(()),
         }
     }
 
-    fn obey(&mut self, word: Word) {
+    fn obey(&mut self, word: InitOrder) {
         match word {
-            Word::Go { .. } => {}
-            Word::Deadline(at) => {
+            InitOrder::Go { .. } => {}
+            InitOrder::Deadline(at) => {
                 if let Some(limit) = &mut self.limit {
                     limit.set(at);
                 }
             }
-            Word::ToCommand(number) => {
+            InitOrder::ToCommand(number) => {
                 if let (Some(pid), Some(signal)) = (self.command, Signal::from_named_raw(number)) {
                     let _ = rustix::process::kill_process(pid, signal);
                 }
             }
-            Word::ToTree(number) => {
+            InitOrder::ToTree(number) => {
                 if let Some(signal) = Signal::from_named_raw(number) {
                     self.signal_tree(signal);
                     // What is stopped could not act on it.
@@ -302,62 +279,8 @@ impl Serving {
         }
     }
 
-    fn answer(&self, answer: Answer) {
+    fn answer(&self, answer: InitReport) {
         // A guard that is gone wants no answer.
         let _ = channel::send(self.control.as_fd(), &answer.encode(), &[]);
     }
-}
-
-impl Word {
-    pub(crate) fn encode(self) -> Vec<u8> {
-        let (tag, number) = match self {
-            Word::Go { own_group } => (b'g', u64::from(own_group)),
-            Word::Deadline(at) => (b'd', at.as_nanos()),
-            Word::ToCommand(signal) => (b'c', u64::from(signal.cast_unsigned())),
-            Word::ToTree(signal) => (b't', u64::from(signal.cast_unsigned())),
-        };
-        tagged(tag, number)
-    }
-
-    fn decode(bytes: &[u8]) -> Option<Word> {
-        let (tag, number) = untagged(bytes)?;
-        Some(match tag {
-            b'g' => Word::Go { own_group: number != 0 },
-            b'd' => Word::Deadline(Boot::from_nanos(number)),
-            b'c' => Word::ToCommand(number as i32),
-            b't' => Word::ToTree(number as i32),
-            _ => return None,
-        })
-    }
-}
-
-impl Answer {
-    fn encode(self) -> Vec<u8> {
-        match self {
-            Answer::Ready => tagged(b'r', 0),
-            Answer::Unable(sentence) => [b"u", sentence.as_bytes()].concat(),
-            Answer::Ended(status) => tagged(b'e', u64::from(status.cast_unsigned())),
-        }
-    }
-
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Answer> {
-        if let Some(sentence) = bytes.strip_prefix(b"u") {
-            return Some(Answer::Unable(String::from_utf8_lossy(sentence).into_owned()));
-        }
-        let (tag, number) = untagged(bytes)?;
-        Some(match tag {
-            b'r' => Answer::Ready,
-            b'e' => Answer::Ended(number as i32),
-            _ => return None,
-        })
-    }
-}
-
-fn tagged(tag: u8, number: u64) -> Vec<u8> {
-    [&[tag][..], &number.to_ne_bytes()].concat()
-}
-
-fn untagged(bytes: &[u8]) -> Option<(u8, u64)> {
-    let (tag, number) = bytes.split_first()?;
-    Some((*tag, u64::from_ne_bytes(number.try_into().ok()?)))
 }

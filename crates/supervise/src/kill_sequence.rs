@@ -22,7 +22,7 @@ pub struct KillStep {
     pub actor: &'static str,
     /// What that does.
     pub action: &'static str,
-    /// Why the step exists.
+    /// EndCause the step exists.
     pub reason: &'static str,
 }
 

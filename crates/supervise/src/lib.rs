@@ -26,9 +26,9 @@
 //!     // … threads, a runtime, the election; then, for every leadership:
 //! }
 //! # async fn lead(election: bellwether_election::Election) -> Result<(), Box<dyn std::error::Error>> {
-//! use bellwether_supervise::{Spec, Supervisor, find_command};
+//! use bellwether_supervise::{CommandSpec, Supervisor, find_command};
 //! let program = find_command("work".as_ref(), Some("/usr/bin:/bin".as_ref()))?; // before standing
-//! let supervisor = Supervisor::new(Spec::new(program, ["work", "--fast"]))?;
+//! let supervisor = Supervisor::new(CommandSpec::new(program, ["work", "--fast"]))?;
 //! supervisor.rehearse().await?; // a node that cannot start anything must not win
 //! let leadership = election.wait_for_leadership().await?;
 //! let mut child = supervisor.start(&leadership, Vec::new()).await?;
@@ -38,7 +38,7 @@
 //! ```
 //!
 //! Beyond its reach: descendants that gained more rights than this process has (a setuid program), which it reports
-//! ([`Why::Unkillable`]); work that others do for the command (a container engine), and processes in uninterruptible sleep.
+//! ([`EndCause::Unkillable`]); work that others do for the command (a container engine), and processes in uninterruptible sleep.
 //!
 //! COMMAND begins as this program did: descriptors that were open stay open, signals that were ignored stay ignored, and where
 //! there is a terminal that it is not given, it stays in this program's process group.
@@ -49,27 +49,27 @@
 //! Linux only. Elsewhere [`Supervisor::new`] answers that it is unsupported;
 //! [`PROTECTIONS`](bellwether_deadman::PROTECTIONS) has the words.
 
-mod ended;
-mod find;
+mod command_end;
+mod command_spec;
+mod containment;
+mod find_command;
 mod kill_sequence;
-mod spec;
+mod start_error;
 
 #[cfg(target_os = "linux")]
 mod channel;
 #[cfg(target_os = "linux")]
+mod children;
+#[cfg(target_os = "linux")]
 mod guard;
+#[cfg(target_os = "linux")]
+mod guard_protocol;
 #[cfg(target_os = "linux")]
 mod init;
 #[cfg(target_os = "linux")]
+mod init_protocol;
+#[cfg(target_os = "linux")]
 mod launch;
-#[cfg(target_os = "linux")]
-mod message;
-#[cfg(target_os = "linux")]
-mod orphans;
-#[cfg(target_os = "linux")]
-mod own;
-#[cfg(target_os = "linux")]
-mod reach;
 #[cfg(target_os = "linux")]
 mod supervisor;
 #[cfg(not(target_os = "linux"))]
@@ -79,19 +79,19 @@ mod supervisor;
 mod tree;
 
 pub use bellwether_deadman::process::Signal;
-pub use ended::{Containment, Ended, Exit, StartError, Survivor, Why, advised};
-pub use find::{NotRunnable, find_command};
+#[cfg(target_os = "linux")]
+pub use children::{reap_orphans, start_beside};
+pub use command_end::{CommandEnd, EndCause, ExitStatus, Survivor};
+pub use command_spec::{CommandSpec, PROOFS_MAX};
+pub use containment::Containment;
+#[cfg(target_os = "linux")]
+pub use containment::containment_here;
+pub use find_command::{NotRunnable, find_command};
 pub use kill_sequence::{KILL_SEQUENCE, KillStep};
-#[cfg(target_os = "linux")]
-pub use orphans::Orphans;
-#[cfg(target_os = "linux")]
-pub use own::start_beside;
-#[cfg(target_os = "linux")]
-pub use reach::containment_here;
-pub use spec::{PROOFS_MAX, Spec};
+pub use start_error::{StartError, advised};
 pub use supervisor::{Child, Supervisor};
 #[cfg(not(target_os = "linux"))]
-pub use supervisor::{Orphans, containment_here, start_beside};
+pub use supervisor::{containment_here, reap_orphans, start_beside};
 
 /// The argument that makes a start of this program a guard.
 #[cfg(target_os = "linux")]

@@ -7,7 +7,7 @@
 //! A number from `/proc` may have passed on to a stranger by the time it is used. So each process is first held by a
 //! pidfd, then looked at again: only one that still has the parent it was found by, or us, is signalled. Zombies are left out.
 
-use crate::ended::Survivor;
+use crate::Survivor;
 use bellwether_deadman::process::{Pid, ProcStat, Signal, is_gone};
 use rustix::io::Errno;
 use rustix::process::{PidfdFlags, WaitOptions};

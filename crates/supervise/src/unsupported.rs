@@ -1,6 +1,6 @@
 //! Systems without the kernel's help: a command that might outlive its leadership is not started at all.
 
-use crate::{Containment, Ended, Signal, Spec, StartError};
+use crate::{CommandEnd, CommandSpec, Containment, Signal, StartError};
 use bellwether_deadman::PROTECTIONS;
 use bellwether_election::Leadership;
 use std::convert::Infallible;
@@ -16,7 +16,7 @@ impl Supervisor {
     ///
     /// # Errors
     /// Always, with what the system lacks.
-    pub fn new(_spec: Spec) -> io::Result<Supervisor> {
+    pub fn new(_spec: CommandSpec) -> io::Result<Supervisor> {
         let sentence = format!(
             "a command cannot be tied to a leadership on this system: {}",
             PROTECTIONS.missing().join("; ")
@@ -65,19 +65,8 @@ pub fn start_beside<C>(
     spawn()
 }
 
-/// On Linux only.
-#[derive(Debug, Default)]
-pub struct Orphans(());
-
-impl Orphans {
-    /// Does nothing.
-    pub fn reap(&mut self) {}
-
-    /// There are none.
-    pub fn is_empty(&self) -> bool {
-        true
-    }
-}
+/// Does nothing: no orphans come to this process.
+pub async fn reap_orphans() {}
 
 /// A running command; on Linux only.
 #[derive(Debug)]
@@ -130,7 +119,7 @@ impl Child {
     }
 
     /// Waits until the whole tree is gone.
-    pub async fn wait(&mut self) -> Ended {
+    pub async fn wait(&mut self) -> CommandEnd {
         match self.0 {}
     }
 }

@@ -16,7 +16,7 @@ pub(crate) struct Nats {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum NatsCommand {
-    Health(Health),
+    Health(NatsHealth),
 }
 
 /// Ask a node for its health (profile=cluster).
@@ -25,7 +25,7 @@ pub(crate) enum NatsCommand {
 /// cluster.<ELECTION>.health.<NODE>: its role, whom it takes for the leader, and for how long it has been up. An answer shows that
 /// the node is there; it proves no leadership.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Health {
+pub(crate) struct NatsHealth {
     /// The election, which go-cluster calls the cluster's id.
     #[arg(value_name = "ELECTION", value_parser = election)]
     pub(crate) election: ElectionName,

@@ -81,7 +81,7 @@ pub(crate) struct Postgres {
 #[cfg(feature = "postgres")]
 #[derive(Debug, Subcommand)]
 pub(crate) enum PostgresCommand {
-    Init(Init),
+    Init(PostgresInit),
 }
 
 /// Make the tables for epochs that a transaction can check, for history, metadata and cooldowns.
@@ -92,7 +92,7 @@ pub(crate) enum PostgresCommand {
 /// refused.
 #[cfg(feature = "postgres")]
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Init {
+pub(crate) struct PostgresInit {
     /// The schema to put them in. Default: that of the URL, or bellwether.
     #[arg(long, value_name = "NAME")]
     pub(crate) schema: Option<String>,

@@ -3,7 +3,7 @@
 use bellwether::{Election, Status};
 use serde_json::json;
 
-use super::run::{not_led, out_of_reach, somebody_lives};
+use super::run::{out_of_reach, somebody_lives, why_not_leading};
 use super::signals::Signals;
 use crate::args::{Acquire, Format, Global};
 use crate::exit::{Exit, Failure};
@@ -25,7 +25,7 @@ pub(crate) async fn acquire(global: &Global, acquire: &Acquire) -> Result<Exit, 
             biased;
             leadership = election.wait_for_leadership() => leadership.map(Some),
             () = somebody_lives(&election) => Ok(None),
-            () = not_led::in_cooldown(&election) => Ok(None),
+            () = why_not_leading::in_cooldown(&election) => Ok(None),
             () = fails(&election) => Ok(None),
         }
     };
@@ -54,9 +54,10 @@ pub(crate) async fn acquire(global: &Global, acquire: &Acquire) -> Result<Exit, 
                 printed => printed.map(|_| Exit::Clean),
             }
         }
-        Ok(None) => {
-            Err(Failure::new(Exit::NotLed, not_led::sentence(&store, &election, "not acquired").await))
-        }
+        Ok(None) => Err(Failure::new(
+            Exit::NotLed,
+            why_not_leading::sentence(&store, &election, "not acquired").await,
+        )),
     };
     // A second signal does not wait for the store; the record then runs out by itself.
     let stopped = tokio::select! {

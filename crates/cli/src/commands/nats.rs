@@ -9,7 +9,7 @@ use bellwether::{CandidateId, ElectionName, Store, SystemClock};
 use serde_json::{Value, json};
 
 use super::Companion;
-use crate::args::{Format, Global, Health, Nats, NatsCommand};
+use crate::args::{Format, Global, Nats, NatsCommand, NatsHealth};
 use crate::exit::{Exit, Failure};
 use crate::{backend, output};
 
@@ -23,7 +23,7 @@ pub(crate) async fn nats(global: &Global, nats: &Nats) -> Result<Exit, Failure> 
 }
 
 /// Asks one node, and prints what it says.
-async fn health(global: &Global, flags: &Health) -> Result<Exit, Failure> {
+async fn health(global: &Global, flags: &NatsHealth) -> Result<Exit, Failure> {
     let store = backend::connect(global)?;
     let Some(register) = cluster(&store) else {
         let sentence = "nodes are asked for their health on --backend nats://HOST:PORT?profile=cluster";

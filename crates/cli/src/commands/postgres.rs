@@ -2,7 +2,7 @@
 
 use bellwether::postgres::{Config, DEFAULT_SCHEMA, Environment, Schema, init};
 
-use crate::args::{Global, Init, Postgres, PostgresCommand};
+use crate::args::{Global, Postgres, PostgresCommand, PostgresInit};
 use crate::exit::{Exit, Failure};
 use crate::{backend, output};
 
@@ -13,7 +13,7 @@ pub(crate) async fn postgres(global: &Global, postgres: &Postgres) -> Result<Exi
 }
 
 /// Prints or runs what makes the tables.
-async fn make(global: &Global, flags: &Init) -> Result<Exit, Failure> {
+async fn make(global: &Global, flags: &PostgresInit) -> Result<Exit, Failure> {
     let url = backend::url(global)?;
     let config = match url.split_once(':') {
         Some(("postgres" | "postgresql", _)) => Some(Config::from_url_in(&url, &Environment::from_env())?),

@@ -1,9 +1,9 @@
 //! The guard: a process of one thread that outlives its supervisor for as long as there is something to put in order.
 //!
 //! ```text
-//!            Start                     tree reaped
+//!            StartOrder                     tree reaped
 //!  idle ───────────────▶ running ──────────────────▶ idle
-//!    │                    │   │                        └ proofs closed, then `Ended`
+//!    │                    │   │                        └ proofs closed, then `CommandEnd`
 //!    │ supervisor gone    │   └ supervisor gone: KILL at once, reap, close the proofs, leave
 //!    ▼                    └ no renewal: TERM, KILL, at their times
 //!  leaves
@@ -14,18 +14,18 @@
 //! kernel deadline is one. It has that only where the kernel then kills the tree, daemons too: with a PID namespace. Without one
 //! the guard is who has to do it, and late is better than never.
 
-mod contained;
-mod run;
+mod command;
+mod init_process;
 mod terminal;
 
+use crate::advised;
 use crate::channel::{self, Packet};
-use crate::ended::advised;
+use crate::guard_protocol::{self, GuardOrder, GuardReport, VERSION};
 use crate::launch::Program;
-use crate::message::{self, Order, Report, VERSION};
 use bellwether_core::Boot;
 use bellwether_deadman::process::{self, IgnoredSignals, Pid, Signal, SignalFd};
 use bellwether_deadman::{KernelDeadline, TimerFd, boot_now};
-use run::{Run, Start};
+use command::{GuardedCommand, StartOrder};
 use rustix::event::{PollFd, PollFlags, poll};
 use std::ffi::OsString;
 use std::io;
@@ -49,7 +49,7 @@ pub(crate) fn main(args: Vec<OsString>) -> i32 {
         Ok(guard) => guard.live(),
         Err(error) => {
             // Whoever started it says so, where people look.
-            let report = message::encode(&Report::Unable { sentence: advised(&error) });
+            let report = guard_protocol::encode(&GuardReport::Unable { sentence: advised(&error) });
             let _ = channel::send(io::stdin(), &report, &[]);
             BUG
         }
@@ -73,7 +73,7 @@ struct Guard {
     /// Wakes us when a child has ended.
     children: SignalFd,
     supervisor_gone: bool,
-    run: Option<Run>,
+    run: Option<GuardedCommand>,
 }
 
 impl Guard {
@@ -101,7 +101,7 @@ impl Guard {
     }
 
     fn live(mut self) -> i32 {
-        self.station.report(&Report::Ready { version: VERSION }, &[]);
+        self.station.report(&GuardReport::Ready { version: VERSION }, &[]);
         while !(self.supervisor_gone && self.run.is_none()) {
             self.wait();
             self.hear();
@@ -122,7 +122,7 @@ impl Guard {
         if !self.supervisor_gone {
             fds.push(PollFd::new(&self.station.socket, PollFlags::IN));
         }
-        let watched = self.run.as_ref().map(Run::watched).unwrap_or_default();
+        let watched = self.run.as_ref().map(GuardedCommand::watched).unwrap_or_default();
         fds.extend(watched.iter().map(|fd| PollFd::new(fd, PollFlags::IN)));
         // It can only fail for want of memory, and then what is due is looked at all the same.
         let _ = poll(&mut fds, None);
@@ -137,7 +137,7 @@ impl Guard {
                 // Gone, or not to be understood, which is as bad.
                 end @ (Ok(None) | Err(_)) => {
                     if let Err(error) = end {
-                        self.station.report(&Report::Unable { sentence: error.to_string() }, &[]);
+                        self.station.report(&GuardReport::Unable { sentence: error.to_string() }, &[]);
                     }
                     self.supervisor_gone = true;
                     if let Some(run) = &mut self.run {
@@ -149,12 +149,15 @@ impl Guard {
     }
 
     fn obey(&mut self, packet: Packet) {
-        let Some(order) = message::decode::<Order>(&packet.bytes) else { return };
+        let Some(order) = guard_protocol::decode::<GuardOrder>(&packet.bytes) else { return };
         match (order, &mut self.run) {
-            (Order::Start { epoch, env, deadline, grace, namespace, rehearsal, ignored, listens }, None) => {
+            (
+                GuardOrder::Start { epoch, env, deadline, grace, namespace, rehearsal, ignored, listens },
+                None,
+            ) => {
                 let mut descriptors = packet.descriptors.into_iter();
                 let Some(stdin) = descriptors.next() else { return };
-                let start = Start {
+                let start = StartOrder {
                     epoch,
                     env,
                     deadline: Boot::from_nanos(deadline),
@@ -166,10 +169,10 @@ impl Guard {
                     stdin,
                     proofs: descriptors.collect(),
                 };
-                self.run = Run::begin(&mut self.station, start);
+                self.run = GuardedCommand::begin(&mut self.station, start);
             }
             // One at a time: the supervisor starts the next when it has heard of the end of the last.
-            (Order::Start { .. }, Some(_)) => {}
+            (GuardOrder::Start { .. }, Some(_)) => {}
             (order, Some(run)) if run.epoch() == order.epoch() => run.obey(&mut self.station, order),
             // For a command that has ended meanwhile.
             (_, _) => {}
@@ -178,9 +181,9 @@ impl Guard {
 }
 
 impl Station {
-    fn report(&self, report: &Report, descriptors: &[&OwnedFd]) {
+    fn report(&self, report: &GuardReport, descriptors: &[&OwnedFd]) {
         let descriptors: Vec<_> = descriptors.iter().map(|fd| fd.as_fd()).collect();
         // A supervisor that is gone is noticed by its silence.
-        let _ = channel::send(self.socket.as_fd(), &message::encode(report), &descriptors);
+        let _ = channel::send(self.socket.as_fd(), &guard_protocol::encode(report), &descriptors);
     }
 }

@@ -4,17 +4,18 @@
 //! leadership and drops it only when the whole tree has been reaped: by the guard's word, or, should the guard be dead, by
 //! waiting for the end of the process that the tree hangs on.
 
-mod aftermath;
-mod handle;
-mod link;
+mod child;
+mod command_task;
+mod guard_limit;
+mod guard_lost;
+mod guard_process;
 mod rehearsal;
-mod task;
 
-pub use handle::Child;
+pub use child::Child;
 
-use crate::{Containment, PROOFS_MAX, Spec, StartError};
+use crate::{CommandSpec, Containment, PROOFS_MAX, StartError};
 use bellwether_election::{Leadership, Standing};
-use link::Link;
+use guard_process::GuardProcess;
 use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::OwnedFd;
@@ -27,9 +28,9 @@ use tokio::sync::{Mutex, mpsc, oneshot};
 /// Cheap to clone. Dropping the last one, when no command runs, ends the guard.
 #[derive(Clone, Debug)]
 pub struct Supervisor {
-    spec: Arc<Spec>,
+    spec: Arc<CommandSpec>,
     /// Locked for as long as a command runs: there is one at a time. `None` when the guard has died.
-    link: Arc<Mutex<Option<Link>>>,
+    guard: Arc<Mutex<Option<GuardProcess>>>,
     /// Whether the last rehearsal had a PID namespace, so that its user counts on one.
     namespace_announced: Arc<AtomicBool>,
 }
@@ -47,10 +48,10 @@ impl Supervisor {
     ///
     /// # Panics
     /// Outside a tokio runtime, or in one without its I/O driver.
-    pub fn new(spec: Spec) -> io::Result<Supervisor> {
-        let link = Link::start(&spec)?;
-        let link = Arc::new(Mutex::new(Some(link)));
-        Ok(Supervisor { spec: Arc::new(spec), link, namespace_announced: Arc::default() })
+    pub fn new(spec: CommandSpec) -> io::Result<Supervisor> {
+        let guard = GuardProcess::start(&spec)?;
+        let guard = Arc::new(Mutex::new(Some(guard)));
+        Ok(Supervisor { spec: Arc::new(spec), guard, namespace_announced: Arc::default() })
     }
 
     /// Does everything that starting the command takes, except becoming the command, and tells which containment it has: so
@@ -59,15 +60,15 @@ impl Supervisor {
     /// # Errors
     /// What is missing. Nothing runs then.
     pub async fn rehearse(&self) -> Result<Containment, StartError> {
-        let mut link = self.link.lock().await;
-        self.raise(&mut link)?;
-        let rehearsed = match link.as_ref() {
-            Some(link) => rehearsal::rehearse(link, &self.spec).await,
+        let mut guard = self.guard.lock().await;
+        self.raise(&mut guard)?;
+        let rehearsed = match guard.as_ref() {
+            Some(guard) => rehearsal::rehearse(guard, &self.spec).await,
             None => unreachable!("raised above"),
         };
         if rehearsed.is_err() {
             // Whatever state it is in, the next one begins anew.
-            *link = None;
+            *guard = None;
         }
         let namespace = matches!(rehearsed, Ok(Containment::Namespace));
         self.namespace_announced.store(namespace, Ordering::Release);
@@ -79,9 +80,9 @@ impl Supervisor {
     }
 
     /// There is a guard, or it cannot be started.
-    fn raise(&self, link: &mut Option<Link>) -> Result<(), StartError> {
-        if link.as_mut().is_none_or(|link| !link.is_up()) {
-            *link = Some(Link::start(&self.spec).map_err(StartError::Guard)?);
+    fn raise(&self, guard: &mut Option<GuardProcess>) -> Result<(), StartError> {
+        if guard.as_mut().is_none_or(|guard| !guard.is_up()) {
+            *guard = Some(GuardProcess::start(&self.spec).map_err(StartError::Guard)?);
         }
         Ok(())
     }
@@ -95,21 +96,22 @@ impl Supervisor {
     /// The leadership was over, the command cannot be run, or the guard failed. Nothing runs then.
     pub async fn start(&self, leadership: &Leadership, proofs: Vec<OwnedFd>) -> Result<Child, StartError> {
         assert!(proofs.len() <= PROOFS_MAX, "at most {PROOFS_MAX} proofs");
-        let mut link = Arc::clone(&self.link).lock_owned().await;
-        self.raise(&mut link)?;
+        let mut guard = Arc::clone(&self.guard).lock_owned().await;
+        self.raise(&mut guard)?;
         let hold = leadership.hold().map_err(StartError::Over)?;
         let mut standing = leadership.standing();
         let deadline = match standing.now() {
             Standing::Until(deadline) => deadline,
             Standing::Over { how, .. } => return Err(StartError::Over(how)),
         };
-        let (wishes, receiver) = mpsc::unbounded_channel();
+        let (requests, receiver) = mpsc::unbounded_channel();
         let (started, is_started) = oneshot::channel();
         let (ended, is_ended) = oneshot::channel();
         let (gone, is_gone) = oneshot::channel();
         let announced = self.namespace_announced.load(Ordering::Acquire);
         let spec = Arc::clone(&self.spec);
-        let task = task::Task::new(link, spec, announced, leadership, standing, deadline, receiver);
+        let task =
+            command_task::CommandTask::new(guard, spec, announced, leadership, standing, deadline, receiver);
         // Let go only where the tree is known to be gone. Should the task be given up half-way, nothing is released, and
         // the leadership runs out.
         let hold = ManuallyDrop::new(hold);
@@ -132,7 +134,7 @@ impl Supervisor {
             }
         });
         match is_started.await {
-            Ok(Ok(running)) => Ok(Child::new(running, wishes, is_ended, is_gone)),
+            Ok(Ok(running)) => Ok(Child::new(running, requests, is_ended, is_gone)),
             Ok(Err(error)) => {
                 // The release must not be in the way of whoever acts on the error.
                 let _ = is_ended.await;
@@ -144,6 +146,6 @@ impl Supervisor {
 
     /// The guard's process id, for those who want to look at it; `None` when it is dead or busy with a command.
     pub fn guard_pid(&self) -> Option<u32> {
-        self.link.try_lock().ok()?.as_ref().map(Link::pid)
+        self.guard.try_lock().ok()?.as_ref().map(GuardProcess::pid)
     }
 }

@@ -3,9 +3,9 @@
 //! It needs the same processes, timers, descriptors and rights as a start, on both sides of the channel, so what is missing is known
 //! before there is a leadership to waste on it.
 
-use super::link::Link;
-use crate::message::{Order, Report};
-use crate::{Containment, Spec};
+use super::guard_process::GuardProcess;
+use crate::guard_protocol::{GuardOrder, GuardReport};
+use crate::{CommandSpec, Containment};
 use bellwether_deadman::{BootTimer, ReadableFd, boot_now};
 use std::io;
 use std::os::fd::AsFd;
@@ -16,8 +16,8 @@ const REHEARSAL_MAX: Duration = Duration::from_secs(20);
 /// No leadership has this number.
 const NO_EPOCH: u64 = 0;
 
-pub(super) async fn rehearse(link: &Link, spec: &Spec) -> io::Result<Containment> {
-    let order = Order::Start {
+pub(super) async fn rehearse(guard: &GuardProcess, spec: &CommandSpec) -> io::Result<Containment> {
+    let order = GuardOrder::Start {
         epoch: NO_EPOCH,
         env: Vec::new(),
         deadline: (boot_now() + REHEARSAL_MAX).as_nanos(),
@@ -27,36 +27,38 @@ pub(super) async fn rehearse(link: &Link, spec: &Spec) -> io::Result<Containment
         ignored: 0,
         listens: false,
     };
-    if let Err(error) = link.send(&order, &[io::stdin().as_fd()]) {
-        return Err(link.last_word(error).await);
+    if let Err(error) = guard.send(&order, &[io::stdin().as_fd()]) {
+        return Err(guard.last_word(error).await);
     }
     // What a start needs here.
     let _timer = BootTimer::new()?;
-    match tokio::time::timeout(REHEARSAL_MAX, outcome(link)).await {
+    match tokio::time::timeout(REHEARSAL_MAX, outcome(guard)).await {
         Ok(outcome) => outcome,
         Err(_) => Err(io::Error::other(format!("it does not answer within {REHEARSAL_MAX:?}"))),
     }
 }
 
-async fn outcome(link: &Link) -> io::Result<Containment> {
+async fn outcome(guard: &GuardProcess) -> io::Result<Containment> {
     let mut contained = None;
     loop {
-        let (report, descriptor) = link.receive().await?;
+        let (report, descriptor) = guard.receive().await?;
         match report {
-            Report::Contained { namespace, .. } => {
+            GuardReport::Contained { namespace, .. } => {
                 let _init = descriptor.map(ReadableFd::new).transpose()?;
                 contained = Some(if namespace { Containment::Namespace } else { Containment::Sweep });
             }
-            Report::Ended { status, .. } => {
+            GuardReport::Ended { status, .. } => {
                 let early = || io::Error::other("its rehearsal ended early");
                 return contained.filter(|_| status == 0).ok_or_else(early);
             }
-            Report::Failed { errno: Some(errno), .. } => return Err(io::Error::from_raw_os_error(errno)),
-            Report::Failed { errno: None, sentence, .. } => return Err(io::Error::other(sentence)),
-            Report::Ready { .. }
-            | Report::Unable { .. }
-            | Report::Started { .. }
-            | Report::Unkillable { .. } => {}
+            GuardReport::Failed { errno: Some(errno), .. } => {
+                return Err(io::Error::from_raw_os_error(errno));
+            }
+            GuardReport::Failed { errno: None, sentence, .. } => return Err(io::Error::other(sentence)),
+            GuardReport::Ready { .. }
+            | GuardReport::Unable { .. }
+            | GuardReport::Started { .. }
+            | GuardReport::Unkillable { .. } => {}
         }
     }
 }

@@ -5,7 +5,7 @@ use bellwether_backend::MemoryStore;
 use bellwether_core::{Options, TimingOptions};
 use bellwether_deadman::{SystemClock, boot_now};
 use bellwether_election::Election;
-use bellwether_supervise::{Child, Signal, Spec, Supervisor};
+use bellwether_supervise::{Child, CommandSpec, Signal, Supervisor};
 use std::fs::File;
 use std::io::BufRead;
 use std::os::fd::OwnedFd;
@@ -92,7 +92,7 @@ async fn lead(plan: Plan) {
         .await
         .unwrap();
     let began = boot_now();
-    let mut spec = Spec::new(&plan.command[0], &plan.command).grace(plan.grace);
+    let mut spec = CommandSpec::new(&plan.command[0], &plan.command).grace(plan.grace);
     if let Some(name) = &plan.without {
         spec = spec.without_env(name);
     }
@@ -138,7 +138,7 @@ async fn attend(
     child: &mut Child,
     wishes: &mut mpsc::UnboundedReceiver<String>,
     election: &Election,
-) -> Option<bellwether_supervise::Ended> {
+) -> Option<bellwether_supervise::CommandEnd> {
     loop {
         tokio::select! {
             ended = child.wait() => return Some(ended),

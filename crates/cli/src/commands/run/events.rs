@@ -1,15 +1,23 @@
-//! `--events`: one JSON object a line for every event.
+//! Subscribers to events: `--events`, one JSON object a line, and `--hook CMD`, run for every event with its JSON on standard input.
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
-
 use std::time::Duration;
 
 use bellwether::Events;
+use tokio::task::JoinHandle;
 
-use super::Watcher;
+use super::shell::{self, ShellEnd};
 use crate::exit::{Exit, Failure};
+
+/// A task that is told of every event, and gets those that wait when everything else is over.
+pub(super) struct Subscriber {
+    pub(super) what: &'static str,
+    pub(super) task: JoinHandle<()>,
+    /// How long it may delay the end of the program.
+    pub(super) patience: Duration,
+}
 
 /// How long a reader that is stuck may hold up the end.
 const LAST_EVENTS: Duration = Duration::from_millis(500);
@@ -19,7 +27,7 @@ const LAST_EVENTS: Duration = Duration::from_millis(500);
 ///
 /// Where they cannot be written, one warning says so. A reader that has gone does not come back; anything else, such as a
 /// full disk, may pass.
-pub(super) fn print(mut events: Events, file: &Path) -> Result<Watcher, Failure> {
+pub(super) fn print(mut events: Events, file: &Path) -> Result<Subscriber, Failure> {
     let mut out: Box<dyn Write + Send> = if file.as_os_str() == "-" {
         Box::new(std::io::stdout())
     } else {
@@ -48,5 +56,33 @@ pub(super) fn print(mut events: Events, file: &Path) -> Result<Watcher, Failure>
             }
         }
     });
-    Ok(Watcher { what: "--events", task, patience: LAST_EVENTS })
+    Ok(Subscriber { what: "--events", task, patience: LAST_EVENTS })
+}
+
+/// How long a hook may take for one event.
+const HOOK_MAX: Duration = Duration::from_secs(10);
+
+/// How long, when everything else is over, events that wait are still handed to it.
+const LAST_HOOKS: Duration = Duration::from_secs(5);
+
+/// Runs the hook for one event after the other, of those named, or all. A slow hook delays only the next call of itself: what comes
+/// meanwhile waits, up to the bound of every subscriber.
+pub(super) fn run_hook(mut events: Events, command: String, named: Vec<String>) -> Subscriber {
+    let task = tokio::spawn(async move {
+        while let Some(event) = events.next().await {
+            let line = event.to_json_line();
+            let word = event.what.as_str();
+            if !named.is_empty() && !named.iter().any(|name| name == word) {
+                continue;
+            }
+            match shell::run(&command, Some(&line), HOOK_MAX).await {
+                ShellEnd::Well => {}
+                ShellEnd::Badly(how) => tracing::warn!("the hook for {word} {how}"),
+                ShellEnd::Late => {
+                    tracing::warn!("the hook for {word} did not end within {HOOK_MAX:?} and was killed");
+                }
+            }
+        }
+    });
+    Subscriber { what: "the hook", task, patience: LAST_HOOKS }
 }

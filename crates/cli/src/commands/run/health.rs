@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bellwether::ElectionBuilder;
 use tokio::sync::watch;
 
-use super::shell::{self, Ended};
+use super::shell::{self, ShellEnd};
 use crate::args::HealthFlags;
 
 /// What the health command has said so far.
-pub(super) struct Health(watch::Receiver<Checked>);
+pub(super) struct HealthCommand(watch::Receiver<Checked>);
 
 struct Checked {
     command: String,
@@ -28,31 +28,31 @@ pub(super) fn check(
     builder: ElectionBuilder,
     command: &str,
     flags: &HealthFlags,
-) -> (ElectionBuilder, Health) {
+) -> (ElectionBuilder, HealthCommand) {
     let (every, failures_max) = (flags.health_cmd_interval, flags.health_cmd_failures);
     let how = "has not ended yet".to_owned();
     let begin = Checked { command: command.to_owned(), failures_max, failures: 0, may_lead: false, how };
     let (checked, health) = watch::channel(begin);
     let (command, checked) = (command.to_owned(), Arc::new(checked));
-    let log = Arc::new(Mutex::new(Log::default()));
+    let log = Arc::new(Mutex::new(HealthLog::default()));
     let builder = builder.health(every, every, failures_max, move || {
         let (command, log, checked) = (command.clone(), Arc::clone(&log), Arc::clone(&checked));
         async move {
             let ended = shell::run(&command, None, every).await;
             let trouble = match &ended {
-                Ended::Well => None,
-                Ended::Badly(how) => Some(how.clone()),
-                Ended::Late => Some(format!("did not end within {every:?} and was killed")),
+                ShellEnd::Well => None,
+                ShellEnd::Badly(how) => Some(how.clone()),
+                ShellEnd::Late => Some(format!("did not end within {every:?} and was killed")),
             };
             checked.send_modify(|checked| checked.take_in(trouble.as_deref()));
             log.lock().unwrap_or_else(PoisonError::into_inner).checked(trouble);
-            ended == Ended::Well
+            ended == ShellEnd::Well
         }
     });
-    (builder, Health(health))
+    (builder, HealthCommand(health))
 }
 
-impl Health {
+impl HealthCommand {
     /// Why this candidate does not compete, if that is why.
     pub(super) fn keeps_out(&self) -> Option<String> {
         let checked = self.0.borrow();
@@ -86,12 +86,12 @@ impl Checked {
 
 /// What was last said, and how many checks have failed in a row.
 #[derive(Default)]
-struct Log {
+struct HealthLog {
     said: Option<String>,
     failures: u64,
 }
 
-impl Log {
+impl HealthLog {
     fn checked(&mut self, trouble: Option<String>) {
         match trouble {
             None => {

@@ -1,26 +1,21 @@
 //! `bellwether run`: take part until interrupted; with a COMMAND, run it only while leading.
 
-mod child;
-mod containment;
+mod command;
 mod events;
 mod health;
-mod hook;
-pub(crate) mod not_led;
-mod reaping;
+mod live_line;
 pub(crate) mod restart;
-mod screen;
 mod shell;
-mod staying_out;
+mod start_backoff;
+pub(crate) mod why_not_leading;
 
 use std::time::Duration;
 
 use bellwether::core::Proof;
 use bellwether::{CandidateId, Election, Error, Leadership, Options, Over, Settings, StateName, Store};
 
-use tokio::task::JoinHandle;
-
-pub(crate) use self::child::grace;
-use self::health::Health;
+pub(crate) use self::command::grace;
+use self::health::HealthCommand;
 use super::signals::Signals;
 use crate::args::{Global, Run};
 use crate::backend;
@@ -30,14 +25,6 @@ use crate::id::id;
 /// How long the screen may hold up the end of the command.
 const LAST_SCREEN: Duration = Duration::from_millis(500);
 
-/// Somebody who is told of every event, and gets what waits at the end.
-struct Watcher {
-    what: &'static str,
-    task: JoinHandle<()>,
-    /// How long it may hold up the end.
-    patience: Duration,
-}
-
 /// Takes part.
 pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, Failure> {
     // First of all: what follows takes its time, and a signal must find us listening.
@@ -46,7 +33,7 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
     let mut options = Options { auto_reacquire: !run.once, ..backend::options(global)? };
     run.timing.apply(&mut options);
     run.standing.apply(&mut options);
-    child::apply(run, &mut options);
+    command::apply(run, &mut options);
     // What was typed wrong is told before anything is started.
     let store = backend::connect(global)?;
     Settings::new(options.clone()).map_err(Error::from)?;
@@ -54,10 +41,10 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
     let companion = super::companion(&store, &on, &id)?;
     // Before standing: a node that cannot run the command must not win.
     let work = tokio::select! {
-        work = child::Work::prepare(run, &options) => work?,
+        work = command::SupervisedCommand::prepare(run, &options) => work?,
         () = signals.leave() => return Ok(Exit::Clean),
     };
-    tokio::spawn(reaping::reap_orphans());
+    tokio::spawn(bellwether_supervise::reap_orphans());
     let mut builder = Election::builder(on.as_str()).backend(store.clone()).id(id.as_str()).options(options);
     let mut checked = None;
     if let Some(command) = &run.health.health_cmd {
@@ -69,7 +56,7 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
         watching.push(events::print(builder.subscribe(), file)?);
     }
     if let Some(command) = &run.hook {
-        watching.push(hook::run(builder.subscribe(), command.clone(), run.hook_on.clone()));
+        watching.push(events::run_hook(builder.subscribe(), command.clone(), run.hook_on.clone()));
     }
     let seen = live.then(|| builder.subscribe());
     let election = builder.build()?;
@@ -79,7 +66,7 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
         // It may lead already.
         () = signals.leave() => false,
     };
-    let screen = seen.filter(|_| begun).map(|events| screen::show(election.clone(), events));
+    let screen = seen.filter(|_| begun).map(|events| live_line::show(election.clone(), events));
     let candidacy = Candidacy { election: &election, store: &store, run, health: checked.as_ref() };
     let outcome = match &work {
         _ if !begun => Ok(Exit::Clean),
@@ -90,7 +77,7 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
         },
     };
     // A second signal does not wait for the store; the record then runs out by itself.
-    if !work.as_ref().is_some_and(child::Work::is_unkillable) {
+    if !work.as_ref().is_some_and(command::SupervisedCommand::is_unkillable) {
         tokio::select! {
             stopped = election.stop() => stopped?,
             () = signals.leave() => {}
@@ -123,7 +110,7 @@ struct Candidacy<'a> {
     election: &'a Election,
     store: &'a Store,
     run: &'a Run,
-    health: Option<&'a Health>,
+    health: Option<&'a HealthCommand>,
 }
 
 impl Candidacy<'_> {
@@ -142,13 +129,13 @@ impl Candidacy<'_> {
     /// The first leadership, or why there is none.
     async fn first_leadership(&self) -> Result<Leadership, Failure> {
         let &Candidacy { election, store, run, health } = self;
-        let kept_out = || health.and_then(Health::keeps_out);
+        let kept_out = || health.and_then(HealthCommand::keeps_out);
         let (kept_out, is_late) = tokio::select! {
             biased;
             first = election.wait_for_leadership() => return first.map_err(|error| stopped(election, error)),
             () = patience(run.wait) => (kept_out(), true),
             () = somebody_lives(election), if run.nonblock => (None, false),
-            () = not_led::in_cooldown(election), if run.nonblock => (None, false),
+            () = why_not_leading::in_cooldown(election), if run.nonblock => (None, false),
             () = unhealthy(health), if run.nonblock => (kept_out(), false),
         };
         let done = if run.command_line().is_empty() { "not leading" } else { "not run" };
@@ -157,13 +144,13 @@ impl Candidacy<'_> {
             None if is_late && election.status().last_success.is_none() => {
                 return Err(out_of_reach(election));
             }
-            None => not_led::sentence(store, election, done).await,
+            None => why_not_leading::sentence(store, election, done).await,
         };
         Err(Failure::new(Exit::NotLedAs(run.code), why))
     }
 }
 
-async fn unhealthy(health: Option<&Health>) {
+async fn unhealthy(health: Option<&HealthCommand>) {
     match health {
         Some(health) => health.fails().await,
         None => std::future::pending().await,

@@ -29,20 +29,21 @@ impl Restart {
 
 /// The pauses between a command's end and its next start.
 #[derive(Debug, Default)]
-pub(super) struct Pauses {
+pub(super) struct RestartBackoff {
     in_a_row: u32,
 }
 
-impl Pauses {
+impl RestartBackoff {
     const FIRST: Duration = Duration::from_millis(200);
     const LONGEST: Duration = Duration::from_secs(30);
 
     /// The next one, after a run of this length: one that lasted begins the row anew.
     pub(super) fn next(&mut self, ran: Duration) -> Duration {
-        if ran >= Pauses::LONGEST {
+        if ran >= RestartBackoff::LONGEST {
             self.in_a_row = 0;
         }
-        let pause = Pauses::FIRST.saturating_mul(1 << self.in_a_row.min(16)).min(Pauses::LONGEST);
+        let pause =
+            RestartBackoff::FIRST.saturating_mul(1 << self.in_a_row.min(16)).min(RestartBackoff::LONGEST);
         self.in_a_row = self.in_a_row.saturating_add(1);
         pause
     }
@@ -54,11 +55,11 @@ mod tests {
 
     #[test]
     fn pauses_double_up_to_a_limit_and_begin_anew_after_a_run_that_lasted() {
-        let mut pauses = Pauses::default();
+        let mut pauses = RestartBackoff::default();
         let soon = Duration::from_millis(10);
         let millis: Vec<u128> = (0..9).map(|_| pauses.next(soon).as_millis()).collect();
         assert_eq!(millis, [200, 400, 800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000]);
-        assert_eq!(pauses.next(Duration::from_secs(60)), Pauses::FIRST);
-        (0..1_000).for_each(|_| assert!(pauses.next(soon) <= Pauses::LONGEST));
+        assert_eq!(pauses.next(Duration::from_secs(60)), RestartBackoff::FIRST);
+        (0..1_000).for_each(|_| assert!(pauses.next(soon) <= RestartBackoff::LONGEST));
     }
 }

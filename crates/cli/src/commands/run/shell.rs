@@ -14,7 +14,7 @@ use crate::secrets;
 
 /// How a command ended.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(super) enum ShellEnd {
     /// With exit code 0.
     Well,
     /// With another code, by a signal, or it could not be started: the rest of a sentence about it.
@@ -24,7 +24,7 @@ pub(super) enum Ended {
 }
 
 /// Runs a command with this on its standard input, and kills its group after `limit`.
-pub(super) async fn run(command: &str, input: Option<&str>, limit: Duration) -> Ended {
+pub(super) async fn run(command: &str, input: Option<&str>, limit: Duration) -> ShellEnd {
     let stdin = if input.is_some() { Stdio::piped() } else { Stdio::null() };
     let mut shell = Command::new("/bin/sh");
     for name in secrets::variables() {
@@ -33,7 +33,7 @@ pub(super) async fn run(command: &str, input: Option<&str>, limit: Duration) -> 
     shell.args(["-c", command]).stdin(stdin).stdout(Stdio::null()).process_group(0).kill_on_drop(true);
     let mut child = match start_beside(|| shell.spawn(), Child::id) {
         Ok(child) => child,
-        Err(error) => return Ended::Badly(format!("could not be started by /bin/sh: {error}")),
+        Err(error) => return ShellEnd::Badly(format!("could not be started by /bin/sh: {error}")),
     };
     let group = Group::of(&child);
     let work = async {
@@ -44,14 +44,14 @@ pub(super) async fn run(command: &str, input: Option<&str>, limit: Duration) -> 
         child.wait().await
     };
     let ended = match tokio::time::timeout(limit, work).await {
-        Ok(Ok(status)) if status.success() => Ended::Well,
-        Ok(Ok(status)) => Ended::Badly(match (status.code(), status.signal()) {
+        Ok(Ok(status)) if status.success() => ShellEnd::Well,
+        Ok(Ok(status)) => ShellEnd::Badly(match (status.code(), status.signal()) {
             (Some(code), _) => format!("ended with code {code}"),
             (None, Some(signal)) => format!("was ended by signal {signal}"),
             (None, None) => format!("ended with {status}"),
         }),
-        Ok(Err(error)) => Ended::Badly(format!("could not be waited for: {error}")),
-        Err(_) => Ended::Late,
+        Ok(Err(error)) => ShellEnd::Badly(format!("could not be waited for: {error}")),
+        Err(_) => ShellEnd::Late,
     };
     drop(group);
     ended

@@ -1,13 +1,14 @@
 //! One command, watched from the supervisor.
 
-use super::aftermath::{self, Init, Rest};
-use super::link::Link;
-use crate::kill_sequence::{GUARD_KILLS, PROCESS_1_ENDS, SUPERVISOR_KILLS_GUARD, SUPERVISOR_SWEEPS};
-use crate::message::{Order, Report};
-use crate::{Containment, Ended, Exit, NotRunnable, Spec, StartError, Why};
+use super::guard_limit::GuardLimit;
+use super::guard_lost::{self, InitHandle, Unkilled};
+use super::guard_process::GuardProcess;
+use crate::guard_protocol::{GuardOrder, GuardReport};
+use crate::kill_sequence::{GUARD_KILLS, PROCESS_1_ENDS};
+use crate::{CommandEnd, CommandSpec, Containment, EndCause, ExitStatus, NotRunnable, StartError};
 use bellwether_core::Boot;
 use bellwether_deadman::process::{self, IgnoredSignals, Pid, Signal};
-use bellwether_deadman::{BootTimer, Pid1Deadline, Pid1Spared, ReadableFd, boot_now};
+use bellwether_deadman::{BootTimer, Pid1Deadline, boot_now};
 use bellwether_election::{Leadership, Over, Standing, Standings};
 use rustix::process::pidfd_send_signal;
 use std::io;
@@ -16,13 +17,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedMutexGuard, mpsc, oneshot};
 
-/// How long it has to tell that its init has ended. Long enough for one that waits for a processor: given up, it takes the exit code of
-/// the command with it.
-const TELL_WITHIN: Duration = Duration::from_millis(200);
-
 /// What the holder of the handle wants.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Wish {
+pub(super) enum ChildRequest {
     Signal(Signal),
     /// With the signal to send, unless it has been sent.
     Stop(Option<Signal>),
@@ -39,46 +36,41 @@ pub(super) struct Running {
     pub(super) has_terminal: bool,
 }
 
-pub(super) struct Task {
-    link: OwnedMutexGuard<Option<Link>>,
-    spec: Arc<Spec>,
+pub(super) struct CommandTask {
+    guard: OwnedMutexGuard<Option<GuardProcess>>,
+    spec: Arc<CommandSpec>,
     epoch: u64,
     env: Vec<(String, String)>,
     /// Whether the rehearsal had a PID namespace.
     namespace_announced: bool,
     standing: Standings,
-    /// The last that the guard was told.
-    deadline: Boot,
-    /// Until it runs, the command has what was left of the leadership when it was ordered; renewals do not count.
-    start_by: Option<Boot>,
-    wishes: mpsc::UnboundedReceiver<Wish>,
-    /// The handle is gone, and no wish will come any more.
+    limit: GuardLimit,
+    requests: mpsc::UnboundedReceiver<ChildRequest>,
+    /// The handle is gone, and no request will come any more.
     dropped: bool,
-    /// Why the tree is being stopped, once it is.
-    stopping: Option<Why>,
-    init: Option<Init>,
+    /// EndCause the tree is being stopped, once it is.
+    stopping: Option<EndCause>,
+    init: Option<InitHandle>,
     /// For a tree that the kernel does not kill by itself: whoever else is stopped, process 1 is there.
     pid1: Option<Pid1Deadline>,
-    /// When a guard without a namespace should have told that its init has ended.
-    tell_by: Option<Boot>,
     /// The guard has been killed, or is about to be found dead.
     given_up: bool,
     /// How it ends if what cannot be killed has not ended by then.
-    in_vain: Option<(Ended, Boot)>,
+    in_vain: Option<(CommandEnd, Boot)>,
     /// Nothing of the command is left.
     done: bool,
 }
 
-impl Task {
+impl CommandTask {
     pub(super) fn new(
-        link: OwnedMutexGuard<Option<Link>>,
-        spec: Arc<Spec>,
+        guard: OwnedMutexGuard<Option<GuardProcess>>,
+        spec: Arc<CommandSpec>,
         namespace_announced: bool,
         leadership: &Leadership,
         standing: Standings,
         deadline: Boot,
-        wishes: mpsc::UnboundedReceiver<Wish>,
-    ) -> Task {
+        requests: mpsc::UnboundedReceiver<ChildRequest>,
+    ) -> CommandTask {
         let epoch = leadership.epoch().get();
         let env = [
             ("BELLWETHER_ELECTION", leadership.election().as_str()),
@@ -86,35 +78,37 @@ impl Task {
             ("BELLWETHER_EPOCH", &epoch.to_string()),
         ];
         let env = env.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-        Task {
-            link,
+        CommandTask {
+            guard,
             spec,
             epoch,
             env,
             namespace_announced,
             standing,
-            deadline,
-            wishes,
-            start_by: Some(deadline),
+            limit: GuardLimit::new(deadline),
+            requests,
             dropped: false,
             done: false,
             stopping: None,
             init: None,
             pid1: Pid1Deadline::new(),
-            tell_by: None,
             given_up: false,
             in_vain: None,
         }
     }
 
     /// Sees the command through. When this returns, nothing of it is left but that.
-    pub(super) async fn run(mut self, proofs: Vec<OwnedFd>, started: Started) -> (Ended, Option<Rest>) {
+    pub(super) async fn run(
+        mut self,
+        proofs: Vec<OwnedFd>,
+        started: Started,
+    ) -> (CommandEnd, Option<Unkilled>) {
         let ended = self.watch(proofs, started).await;
-        self.done = !matches!(ended.why, Why::Unkillable(_));
-        let rest = (!self.done).then(|| Rest {
+        self.done = !matches!(ended.why, EndCause::Unkillable(_));
+        let rest = (!self.done).then(|| Unkilled {
             epoch: self.epoch,
             // A next command gets another guard.
-            link: self.link.take(),
+            guard: self.guard.take(),
             init: self.init.take(),
             standing: self.standing.clone(),
             pid1: self.pid1.take(),
@@ -122,21 +116,21 @@ impl Task {
         (ended, rest)
     }
 
-    async fn watch(&mut self, proofs: Vec<OwnedFd>, started: Started) -> Ended {
+    async fn watch(&mut self, proofs: Vec<OwnedFd>, started: Started) -> CommandEnd {
         let mut started = Some(started);
         self.tell_pid1();
         if let Err(error) = self.order_start(&proofs) {
-            let error = self.link.as_ref().expect("linked").last_word(error).await;
+            let error = self.guard.as_ref().expect("there until it has died").last_word(error).await;
             return self.guard_died(started, error).await;
         }
         // The guard has its own copies, and this process whatever they were copied from.
         drop(proofs);
         let mut timer = BootTimer::new().ok();
         loop {
-            let link = self.link.as_ref().expect("linked until the guard has died");
+            let guard = self.guard.as_ref().expect("there until it has died");
             let limit = self.limit();
             tokio::select! {
-                report = link.receive() => match report {
+                report = guard.receive() => match report {
                     Ok((report, descriptor)) => {
                         if let Some(ended) = self.hear(report, descriptor, &mut started) {
                             return ended;
@@ -145,14 +139,14 @@ impl Task {
                     Err(error) => return self.guard_died(started, error).await,
                 },
                 () = self.standing.changed() => self.follow(),
-                () = swept(self.init.as_ref()), if self.tell_by.is_none() => {
+                () = swept(self.init.as_ref()), if self.limit.waits_for_init() => {
                     // A guard that has been stopped gets no word of renewals: its init has acted in its place.
-                    self.tell_by = Some(boot_now() + TELL_WITHIN);
+                    self.limit.init_ended(boot_now());
                 }
-                wish = self.wishes.recv(), if !self.dropped => {
+                request = self.requests.recv(), if !self.dropped => {
                     // Without a handle there is nobody to run it for.
-                    self.dropped = wish.is_none();
-                    self.grant(wish.unwrap_or(Wish::Kill));
+                    self.dropped = request.is_none();
+                    self.grant(request.unwrap_or(ChildRequest::Kill));
                 }
                 () = until(timer.as_mut(), limit), if boot_now() < limit => {}
                 () = std::future::ready(()), if boot_now() >= limit => match self.in_vain.take() {
@@ -172,23 +166,20 @@ impl Task {
         if let Some((_, until)) = self.in_vain {
             return until;
         }
-        let limit = self.start_by.unwrap_or(self.deadline).min(self.deadline);
-        let swept = self.init.as_ref().is_some_and(|init| init.containment == Containment::Sweep);
-        let limit = if swept { &SUPERVISOR_SWEEPS } else { &SUPERVISOR_KILLS_GUARD }.at(limit);
-        self.tell_by.map_or(limit, |by| limit.min(by))
+        self.limit.at()
     }
 
     fn tell_pid1(&mut self) {
         if let Some(pid1) = &mut self.pid1 {
-            pid1.set(PROCESS_1_ENDS.at(self.deadline));
+            pid1.set(PROCESS_1_ENDS.at(self.limit.deadline()));
         }
     }
 
     fn order_start(&self, proofs: &[OwnedFd]) -> io::Result<()> {
-        let order = Order::Start {
+        let order = GuardOrder::Start {
             epoch: self.epoch,
             env: self.env.clone(),
-            deadline: self.deadline.as_nanos(),
+            deadline: self.limit.deadline().as_nanos(),
             grace: self.spec.grace.as_nanos().try_into().unwrap_or(u64::MAX),
             namespace: self.spec.namespace,
             rehearsal: false,
@@ -198,18 +189,18 @@ impl Task {
         let stdin = io::stdin();
         let descriptors: Vec<_> =
             std::iter::once(stdin.as_fd()).chain(proofs.iter().map(AsFd::as_fd)).collect();
-        self.link.as_ref().expect("linked").send(&order, &descriptors)
+        self.guard.as_ref().expect("there until it has died").send(&order, &descriptors)
     }
 
     /// The end, if this report is about it.
     fn hear(
         &mut self,
-        report: Report,
+        report: GuardReport,
         descriptor: Option<OwnedFd>,
         started: &mut Option<Started>,
-    ) -> Option<Ended> {
+    ) -> Option<CommandEnd> {
         match report {
-            Report::Contained { epoch, init, namespace, refused } if epoch == self.epoch => {
+            GuardReport::Contained { epoch, init, namespace, refused } if epoch == self.epoch => {
                 let containment = if namespace { Containment::Namespace } else { Containment::Sweep };
                 if containment == Containment::Namespace {
                     self.pid1 = None;
@@ -223,16 +214,15 @@ impl Task {
                         );
                     }
                 }
-                self.init = descriptor.and_then(|pidfd| {
-                    let pid = Pid::from_raw(init);
-                    let spared = pid.and_then(Pid1Spared::alone);
-                    Some(Init { pid, ended: ReadableFd::new(pidfd).ok()?, containment, _spared: spared })
-                });
+                self.init = descriptor.and_then(|pidfd| InitHandle::new(init, pidfd, containment));
+                if self.init.is_some() {
+                    self.limit.contained(containment);
+                }
                 None
             }
-            Report::Started { epoch, pid, shares_group, has_terminal } if epoch == self.epoch => {
+            GuardReport::Started { epoch, pid, shares_group, has_terminal } if epoch == self.epoch => {
                 let containment = self.init.as_ref().map_or(Containment::Sweep, |init| init.containment);
-                self.start_by = None;
+                self.limit.command_started();
                 tracing::debug!(epoch, pid, %containment, "command started");
                 // If nobody waits any more, the handle is gone, and its channel with it: that kills the command.
                 let pid = pid.cast_unsigned();
@@ -240,31 +230,33 @@ impl Task {
                 let _ = started.take().map(|started| started.send(Ok(running)));
                 None
             }
-            Report::Failed { epoch, errno, sentence } if epoch == self.epoch => {
+            GuardReport::Failed { epoch, errno, sentence } if epoch == self.epoch => {
                 let error = match (errno, self.stopping) {
                     (Some(errno), _) => {
                         StartError::NotRunnable(NotRunnable::from_errno(&self.spec.program, errno))
                     }
-                    (None, Some(Why::Over(over))) => StartError::Over(over),
-                    (None, _) if boot_now() >= self.deadline => StartError::Over(Over::Expired),
+                    (None, Some(EndCause::Over(over))) => StartError::Over(over),
+                    (None, _) if boot_now() >= self.limit.deadline() => StartError::Over(Over::Expired),
                     (None, _) => StartError::Guard(io::Error::other(sentence)),
                 };
                 let _ = started.take().map(|started| started.send(Err(error)));
-                Some(Ended { exit: Exit::Code(126), why: Why::ByItself })
+                Some(CommandEnd { exit: ExitStatus::Code(126), why: EndCause::ByItself })
             }
-            Report::Ended { epoch, status, overdue } if epoch == self.epoch => {
-                let exit = exit_of(status);
-                let why = self.stopping.unwrap_or(if overdue { Why::Overdue } else { Why::ByItself });
-                Some(Ended { exit, why })
+            GuardReport::Ended { epoch, status, overdue } if epoch == self.epoch => {
+                let exit = ExitStatus::from_wait(status);
+                let why =
+                    self.stopping.unwrap_or(if overdue { EndCause::Overdue } else { EndCause::ByItself });
+                Some(CommandEnd { exit, why })
             }
-            Report::Unkillable { epoch, survivor, status } if epoch == self.epoch => {
+            GuardReport::Unkillable { epoch, survivor, status } if epoch == self.epoch => {
                 // At once: until it has ended, nobody else leads for the rest of the lease. It may do so by itself, which the guard tells then.
                 tracing::error!(
                     "{survivor} was started by the command and cannot be killed: it has more rights than bellwether. End it by \
                      hand. Nothing is released before it has ended; others take over when the lease has run out"
                 );
-                let exit = status.map_or(Exit::KILLED, exit_of);
-                self.in_vain = Some((Ended { exit, why: Why::Unkillable(survivor) }, self.deadline));
+                let exit = status.map_or(ExitStatus::KILLED, ExitStatus::from_wait);
+                self.in_vain =
+                    Some((CommandEnd { exit, why: EndCause::Unkillable(survivor) }, self.limit.deadline()));
                 None
             }
             // Of an earlier command, or a greeting.
@@ -277,7 +269,7 @@ impl Task {
             Standing::Until(deadline) => self.extend(deadline),
             Standing::Over { how, by } => {
                 let span = if how.is_planned() { self.spec.planned() } else { self.spec.grace };
-                self.stop(Why::Over(how), Some(Signal::TERM), span, GUARD_KILLS.at(by));
+                self.stop(EndCause::Over(how), Some(Signal::TERM), span, GUARD_KILLS.at(by));
                 self.extend(by);
             }
         }
@@ -285,29 +277,34 @@ impl Task {
 
     /// The leadership protects the command until then. One that has been told to stop is still killed when its time is over.
     fn extend(&mut self, deadline: Boot) {
-        if deadline > self.deadline {
-            self.deadline = deadline;
+        if deadline > self.limit.deadline() {
+            self.limit.extend(deadline);
             self.tell_pid1();
             // If it cannot be said, the command ends earlier than it had to.
-            self.say(&Order::Extend { epoch: self.epoch, deadline: deadline.as_nanos() });
+            self.say(&GuardOrder::Extend { epoch: self.epoch, deadline: deadline.as_nanos() });
         }
     }
 
-    fn grant(&mut self, wish: Wish) {
-        match wish {
-            Wish::Signal(signal) => {
-                self.say(&Order::Signal { epoch: self.epoch, signal: signal.as_raw() });
+    fn grant(&mut self, request: ChildRequest) {
+        match request {
+            ChildRequest::Signal(signal) => {
+                self.say(&GuardOrder::Signal { epoch: self.epoch, signal: signal.as_raw() });
             }
-            Wish::Stop(signal) => {
-                self.stop(Why::Asked, signal, self.spec.planned(), GUARD_KILLS.at(self.deadline));
+            ChildRequest::Stop(signal) => {
+                self.stop(
+                    EndCause::Asked,
+                    signal,
+                    self.spec.planned(),
+                    GUARD_KILLS.at(self.limit.deadline()),
+                );
             }
-            Wish::Kill => self.kill(Why::Asked),
+            ChildRequest::Kill => self.kill(EndCause::Asked),
         }
     }
 
     /// The signal is sent once: a leadership that is let go because its command was asked to stop brings no second one.
     /// The guard kills after `span`, or before the deadline if that comes first, which renewals move.
-    fn stop(&mut self, why: Why, signal: Option<Signal>, span: Duration, latest: Boot) {
+    fn stop(&mut self, why: EndCause, signal: Option<Signal>, span: Duration, latest: Boot) {
         let now = boot_now();
         let kill_by = now + span;
         if kill_by.min(latest) <= now {
@@ -315,25 +312,25 @@ impl Task {
         }
         if self.stopping.is_none() {
             let signal = signal.map_or(0, Signal::as_raw);
-            self.say_or_kill(&Order::Stop { epoch: self.epoch, signal, kill_by: kill_by.as_nanos() });
+            self.say_or_kill(&GuardOrder::Stop { epoch: self.epoch, signal, kill_by: kill_by.as_nanos() });
         }
         self.stopping.get_or_insert(why);
     }
 
-    fn kill(&mut self, why: Why) {
+    fn kill(&mut self, why: EndCause) {
         self.stopping.get_or_insert(why);
-        if let Some(Init { ended, containment: Containment::Namespace, .. }) = &self.init {
+        if let Some(InitHandle { ended, containment: Containment::Namespace, .. }) = &self.init {
             // Nothing but this is needed, so a guard that has been stopped is not waited for.
             let _ = pidfd_send_signal(ended, Signal::KILL);
         }
-        self.say_or_kill(&Order::Kill { epoch: self.epoch });
+        self.say_or_kill(&GuardOrder::Kill { epoch: self.epoch });
     }
 
-    fn say(&self, order: &Order) -> bool {
-        self.link.as_ref().is_some_and(|link| link.send(order, &[]).is_ok())
+    fn say(&self, order: &GuardOrder) -> bool {
+        self.guard.as_ref().is_some_and(|guard| guard.send(order, &[]).is_ok())
     }
 
-    fn say_or_kill(&mut self, order: &Order) {
+    fn say_or_kill(&mut self, order: &GuardOrder) {
         if !self.say(order) {
             self.kill_guard();
         }
@@ -341,48 +338,43 @@ impl Task {
 
     fn kill_guard(&mut self) {
         self.given_up = true;
-        self.stopping.get_or_insert(Why::Overdue);
-        if let Some(link) = self.link.as_mut() {
-            link.kill();
+        self.stopping.get_or_insert(EndCause::Overdue);
+        if let Some(guard) = self.guard.as_mut() {
+            guard.kill();
         }
     }
 
     /// Without the guard, the tree's end is that of the process it hangs on.
-    async fn guard_died(&mut self, started: Option<Started>, error: io::Error) -> Ended {
-        let guard = self.link.as_ref().and_then(|link| Pid::from_raw(link.pid().cast_signed()));
+    async fn guard_died(&mut self, started: Option<Started>, error: io::Error) -> CommandEnd {
+        let pid = self.guard.as_ref().and_then(|guard| Pid::from_raw(guard.pid().cast_signed()));
         // Also if it only raves: the end of the channel is its sign to leave.
         self.kill_guard();
-        *self.link = None;
-        let survivor = aftermath::end(self.init.as_ref(), guard, self.deadline).await;
+        *self.guard = None;
+        let survivor = guard_lost::end(self.init.as_ref(), pid, self.limit.deadline()).await;
         // Only now: whoever reads the log must not hold up what has to be done.
         tracing::warn!(epoch = self.epoch, %error, "the guard is gone, and the command with it");
         if let Some(started) = started {
             let _ = started.send(Err(StartError::Guard(error)));
         }
-        let why = self.stopping.filter(|why| *why != Why::Overdue).unwrap_or(Why::GuardDied);
-        let exit = self.in_vain.take().map_or(Exit::KILLED, |(ended, _)| ended.exit);
-        Ended { exit, why: survivor.map_or(why, Why::Unkillable) }
+        let why = self.stopping.filter(|why| *why != EndCause::Overdue).unwrap_or(EndCause::GuardDied);
+        let exit = self.in_vain.take().map_or(ExitStatus::KILLED, |(ended, _)| ended.exit);
+        CommandEnd { exit, why: survivor.map_or(why, EndCause::Unkillable) }
     }
 }
 
 /// Given up half-way (a panic, a runtime that shuts down): the end of the channel is the guard's sign to kill the tree.
-impl Drop for Task {
+impl Drop for CommandTask {
     fn drop(&mut self) {
         if !self.done {
-            *self.link = None;
+            *self.guard = None;
         }
     }
 }
 
-fn exit_of(status: i32) -> Exit {
-    let number = (status & 0x7f) as u8;
-    if number == 0 { Exit::Code((status >> 8) as u8) } else { Exit::Signal(number) }
-}
-
 /// Until an init without a namespace has ended.
-async fn swept(init: Option<&Init>) {
+async fn swept(init: Option<&InitHandle>) {
     match init {
-        Some(Init { ended, containment: Containment::Sweep, .. }) => {
+        Some(InitHandle { ended, containment: Containment::Sweep, .. }) => {
             let _ = ended.readable().await;
         }
         _ => std::future::pending().await,

@@ -4,11 +4,15 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use bellwether::{Election, Leadership, Options, StateName, Store, What, boot_now};
-use bellwether_supervise::{Child, Ended, Signal, Spec, StartError, Supervisor, Survivor, Why, find_command};
+use bellwether_deadman::Pid1Deadline;
+use bellwether_supervise::{
+    Child, CommandEnd, CommandSpec, Containment, EndCause, Signal, StartError, Supervisor, Survivor,
+    find_command,
+};
 
-use super::restart::Pauses;
-use super::staying_out::StayingOut;
-use super::{Candidacy, containment, stopped};
+use super::restart::RestartBackoff;
+use super::start_backoff::StartBackoff;
+use super::{Candidacy, stopped};
 use crate::args::Run;
 use crate::commands::signals::{Asked, Signals};
 use crate::exit::{Exit, Failure};
@@ -32,7 +36,7 @@ pub(super) fn apply(run: &Run, options: &mut Options) {
 }
 
 /// What is to be run, and the guard that will run it.
-pub(super) struct Work {
+pub(super) struct SupervisedCommand {
     supervisor: Supervisor,
     unkillable: Cell<bool>,
 }
@@ -47,14 +51,14 @@ enum Next {
     Leave(Exit),
 }
 
-impl Work {
+impl SupervisedCommand {
     /// Looks the command up, starts its guard, and rehearses a start; `None` without a command.
-    pub(super) async fn prepare(run: &Run, options: &Options) -> Result<Option<Work>, Failure> {
+    pub(super) async fn prepare(run: &Run, options: &Options) -> Result<Option<SupervisedCommand>, Failure> {
         let command = run.command_line();
         let Some(name) = command.first() else { return Ok(None) };
         let program = find_command(name, std::env::var_os("PATH").as_deref())
             .map_err(|error| Failure::new(Exit::Command(error.code()), error.to_string()))?;
-        let mut spec = Spec::new(program, command);
+        let mut spec = CommandSpec::new(program, command);
         spec = spec.grace(options.timing.work_grace).stop_timeout(options.stop_timeout);
         if sockets_were_passed() {
             spec = spec.listening();
@@ -62,10 +66,10 @@ impl Work {
         if run.no_pid_namespace {
             spec = spec.without_namespace();
         }
-        spec = secrets::variables().fold(spec, Spec::without_env);
+        spec = secrets::variables().fold(spec, CommandSpec::without_env);
         let supervisor = Supervisor::new(spec).map_err(|error| not_startable(StartError::Guard(error)))?;
-        containment::say(supervisor.rehearse().await.map_err(not_startable)?);
-        Ok(Some(Work { supervisor, unkillable: Cell::new(false) }))
+        announce(supervisor.rehearse().await.map_err(not_startable)?);
+        Ok(Some(SupervisedCommand { supervisor, unkillable: Cell::new(false) }))
     }
 
     /// Whether a process of the command runs on that cannot be killed. The election then never stops entirely.
@@ -81,21 +85,21 @@ impl Work {
     ) -> Result<Exit, Failure> {
         let &Candidacy { election, store, run, .. } = candidacy;
         let mut first = true;
-        let mut staying_out = StayingOut::new(election.settings().timing().ttl());
+        let mut start_backoff = StartBackoff::new(election.settings().timing().ttl());
         loop {
             let leadership = tokio::select! {
                 leadership = next_leadership(candidacy, first) => leadership?,
                 () = signals.leave() => return Ok(Exit::Clean),
             };
             first = false;
-            match self.lead_once(election, store, leadership, run, signals, &mut staying_out).await? {
+            match self.lead_once(election, store, leadership, run, signals, &mut start_backoff).await? {
                 Next::Leave(exit) => return Ok(exit),
                 Next::Ended(code) => return Ok(Exit::Command(code)),
                 Next::Stand if run.once => return Ok(Exit::Lost),
                 Next::Stand => {}
                 Next::StayOut(error) if run.once => return Err(not_startable(error)),
                 Next::StayOut(error) => tokio::select! {
-                    back = staying_out.pass(election, &self.supervisor, error) => back?,
+                    back = start_backoff.stay_out(election, &self.supervisor, error) => back?,
                     () = signals.leave() => return Ok(Exit::Clean),
                 },
             }
@@ -110,13 +114,13 @@ impl Work {
         leadership: Leadership,
         run: &Run,
         signals: &mut Signals,
-        staying_out: &mut StayingOut,
+        start_backoff: &mut StartBackoff,
     ) -> Result<Next, Failure> {
         let kept_until = run.keep_for.map(|span| boot_now() + span);
-        let mut pauses = Pauses::default();
+        let mut restart_backoff = RestartBackoff::default();
         loop {
             let begun = boot_now();
-            let code = match self.run_once(election, store, &leadership, signals, staying_out).await? {
+            let code = match self.run_once(election, store, &leadership, signals, start_backoff).await? {
                 Next::Ended(code) => code,
                 next => return Ok(next),
             };
@@ -132,7 +136,7 @@ impl Work {
                 }
                 return Ok(Next::Ended(code));
             }
-            let pause = pauses.next(boot_now().since(begun));
+            let pause = restart_backoff.next(boot_now().since(begun));
             tracing::warn!(code, "the command has ended and is started again in {pause:?}");
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
@@ -149,7 +153,7 @@ impl Work {
         store: &Store,
         leadership: &Leadership,
         signals: &mut Signals,
-        staying_out: &mut StayingOut,
+        start_backoff: &mut StartBackoff,
     ) -> Result<Next, Failure> {
         let epoch = leadership.epoch();
         let proofs = store.backend().crash_proof(election.name(), &election.candidate());
@@ -162,13 +166,13 @@ impl Work {
             // Nothing runs. Another candidate may be able to start it.
             Err(error @ StartError::Guard(_)) => return Ok(Next::StayOut(error)),
         };
-        staying_out.reset();
+        start_backoff.reset();
         election.report(epoch, What::ChildStarted { pid: child.pid() });
         let has_terminal = child.has_terminal();
         let (ended, leaving) = wait(&mut child, signals).await;
         election.report(epoch, What::ChildExited { code: ended.exit.code() });
         Ok(match ended.why {
-            Why::Unkillable(survivor) => {
+            EndCause::Unkillable(survivor) => {
                 // It counts as work, so that nothing is released: its end, or that of the leadership, is all there is to wait for.
                 self.unkillable.set(true);
                 tokio::select! {
@@ -183,14 +187,14 @@ impl Work {
             }
             _ if leaving => Next::Leave(Exit::Clean),
             // Nobody but the command hears what is typed, and whoever types it wants all of this to end.
-            Why::ByItself if has_terminal && is_interruption(ended.exit.code()) => {
+            EndCause::ByItself if has_terminal && is_interruption(ended.exit.code()) => {
                 Next::Leave(Exit::Command(ended.exit.code()))
             }
-            Why::ByItself => Next::Ended(ended.exit.code()),
-            Why::Asked | Why::Over(_) => Next::Stand,
-            Why::Overdue | Why::GuardDied => {
+            EndCause::ByItself => Next::Ended(ended.exit.code()),
+            EndCause::Asked | EndCause::Over(_) => Next::Stand,
+            EndCause::Overdue | EndCause::GuardDied => {
                 let on = election.name();
-                if ended.why == Why::GuardDied {
+                if ended.why == EndCause::GuardDied {
                     tracing::warn!(
                         "{on}: the guard of the command died, and the command was killed; stepping down"
                     );
@@ -212,6 +216,23 @@ async fn next_leadership(candidacy: &Candidacy<'_>, first: bool) -> Result<Leade
     }
     let election = candidacy.election;
     election.wait_for_leadership().await.map_err(|error| stopped(election, error))
+}
+
+/// Says once, at the start, what users can rely on when `bellwether` itself is killed.
+fn announce(containment: Containment) {
+    match containment {
+        Containment::Namespace => {
+            tracing::info!("{}: it has a PID namespace of its own", containment.promise())
+        }
+        Containment::Sweep if Pid1Deadline::new().is_some() => tracing::info!(
+            "{}: bellwether is the first process of its container",
+            Containment::Namespace.promise()
+        ),
+        Containment::Sweep => tracing::warn!(
+            "there is no right to make a PID namespace: {}; with CAP_SYS_ADMIN, or as the first process of a container, none can",
+            containment.promise()
+        ),
+    }
 }
 
 /// Whether a command that ended with this code was ended by Ctrl-C or Ctrl-\: by the signal itself, or with the code that says so.
@@ -238,7 +259,7 @@ fn not_startable(error: StartError) -> Failure {
 }
 
 /// Waits for the command's end, passing signals on; also whether it was a signal that asked to leave.
-async fn wait(child: &mut Child, signals: &mut Signals) -> (Ended, bool) {
+async fn wait(child: &mut Child, signals: &mut Signals) -> (CommandEnd, bool) {
     let mut leaving = false;
     loop {
         let asked = tokio::select! {

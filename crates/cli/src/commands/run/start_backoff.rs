@@ -12,15 +12,15 @@ use crate::exit::Failure;
 const LONGEST: Duration = Duration::from_secs(5 * 60);
 
 /// How often in a row COMMAND could not be started.
-pub(super) struct StayingOut {
+pub(super) struct StartBackoff {
     /// The first time that a candidate stays out: as long as a lease, so that every other candidate gets its chance.
     first: Duration,
     failures: u32,
 }
 
-impl StayingOut {
-    pub(super) fn new(ttl: Duration) -> StayingOut {
-        StayingOut { first: ttl, failures: 0 }
+impl StartBackoff {
+    pub(super) fn new(ttl: Duration) -> StartBackoff {
+        StartBackoff { first: ttl, failures: 0 }
     }
 
     /// COMMAND has been started.
@@ -29,7 +29,7 @@ impl StayingOut {
     }
 
     /// Leaves the election, and returns to it after a while, once a rehearsal has succeeded.
-    pub(super) async fn pass(
+    pub(super) async fn stay_out(
         &mut self,
         election: &Election,
         supervisor: &Supervisor,
@@ -62,12 +62,12 @@ mod tests {
     #[test]
     fn each_time_is_twice_as_long_up_to_a_limit_until_the_command_was_started() {
         let seconds = Duration::from_secs;
-        let mut staying_out = StayingOut::new(seconds(15));
-        let spans: Vec<_> = (0..6).map(|_| staying_out.next()).collect();
+        let mut backoff = StartBackoff::new(seconds(15));
+        let spans: Vec<_> = (0..6).map(|_| backoff.next()).collect();
         assert_eq!(spans, [15, 30, 60, 120, 240, 300].map(seconds));
-        staying_out.reset();
-        assert_eq!(staying_out.next(), seconds(15));
-        let mut slow = StayingOut::new(seconds(600));
+        backoff.reset();
+        assert_eq!(backoff.next(), seconds(15));
+        let mut slow = StartBackoff::new(seconds(600));
         assert_eq!([slow.next(), slow.next()], [seconds(600); 2], "never less than a lease");
     }
 }

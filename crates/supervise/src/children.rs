@@ -8,9 +8,11 @@ use crate::tree;
 use bellwether_deadman::Pid1Spared;
 use bellwether_deadman::process::Pid;
 use rustix::io::Errno;
-use rustix::process::{WaitId, WaitIdOptions, waitid};
+use rustix::process::{WaitId, WaitIdOptions, WaitOptions, waitid, waitpid};
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
 
 /// Where a child comes from that has nothing to do with a command.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -83,4 +85,55 @@ fn lock() -> MutexGuard<'static, Option<Vec<Own>>> {
         !matches!(waitid(WaitId::Pid(own.pid), options), Err(Errno::CHILD))
     });
     own
+}
+
+/// How long whoever starts a child may take to wait for it once it has ended.
+const WAITED_WITHIN: Duration = Duration::from_secs(1);
+
+/// Reaps children that this process has but did not start, for as long as it is polled: orphans that came to it, and those of whoever
+/// became this program by `exec`.
+///
+/// A child that has ended counts as one of them when it has been a zombie for a second, unless it is a guard or was started by
+/// [`start_beside`].
+pub async fn reap_orphans() {
+    // Without it, they stay until this process ends.
+    let Ok(mut ended) = signal(SignalKind::child()) else { return };
+    let mut orphans = Orphans::default();
+    loop {
+        orphans.reap();
+        if orphans.is_empty() {
+            ended.recv().await;
+        }
+        tokio::time::sleep(WAITED_WITHIN).await;
+    }
+}
+
+/// Orphans that had ended when they were last looked for.
+#[derive(Debug, Default)]
+struct Orphans {
+    ended: Vec<Pid>,
+}
+
+impl Orphans {
+    /// Reaps those that were seen before, and looks for more.
+    fn reap(&mut self) {
+        let mut ended = told_apart(|own| {
+            let mut ended = tree::zombies();
+            ended.retain(|pid| own(*pid) != Some(Origin::Started));
+            ended
+        });
+        ended.retain(|pid| {
+            let seen = self.ended.contains(pid);
+            if seen {
+                let _ = waitpid(Some(*pid), WaitOptions::NOHANG);
+            }
+            !seen
+        });
+        self.ended = ended;
+    }
+
+    /// Whether nobody waits to be reaped.
+    fn is_empty(&self) -> bool {
+        self.ended.is_empty()
+    }
 }

@@ -1,15 +1,15 @@
 //! One command, from the order to start it until its tree is gone.
 
 use super::Station;
-use super::contained::{Contained, contain};
+use super::init_process::{InitProcess, contain};
 use super::terminal::Terminal;
 use crate::channel;
-use crate::ended::{Containment, advised};
-use crate::init::{Answer, Word};
+use crate::guard_protocol::{GuardOrder, GuardReport};
+use crate::init_protocol::{InitOrder, InitReport};
 use crate::kill_sequence::{GUARD_KILLS, GUARD_TERMS, KERNEL_KILLS_GUARD};
 use crate::launch::MADE;
-use crate::message::{Order, Report};
 use crate::tree::{self, Pass};
+use crate::{Containment, advised};
 use bellwether_core::Boot;
 use bellwether_deadman::boot_now;
 use bellwether_deadman::process::{IgnoredSignals, Pid, Signal};
@@ -23,7 +23,7 @@ const PASS_EVERY: Duration = Duration::from_millis(1);
 /// Likewise, when all that is left of it cannot be killed.
 const PASS_IN_VAIN_EVERY: Duration = Duration::from_millis(100);
 
-pub(super) struct Start {
+pub(super) struct StartOrder {
     pub(super) epoch: u64,
     pub(super) env: Vec<(String, String)>,
     pub(super) deadline: Boot,
@@ -37,25 +37,25 @@ pub(super) struct Start {
     pub(super) proofs: Vec<OwnedFd>,
 }
 
-pub(super) struct Run {
+pub(super) struct GuardedCommand {
     epoch: u64,
     deadline: Boot,
     grace: Duration,
-    stage: Stage,
+    phase: Phase,
     /// Told to stop for want of a renewal.
     overdue: bool,
-    init: Contained,
+    init: InitProcess,
     /// Where COMMAND says that it was made, and why it could not become what it should; closed once it has.
     report: Option<OwnedFd>,
     pid: Option<Pid>,
-    failure: Option<Failure>,
+    failure: Option<StartFailure>,
     status: Option<i32>,
     proofs: Vec<OwnedFd>,
     terminal: Option<Terminal>,
 }
 
-/// Why there is no COMMAND.
-enum Failure {
+/// EndCause there is no COMMAND.
+enum StartFailure {
     /// The kernel refused to run it.
     NotRunnable(i32),
     /// The process that was to become it could not be made, or not be prepared.
@@ -64,7 +64,7 @@ enum Failure {
 
 /// How far the end of a command has come. It only goes on, never back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum Phase {
     Running,
     /// Told to stop; killed at that instant at the latest.
     Stopping(Boot),
@@ -74,26 +74,26 @@ enum Stage {
     Gone,
 }
 
-impl Run {
+impl GuardedCommand {
     /// Arms the kernel deadline, then makes the processes. `None` if that failed, which has been reported.
-    pub(super) fn begin(station: &mut Station, start: Start) -> Option<Run> {
+    pub(super) fn begin(station: &mut Station, start: StartOrder) -> Option<GuardedCommand> {
         if boot_now() >= GUARD_TERMS.at(start.deadline) - start.grace {
             let sentence = "there is too little time left of the leadership to begin anything".to_owned();
-            station.report(&Report::Failed { epoch: start.epoch, errno: None, sentence }, &[]);
+            station.report(&GuardReport::Failed { epoch: start.epoch, errno: None, sentence }, &[]);
             return None;
         }
         station.kernel.arm(KERNEL_KILLS_GUARD.at(start.deadline));
-        match Run::make(station, start) {
+        match GuardedCommand::make(station, start) {
             Ok((run, refused)) => {
                 run.limit(station);
-                let report = Report::Contained {
+                let report = GuardReport::Contained {
                     epoch: run.epoch,
                     init: run.init.pid.as_raw_pid(),
                     namespace: run.init.containment == Containment::Namespace,
                     refused,
                 };
                 station.report(&report, &[&run.init.pidfd]);
-                run.tell(Word::Go { own_group: !run.init.shares_group });
+                run.tell(InitOrder::Go { own_group: !run.init.shares_group });
                 Some(run)
             }
             Err((epoch, error)) => {
@@ -101,14 +101,17 @@ impl Run {
                 let error = advised(&error);
                 let sentence =
                     format!("the process that was to contain the command could not be made: {error}");
-                station.report(&Report::Failed { epoch, errno: None, sentence }, &[]);
+                station.report(&GuardReport::Failed { epoch, errno: None, sentence }, &[]);
                 None
             }
         }
     }
 
     /// Also why there is no PID namespace, if one was wanted.
-    fn make(station: &mut Station, mut start: Start) -> Result<(Run, Option<String>), (u64, io::Error)> {
+    fn make(
+        station: &mut Station,
+        mut start: StartOrder,
+    ) -> Result<(GuardedCommand, Option<String>), (u64, io::Error)> {
         let (epoch, wanted) = (start.epoch, start.namespace);
         let lend = |_| Terminal::lend(&start.stdin, station.supervisors_group);
         let terminal = (!start.rehearsal).then_some(()).and_then(lend);
@@ -129,11 +132,11 @@ impl Run {
                 contain(Containment::Sweep)
             });
         let init = made.map_err(|error| (epoch, error))?;
-        let run = Run {
+        let run = GuardedCommand {
             epoch,
             deadline: start.deadline,
             grace: start.grace,
-            stage: Stage::Running,
+            phase: Phase::Running,
             overdue: false,
             init,
             report: Some(report),
@@ -151,13 +154,13 @@ impl Run {
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.stage == Stage::Gone
+        self.phase == Phase::Gone
     }
 
     /// What to wake up for.
     pub(super) fn watched(&self) -> Vec<BorrowedFd<'_>> {
         // An init that has ended, and its channel, would wake us for ever; every end of an orphan does, and the clock.
-        let killing = matches!(self.stage, Stage::Killing | Stage::InVain);
+        let killing = matches!(self.phase, Phase::Killing | Phase::InVain);
         if killing && self.init.containment == Containment::Sweep {
             return Vec::new();
         }
@@ -168,12 +171,12 @@ impl Run {
 
     /// When to wake up at the latest.
     pub(super) fn due(&self, now: Boot) -> Option<Boot> {
-        match (self.stage, self.init.containment) {
-            (Stage::Running, _) => Some(self.stop_at()),
-            (Stage::Stopping(by), _) => Some(by.min(self.kill_at())),
-            (Stage::Killing, Containment::Sweep) => Some(now + PASS_EVERY),
-            (Stage::InVain, _) => Some(now + PASS_IN_VAIN_EVERY),
-            (Stage::Killing, Containment::Namespace) | (Stage::Gone, _) => None,
+        match (self.phase, self.init.containment) {
+            (Phase::Running, _) => Some(self.stop_at()),
+            (Phase::Stopping(by), _) => Some(by.min(self.kill_at())),
+            (Phase::Killing, Containment::Sweep) => Some(now + PASS_EVERY),
+            (Phase::InVain, _) => Some(now + PASS_IN_VAIN_EVERY),
+            (Phase::Killing, Containment::Namespace) | (Phase::Gone, _) => None,
         }
     }
 
@@ -193,48 +196,48 @@ impl Run {
         }
     }
 
-    pub(super) fn obey(&mut self, station: &mut Station, order: Order) {
+    pub(super) fn obey(&mut self, station: &mut Station, order: GuardOrder) {
         match order {
-            Order::Start { .. } => {}
+            GuardOrder::Start { .. } => {}
             // What has been told to stop stays so. In a planned end the renewal only protects it for longer; where the want of
             // a renewal was the reason, that is over even if one comes after all.
-            Order::Extend { deadline, .. }
-                if self.stage == Stage::Running
-                    || matches!(self.stage, Stage::Stopping(_)) && !self.overdue =>
+            GuardOrder::Extend { deadline, .. }
+                if self.phase == Phase::Running
+                    || matches!(self.phase, Phase::Stopping(_)) && !self.overdue =>
             {
                 self.deadline = Boot::from_nanos(deadline);
                 self.limit(station);
                 if self.init.containment == Containment::Sweep {
-                    self.tell(Word::Deadline(self.deadline));
+                    self.tell(InitOrder::Deadline(self.deadline));
                 }
             }
-            Order::Extend { .. } => {}
-            Order::Signal { signal, .. } => self.tell(Word::ToCommand(signal)),
-            Order::Stop { signal, kill_by, .. } => {
-                if matches!(self.stage, Stage::Running | Stage::Stopping(_)) {
-                    self.tell(Word::ToTree(signal));
+            GuardOrder::Extend { .. } => {}
+            GuardOrder::Signal { signal, .. } => self.tell(InitOrder::ToCommand(signal)),
+            GuardOrder::Stop { signal, kill_by, .. } => {
+                if matches!(self.phase, Phase::Running | Phase::Stopping(_)) {
+                    self.tell(InitOrder::ToTree(signal));
                     self.stopping(Boot::from_nanos(kill_by));
                 }
             }
-            Order::Kill { .. } => self.kill(),
+            GuardOrder::Kill { .. } => self.kill(),
         }
     }
 
     fn stopping(&mut self, by: Boot) {
-        let earlier = if let Stage::Stopping(earlier) = self.stage { earlier } else { Boot::FOREVER };
-        self.stage = Stage::Stopping(by.min(earlier));
+        let earlier = if let Phase::Stopping(earlier) = self.phase { earlier } else { Boot::FOREVER };
+        self.phase = Phase::Stopping(by.min(earlier));
     }
 
     /// Takes note of what has happened, and does what is due.
     pub(super) fn look(&mut self, station: &mut Station, now: Boot) {
         self.hear_command(station);
         self.hear_init();
-        if self.stage == Stage::Running && now >= self.stop_at() {
+        if self.phase == Phase::Running && now >= self.stop_at() {
             self.overdue = true;
-            self.tell(Word::ToTree(Signal::TERM.as_raw()));
+            self.tell(InitOrder::ToTree(Signal::TERM.as_raw()));
             self.stopping(self.kill_at());
         }
-        if let Stage::Stopping(by) = self.stage
+        if let Phase::Stopping(by) = self.phase
             && now >= by.min(self.kill_at())
         {
             self.kill();
@@ -244,8 +247,8 @@ impl Run {
 
     /// Nothing of the tree is to live any longer.
     pub(super) fn kill(&mut self) {
-        if matches!(self.stage, Stage::Running | Stage::Stopping(_)) {
-            self.stage = Stage::Killing;
+        if matches!(self.phase, Phase::Running | Phase::Stopping(_)) {
+            self.phase = Phase::Killing;
             if self.init.containment == Containment::Namespace {
                 let _ = pidfd_send_signal(&self.init.pidfd, Signal::KILL);
             }
@@ -264,7 +267,7 @@ impl Run {
                 }
             }
             Containment::Sweep => {
-                let killing = matches!(self.stage, Stage::Killing | Stage::InVain);
+                let killing = matches!(self.phase, Phase::Killing | Phase::InVain);
                 let pass = if killing { tree::signal_descendants(Signal::KILL) } else { Pass::default() };
                 let init = self.init.pid;
                 let mut init_ended = false;
@@ -273,9 +276,9 @@ impl Run {
                 } else if init_ended {
                     // Killed before it had put its children in order: they are ours now.
                     self.kill();
-                } else if let (Stage::Killing, Some(survivor)) = (self.stage, pass.unkillable()) {
-                    self.stage = Stage::InVain;
-                    let report = Report::Unkillable { epoch: self.epoch, survivor, status: self.status };
+                } else if let (Phase::Killing, Some(survivor)) = (self.phase, pass.unkillable()) {
+                    self.phase = Phase::InVain;
+                    let report = GuardReport::Unkillable { epoch: self.epoch, survivor, status: self.status };
                     station.report(&report, &[]);
                 }
             }
@@ -285,7 +288,7 @@ impl Run {
     fn gone(&mut self) {
         // What it said last may have come between the last look and its end.
         self.hear_init();
-        self.stage = Stage::Gone;
+        self.phase = Phase::Gone;
     }
 
     /// Calls the kernel deadline off, takes the terminal back, lets go of the proofs, and only then tells.
@@ -296,17 +299,19 @@ impl Run {
         self.proofs.clear();
         let epoch = self.epoch;
         let report = match (self.failure, self.pid) {
-            (Some(Failure::NotRunnable(errno)), _) => {
-                Report::Failed { epoch, errno: Some(errno), sentence: String::new() }
+            (Some(StartFailure::NotRunnable(errno)), _) => {
+                GuardReport::Failed { epoch, errno: Some(errno), sentence: String::new() }
             }
-            (Some(Failure::NotMade(sentence)), _) => Report::Failed { epoch, errno: None, sentence },
+            (Some(StartFailure::NotMade(sentence)), _) => {
+                GuardReport::Failed { epoch, errno: None, sentence }
+            }
             (None, Some(_)) => {
                 let status = self.status.unwrap_or(Signal::KILL.as_raw());
-                Report::Ended { epoch, status, overdue: self.overdue }
+                GuardReport::Ended { epoch, status, overdue: self.overdue }
             }
             (None, None) => {
                 let sentence = "the command was killed before it could begin".to_owned();
-                Report::Failed { epoch, errno: None, sentence }
+                GuardReport::Failed { epoch, errno: None, sentence }
             }
         };
         station.report(&report, &[]);
@@ -318,7 +323,7 @@ impl Run {
                 Ok(Some(packet)) if packet.bytes == MADE => self.pid = packet.sender,
                 Ok(Some(packet)) => {
                     let errno = packet.bytes.try_into().ok().map(i32::from_ne_bytes);
-                    self.failure = errno.map(Failure::NotRunnable);
+                    self.failure = errno.map(StartFailure::NotRunnable);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Ok(None) | Err(_) => {
@@ -327,7 +332,8 @@ impl Run {
                     if let (Some(pid), None) = (self.pid, &self.failure) {
                         let pid = pid.as_raw_pid();
                         let (shares_group, has_terminal) = (self.init.shares_group, self.terminal.is_some());
-                        let started = Report::Started { epoch: self.epoch, pid, shares_group, has_terminal };
+                        let started =
+                            GuardReport::Started { epoch: self.epoch, pid, shares_group, has_terminal };
                         station.report(&started, &[]);
                     }
                 }
@@ -338,16 +344,16 @@ impl Run {
     fn hear_init(&mut self) {
         loop {
             match channel::receive(self.init.control.as_fd()) {
-                Ok(Some(packet)) => match Answer::decode(&packet.bytes) {
-                    Some(Answer::Ended(status)) => {
+                Ok(Some(packet)) => match InitReport::decode(&packet.bytes) {
+                    Some(InitReport::Ended(status)) => {
                         self.status = Some(status);
                         if self.init.containment == Containment::Sweep {
                             // Init is at it, too, but only this process can say that it is in vain.
                             self.kill();
                         }
                     }
-                    Some(Answer::Unable(why)) => self.failure = Some(Failure::NotMade(why)),
-                    Some(Answer::Ready) | None => {}
+                    Some(InitReport::Unable(why)) => self.failure = Some(StartFailure::NotMade(why)),
+                    Some(InitReport::Ready) | None => {}
                 },
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Ok(None) | Err(_) => {
@@ -358,7 +364,7 @@ impl Run {
         }
     }
 
-    fn tell(&self, word: Word) {
+    fn tell(&self, word: InitOrder) {
         // An init that is gone is noticed by its end; one that does not read is killed in time.
         let _ = channel::send(self.init.control.as_fd(), &word.encode(), &[]);
     }

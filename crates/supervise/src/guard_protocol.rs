@@ -3,7 +3,7 @@
 //! Both ends are the same program, so there is one version, and it is checked. Every order names the epoch that it is
 //! for: one that arrives late never touches the next leadership's command.
 
-use crate::ended::Survivor;
+use crate::Survivor;
 use serde::{Deserialize, Serialize};
 
 /// Raised with every change to what is said.
@@ -13,7 +13,7 @@ pub(crate) const MESSAGE_MAX_BYTES: usize = 16 * 1024;
 
 /// Supervisor to guard. Instants are nanoseconds of the boot-time clock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Order {
+pub(crate) enum GuardOrder {
     /// Runs the command; with it come the descriptors of its standard input and of the proofs.
     /// In a rehearsal the process that would become the command ends instead.
     Start {
@@ -40,7 +40,7 @@ pub(crate) enum Order {
 
 /// Guard to supervisor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Report {
+pub(crate) enum GuardReport {
     /// Up, and waiting for orders.
     Ready { version: u32 },
     /// The guard cannot do its part, for this reason, and leaves.
@@ -60,14 +60,14 @@ pub(crate) enum Report {
     Unkillable { epoch: u64, survivor: Survivor, status: Option<i32> },
 }
 
-impl Order {
+impl GuardOrder {
     pub(crate) fn epoch(&self) -> u64 {
         match self {
-            Order::Start { epoch, .. }
-            | Order::Extend { epoch, .. }
-            | Order::Signal { epoch, .. }
-            | Order::Stop { epoch, .. }
-            | Order::Kill { epoch } => *epoch,
+            GuardOrder::Start { epoch, .. }
+            | GuardOrder::Extend { epoch, .. }
+            | GuardOrder::Signal { epoch, .. }
+            | GuardOrder::Stop { epoch, .. }
+            | GuardOrder::Kill { epoch } => *epoch,
         }
     }
 }
@@ -91,7 +91,7 @@ mod tests {
         let longest = "\u{10ffff}".repeat(63);
         let env =
             ["BELLWETHER_ELECTION", "BELLWETHER_ID"].map(|name| (name.to_owned(), longest.clone())).to_vec();
-        let order = Order::Start {
+        let order = GuardOrder::Start {
             epoch: (1 << 53) - 1,
             env,
             deadline: u64::MAX,
@@ -102,6 +102,6 @@ mod tests {
             listens: true,
         };
         assert_eq!(decode(&encode(&order)), Some(order));
-        assert_eq!(decode::<Order>(b"{}"), None);
+        assert_eq!(decode::<GuardOrder>(b"{}"), None);
     }
 }

@@ -1,14 +1,15 @@
 //! What the supervisor does when the guard is gone: it ends the process that the tree hangs on, and what that one left.
 
-use super::link::Link;
+use super::guard_process::GuardProcess;
+use crate::guard_protocol::GuardReport;
 use crate::kill_sequence::PROCESS_1_ENDS;
-use crate::message::Report;
-use crate::{Containment, Survivor, own, tree};
+use crate::{Containment, Survivor, children, tree};
 use bellwether_core::Boot;
 use bellwether_deadman::process::{Pid, Signal};
 use bellwether_deadman::{Pid1Deadline, Pid1Spared, ReadableFd, boot_now};
 use bellwether_election::{Standing, Standings};
 use rustix::process::{WaitOptions, pidfd_send_signal, waitpid};
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 /// How long an init without a guard has to kill its tree.
@@ -23,15 +24,22 @@ const SWEEP_EVERY: Duration = Duration::from_millis(2);
 const WAIT_EVERY: Duration = Duration::from_millis(50);
 
 /// The process that the tree hangs on.
-pub(super) struct Init {
-    pub(super) pid: Option<Pid>,
+pub(super) struct InitHandle {
+    pid: Option<Pid>,
     pub(super) ended: ReadableFd,
     pub(super) containment: Containment,
     /// Process 1 of a container does not take it for one of the command's.
-    pub(super) _spared: Option<Pid1Spared>,
+    _spared: Option<Pid1Spared>,
 }
 
-impl Init {
+impl InitHandle {
+    /// `None` if its end could not be waited for.
+    pub(super) fn new(pid: i32, pidfd: OwnedFd, containment: Containment) -> Option<InitHandle> {
+        let pid = Pid::from_raw(pid);
+        let spared = pid.and_then(Pid1Spared::alone);
+        Some(InitHandle { pid, ended: ReadableFd::new(pidfd).ok()?, containment, _spared: spared })
+    }
+
     fn as_survivor(&self) -> Survivor {
         let uid = rustix::process::getuid().as_raw();
         self.pid.map_or(Survivor::UNKNOWN, |pid| Survivor { pid: pid.as_raw_pid().cast_unsigned(), uid })
@@ -39,7 +47,7 @@ impl Init {
 }
 
 /// Ends what a guard that is gone has left; who cannot be ended by the deadline is returned.
-pub(super) async fn end(init: Option<&Init>, guard: Option<Pid>, deadline: Boot) -> Option<Survivor> {
+pub(super) async fn end(init: Option<&InitHandle>, guard: Option<Pid>, deadline: Boot) -> Option<Survivor> {
     let until = deadline.max(boot_now() + SWEPT_AT_LEAST);
     match init {
         Some(init) => {
@@ -59,7 +67,7 @@ pub(super) async fn end(init: Option<&Init>, guard: Option<Pid>, deadline: Boot)
 
 /// Waits for the end of an init whose guard is gone. One without a namespace kills the tree by itself, unless it has been stopped: so it is
 /// woken, and killed if that does not help, since what it leaves is found from here. A frozen one is not waited for any longer than `until`.
-async fn end_init(init: &Init, until: Boot) -> bool {
+async fn end_init(init: &InitHandle, until: Boot) -> bool {
     let first = match init.containment {
         Containment::Namespace => Signal::KILL,
         Containment::Sweep => Signal::CONT,
@@ -77,12 +85,12 @@ async fn end_init(init: &Init, until: Boot) -> bool {
 
 /// Kills what a tree without a namespace has left, until nobody is there any more; what is left at that instant is returned.
 ///
-/// Init ends when it has swept, unless it was killed too. What it left has come to this process, as every orphan does, next to the children
+/// InitHandle ends when it has swept, unless it was killed too. What it left has come to this process, as every orphan does, next to the children
 /// that this process started itself. So whoever is its child and was not started by it counts, and all below; and so does what still
 /// hangs on the guard that was lost, if that has not ended yet.
 async fn sweep(guard: Option<Pid>, until: Boot) -> Option<Survivor> {
     loop {
-        let pass = own::told_apart(|own| {
+        let pass = children::told_apart(|own| {
             tree::signal_descendants_but(Signal::KILL, |pid| own(pid).is_some() && Some(pid) != guard)
         });
         if pass.found_nobody() {
@@ -97,30 +105,30 @@ async fn sweep(guard: Option<Pid>, until: Boot) -> Option<Survivor> {
 }
 
 /// What is left of a command that could not be killed whole.
-pub(super) struct Rest {
+pub(super) struct Unkilled {
     pub(super) epoch: u64,
     /// The guard, which still kills what it can and keeps the proofs. None if it was lost.
-    pub(super) link: Option<Link>,
-    pub(super) init: Option<Init>,
+    pub(super) guard: Option<GuardProcess>,
+    pub(super) init: Option<InitHandle>,
     pub(super) standing: Standings,
     pub(super) pid1: Option<Pid1Deadline>,
 }
 
-impl Rest {
+impl Unkilled {
     /// Waits until it is gone too, if that comes to pass while somebody can tell; process 1 of a container, if it keeps a deadline, keeps it
     /// meanwhile.
     pub(super) async fn gone(self) -> bool {
-        let Rest { epoch, link, init, mut standing, mut pid1 } = self;
+        let Unkilled { epoch, guard, init, mut standing, mut pid1 } = self;
         let gone = async {
-            let Some(link) = link else {
+            let Some(guard) = guard else {
                 if let Some(init) = init {
                     let _ = init.ended.readable().await;
                 }
                 return sweep(None, Boot::FOREVER).await.is_none();
             };
             loop {
-                match link.receive().await {
-                    Ok((Report::Ended { epoch: ended, .. }, _)) if ended == epoch => return true,
+                match guard.receive().await {
+                    Ok((GuardReport::Ended { epoch: ended, .. }, _)) if ended == epoch => return true,
                     Ok(_) => {}
                     Err(_) => return false,
                 }

@@ -1,8 +1,8 @@
 //! The guard process as the supervisor holds it.
 
 use crate::channel::{self, Packet};
-use crate::message::{self, Order, Report, VERSION};
-use crate::{ROLE, Spec, own};
+use crate::guard_protocol::{self, GuardOrder, GuardReport, VERSION};
+use crate::{CommandSpec, ROLE, children};
 use bellwether_deadman::ReadableFd;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 
 /// A running guard and the channel to it. Dropping it is the guard's sign to leave.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct GuardProcess {
     /// Dropped before the process is waited for: see [`Reaped`].
     socket: ReadableFd,
     process: Reaped,
@@ -22,8 +22,8 @@ pub(super) struct Link {
 #[derive(Debug)]
 struct Reaped(Option<Child>);
 
-impl Link {
-    pub(super) fn start(spec: &Spec) -> io::Result<Link> {
+impl GuardProcess {
+    pub(super) fn start(spec: &CommandSpec) -> io::Result<GuardProcess> {
         let (ours, theirs) = channel::pair()?;
         let mut command = Command::new(own_program()?);
         // What `ps` shows; the rest of the line is the command's own.
@@ -38,9 +38,9 @@ impl Link {
         }
         // Its output and errors are ours, and so are the command's.
         command.stdin(Stdio::from(theirs));
-        let process = own::start_guard(|| command.spawn(), |process| Some(process.id()))?;
+        let process = children::start_guard(|| command.spawn(), |process| Some(process.id()))?;
         tracing::debug!(guard = process.id(), "guard started");
-        Ok(Link { socket: ReadableFd::new(ours)?, process: Reaped(Some(process)) })
+        Ok(GuardProcess { socket: ReadableFd::new(ours)?, process: Reaped(Some(process)) })
     }
 
     pub(super) fn pid(&self) -> u32 {
@@ -52,32 +52,32 @@ impl Link {
         self.process.0.as_mut().is_some_and(|process| matches!(process.try_wait(), Ok(None)))
     }
 
-    pub(super) fn send(&self, order: &Order, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
-        channel::send(self.socket.as_fd(), &message::encode(order), descriptors)
+    pub(super) fn send(&self, order: &GuardOrder, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+        channel::send(self.socket.as_fd(), &guard_protocol::encode(order), descriptors)
     }
 
     /// The next report, with what came along. Cancel-safe.
     ///
     /// # Errors
-    /// Why there will be none any more: the guard is gone, or cannot do its part, or this process cannot take in what it says.
-    pub(super) async fn receive(&self) -> io::Result<(Report, Option<OwnedFd>)> {
+    /// EndCause there will be none any more: the guard is gone, or cannot do its part, or this process cannot take in what it says.
+    pub(super) async fn receive(&self) -> io::Result<(GuardReport, Option<OwnedFd>)> {
         loop {
             let Some(Packet { bytes, descriptors, .. }) = self.socket.read_with(channel::receive).await?
             else {
                 return Err(io::Error::other("it has ended, and the command with it"));
             };
-            match message::decode(&bytes) {
-                Some(Report::Ready { version }) if version == VERSION => {}
-                Some(Report::Ready { .. }) | None => {
+            match guard_protocol::decode(&bytes) {
+                Some(GuardReport::Ready { version }) if version == VERSION => {}
+                Some(GuardReport::Ready { .. }) | None => {
                     return Err(io::Error::other("it is another version of this program"));
                 }
-                Some(Report::Unable { sentence }) => return Err(io::Error::other(sentence)),
+                Some(GuardReport::Unable { sentence }) => return Err(io::Error::other(sentence)),
                 Some(report) => return Ok((report, descriptors.into_iter().next())),
             }
         }
     }
 
-    /// Why the guard cannot be told anything: what it said last, or else this error.
+    /// EndCause the guard cannot be told anything: what it said last, or else this error.
     pub(super) async fn last_word(&self, error: io::Error) -> io::Error {
         if !matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) {
             return error;

@@ -1,7 +1,7 @@
 //! The handle on a running command.
 
-use super::task::{Running, Wish};
-use crate::{Containment, Ended, Exit, Why};
+use super::command_task::{ChildRequest, Running};
+use crate::{CommandEnd, Containment, EndCause, ExitStatus};
 use bellwether_deadman::process::Signal;
 use tokio::sync::{mpsc, oneshot};
 
@@ -12,21 +12,21 @@ pub struct Child {
     containment: Containment,
     shares_group: bool,
     has_terminal: bool,
-    wishes: mpsc::UnboundedSender<Wish>,
-    ended: oneshot::Receiver<Ended>,
+    requests: mpsc::UnboundedSender<ChildRequest>,
+    ended: oneshot::Receiver<CommandEnd>,
     gone: oneshot::Receiver<()>,
-    known: Option<Ended>,
+    known: Option<CommandEnd>,
 }
 
 impl Child {
     pub(super) fn new(
         running: Running,
-        wishes: mpsc::UnboundedSender<Wish>,
-        ended: oneshot::Receiver<Ended>,
+        requests: mpsc::UnboundedSender<ChildRequest>,
+        ended: oneshot::Receiver<CommandEnd>,
         gone: oneshot::Receiver<()>,
     ) -> Child {
         let Running { pid, containment, shares_group, has_terminal } = running;
-        Child { pid, containment, shares_group, has_terminal, wishes, ended, gone, known: None }
+        Child { pid, containment, shares_group, has_terminal, requests, ended, gone, known: None }
     }
 
     /// The command's process id, as this process sees it; within its own PID namespace it has another.
@@ -52,39 +52,39 @@ impl Child {
     /// Passes a signal on to the command, and to nobody else in its tree.
     pub fn signal(&self, signal: Signal) {
         // Fails only when it has ended, and then there is nobody to signal.
-        let _ = self.wishes.send(Wish::Signal(signal));
+        let _ = self.requests.send(ChildRequest::Signal(signal));
     }
 
     /// Sends this signal (TERM, or INT) to the whole tree, and KILL after the grace, or before the deadline if that
     /// comes first.
     pub fn stop(&self, signal: Signal) {
-        let _ = self.wishes.send(Wish::Stop(Some(signal)));
+        let _ = self.requests.send(ChildRequest::Stop(Some(signal)));
     }
 
     /// Likewise for a tree that has been sent the signal by somebody else: from the keyboard.
     pub fn stop_signalled(&self) {
-        let _ = self.wishes.send(Wish::Stop(None));
+        let _ = self.requests.send(ChildRequest::Stop(None));
     }
 
     /// Kills the whole tree at once.
     pub fn kill(&self) {
-        let _ = self.wishes.send(Wish::Kill);
+        let _ = self.requests.send(ChildRequest::Kill);
     }
 
     /// Waits until the whole tree is gone. Cancel-safe; may be asked again.
-    pub async fn wait(&mut self) -> Ended {
+    pub async fn wait(&mut self) -> CommandEnd {
         if let Some(ended) = self.known {
             return ended;
         }
         // The task ends without a word only if it panicked or its runtime is shutting down; either closes the channel
         // to the guard, which then kills the tree.
-        let lost = Ended { exit: Exit::KILLED, why: Why::GuardDied };
+        let lost = CommandEnd { exit: ExitStatus::KILLED, why: EndCause::GuardDied };
         let ended = (&mut self.ended).await.unwrap_or(lost);
         self.known = Some(ended);
         ended
     }
 
-    /// After [`Why::Unkillable`]: waits until that process has ended by itself, and with it the whole tree, so that the leadership may be released.
+    /// After [`EndCause::Unkillable`]: waits until that process has ended by itself, and with it the whole tree, so that the leadership may be released.
     /// Without an end if that cannot be found out any more. Cancel-safe.
     pub async fn outlived(&mut self) {
         if (&mut self.gone).await.is_err() {

@@ -1,11 +1,12 @@
 //! Making the process that a command's tree hangs on.
 
 use super::Station;
-use super::run::Start;
+use super::command::StartOrder;
 use super::terminal::{Terminal, controls_session};
+use crate::Containment;
 use crate::channel;
-use crate::ended::Containment;
-use crate::init::{Answer, Init};
+use crate::init::Init;
+use crate::init_protocol::InitReport;
 use bellwether_deadman::process::{self, Namespace, Pid, Signal};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::DupFlags;
@@ -15,7 +16,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 /// An init that waits for its word to begin.
-pub(super) struct Contained {
+pub(super) struct InitProcess {
     pub(super) pid: Pid,
     pub(super) pidfd: OwnedFd,
     pub(super) control: OwnedFd,
@@ -33,10 +34,10 @@ pub(super) struct Contained {
 pub(super) fn contain(
     containment: Containment,
     station: &mut Station,
-    start: &mut Start,
+    start: &mut StartOrder,
     terminal: Option<&Terminal>,
     report: &mut OwnedFd,
-) -> io::Result<Contained> {
+) -> io::Result<InitProcess> {
     let (mut control, theirs) = channel::pair()?;
     let its_own = (start.stdin.try_clone()?, report.try_clone()?, theirs);
     let namespace = match containment {
@@ -79,18 +80,18 @@ pub(super) fn contain(
     // no signals.
     let group = station.supervisors_group.filter(|_| terminal.is_none() && controls_session());
     let shares_group = group.is_some_and(|group| setpgid(Some(pid), Some(group)).is_ok());
-    let mut contained =
-        Contained { pid, pidfd, control, silent: false, containment, shares_group, _mounts: None };
-    match contained.first_answer() {
-        Some(Answer::Ready) => {
-            contained._mounts = File::open(format!("/proc/{}/ns/mnt", pid.as_raw_pid())).ok();
-            Ok(contained)
+    let mut init_process =
+        InitProcess { pid, pidfd, control, silent: false, containment, shares_group, _mounts: None };
+    match init_process.first_answer() {
+        Some(InitReport::Ready) => {
+            init_process._mounts = File::open(format!("/proc/{}/ns/mnt", pid.as_raw_pid())).ok();
+            Ok(init_process)
         }
         answer => {
-            let _ = pidfd_send_signal(&contained.pidfd, Signal::KILL);
+            let _ = pidfd_send_signal(&init_process.pidfd, Signal::KILL);
             let _ = rustix::process::waitpid(Some(pid), WaitOptions::empty());
             let why = match answer {
-                Some(Answer::Unable(why)) => why,
+                Some(InitReport::Unable(why)) => why,
                 _ => "it ended before it was ready".to_owned(),
             };
             Err(io::Error::other(why))
@@ -98,10 +99,10 @@ pub(super) fn contain(
     }
 }
 
-impl Contained {
-    fn first_answer(&self) -> Option<Answer> {
+impl InitProcess {
+    fn first_answer(&self) -> Option<InitReport> {
         let mut fds = [PollFd::new(&self.control, PollFlags::IN)];
         while poll(&mut fds, None).is_err() {}
-        channel::receive(self.control.as_fd()).ok()?.and_then(|packet| Answer::decode(&packet.bytes))
+        channel::receive(self.control.as_fd()).ok()?.and_then(|packet| InitReport::decode(&packet.bytes))
     }
 }

@@ -9,7 +9,7 @@ pub const PROOFS_MAX: usize = 16;
 
 /// A command and the terms on which it runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Spec {
+pub struct CommandSpec {
     pub(crate) program: PathBuf,
     pub(crate) argv: Vec<OsString>,
     pub(crate) grace: Duration,
@@ -19,11 +19,14 @@ pub struct Spec {
     pub(crate) listens: bool,
 }
 
-impl Spec {
+impl CommandSpec {
     /// Runs the file `program` (see [`find_command`](crate::find_command)) with these arguments, of which the first is
     /// the name that the program sees as its own. Never through a shell.
-    pub fn new(program: impl Into<PathBuf>, argv: impl IntoIterator<Item = impl Into<OsString>>) -> Spec {
-        Spec {
+    pub fn new(
+        program: impl Into<PathBuf>,
+        argv: impl IntoIterator<Item = impl Into<OsString>>,
+    ) -> CommandSpec {
+        CommandSpec {
             program: program.into(),
             argv: argv.into_iter().map(Into::into).collect(),
             grace: Duration::ZERO,
@@ -36,14 +39,14 @@ impl Spec {
 
     /// The time between being told to stop and being killed where the deadline forces the end; the `work_grace` of the
     /// election's settings. Without it there is only the kill.
-    pub fn grace(mut self, grace: Duration) -> Spec {
+    pub fn grace(mut self, grace: Duration) -> CommandSpec {
         self.grace = grace;
         self
     }
 
     /// The same time in a planned end, when the command is asked to stop or its leadership is let go: the `stop_timeout` of
     /// the election's settings, so that the lease is renewed meanwhile. The deadline still applies. Without it, the grace.
-    pub fn stop_timeout(mut self, stop_timeout: Duration) -> Spec {
+    pub fn stop_timeout(mut self, stop_timeout: Duration) -> CommandSpec {
         self.stop_timeout = Some(stop_timeout);
         self
     }
@@ -56,20 +59,20 @@ impl Spec {
 
     /// Makes no PID namespace even where it may: for a command that has to know its own number, or others', as the rest of
     /// the system does (a pid file), or whose mounts are for everybody.
-    pub fn without_namespace(mut self) -> Spec {
+    pub fn without_namespace(mut self) -> CommandSpec {
         self.namespace = false;
         self
     }
 
     /// The sockets that were passed to this process (`LISTEN_FDS`) are the command's: `LISTEN_PID` is its own number then. They stay open in it
     /// in any case.
-    pub fn listening(mut self) -> Spec {
+    pub fn listening(mut self) -> CommandSpec {
         self.listens = true;
         self
     }
 
     /// A variable that neither the command nor the guard inherits: one with a password in it.
-    pub fn without_env(mut self, name: impl AsRef<OsStr>) -> Spec {
+    pub fn without_env(mut self, name: impl AsRef<OsStr>) -> CommandSpec {
         self.without_env.push(name.as_ref().to_owned());
         self
     }
