@@ -291,7 +291,7 @@ fn a_health_command_that_would_run_without_a_pause_is_refused() {
 fn explain_takes_the_stop_timeout_of_run() {
     let explained = typed(&["explain", "--stop-timeout", "7s"]);
     let text = String::from_utf8_lossy(&explained.stdout);
-    assert!(text.contains("killed after its TERM by") && text.contains("7s"), "{explained:?}");
+    assert!(text.contains("killed this long after TERM") && text.contains("7s"), "{explained:?}");
 }
 
 #[test]

@@ -65,7 +65,10 @@ fn nor_is_it_a_success_when_nobody_leads_afterwards() {
     let asked = on(directory.path(), &["step-down", "job"]);
     assert_eq!(asked.status.code(), Some(75), "{asked:?}");
     let said = String::from_utf8_lossy(&asked.stderr);
-    assert!(said.contains("no other candidate took over: a has let go, and nobody leads job"), "{said}");
+    assert!(
+        said.contains("no other candidate took over: a released the leadership, and nobody leads job"),
+        "{said}"
+    );
     assert_eq!(only.ended().code, Some(76));
 }
 
@@ -113,5 +116,5 @@ async fn a_leader_that_missed_the_request_is_asked_again() {
     let asked = asking.await.expect("the command ended");
     let said = String::from_utf8_lossy(&asked.stderr);
     assert_eq!(asked.status.code(), Some(75), "{asked:?}");
-    assert!(said.contains("a has let go"), "{said}");
+    assert!(said.contains("a released the leadership"), "{said}");
 }

@@ -47,7 +47,7 @@ fn an_ordinary_user_is_told_that_there_is_no_namespace_and_the_rest_is_the_same(
     assert_eq!(words(&mut candidate), "65534");
     let ended = candidate.ended();
     assert_eq!(ended.code, Some(4));
-    assert!(ended.stderr.contains("no right to make a PID namespace"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("no permission to make a PID namespace"), "{}", ended.stderr);
     let left = stage.alive();
     assert!(left.is_empty(), "a daemon outlived the leadership: {left:?}");
 }

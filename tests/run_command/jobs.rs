@@ -65,7 +65,7 @@ fn a_lease_is_kept_after_the_command_has_ended_so_that_the_job_runs_once() {
     assert_eq!(code, Some(75), "the job ran twice: {stderr}");
     let ended = first.ended();
     assert_eq!(ended.code, Some(3));
-    assert!(ended.stderr.contains("job: the lead is kept for another "), "{}", ended.stderr);
+    assert!(ended.stderr.contains("job: the leadership is kept for another "), "{}", ended.stderr);
     let released = first.said.iter().find(|line| line.event() == "released").expect("released");
     assert!(released.boot() > exited.boot());
     assert!(released.boot().since(started.boot()).as_millis() >= 3_900, "{released:?} after {started:?}");

@@ -110,9 +110,27 @@ fn doctor_says_in_every_kind_of_user_namespace_which_containment_there_is() {
         let output = run_to_end(within(&prefix, &doctor));
         assert_eq!(output.status.code(), Some(0), "{prefix:?}: {output:?}");
         let said = String::from_utf8_lossy(&output.stdout);
-        let holds = if namespace { "has a PID namespace" } else { "no right to a PID namespace" };
+        let holds = if namespace { "has a PID namespace" } else { "may not make a PID namespace" };
         assert!(said.contains(holds), "{prefix:?}: {said}");
     }
+}
+
+/// Process 1 of a container without the right to make a PID namespace.
+#[test]
+fn doctor_does_not_advise_the_first_process_of_a_container_to_become_it() {
+    let prefix = ["unshare", "--user", "--map-root-user", "--fork", "--pid", "--mount-proc"];
+    if !permitted(Command::new(prefix[0]).args(&prefix[1..]).arg("true"), "a user and a PID namespace") {
+        return;
+    }
+    let unprivileged = ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin"];
+    let stage = plain();
+    let mut doctor = stage.bellwether("a");
+    doctor.args(["doctor", "-o", "json"]);
+    let output = run_to_end(within(&[&prefix[..], &unprivileged].concat(), &doctor));
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("is the first process of a container"), "{said}");
+    assert!(!said.contains("grant CAP_SYS_ADMIN"), "{said}");
 }
 
 /// The right to make a PID namespace may be gone when it is needed.

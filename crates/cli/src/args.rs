@@ -52,33 +52,33 @@ pub(crate) struct Global {
     #[arg(long, value_name = "URL", env = "BELLWETHER_BACKEND", hide_env_values = true, global = true)]
     pub(crate) backend: Option<String>,
 
-    /// Read the backend's URL from this file, so that a password in it shows in no process list.
+    /// Read the backend's URL from this file, which keeps a password in it out of process lists.
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) backend_file: Option<PathBuf>,
 
-    /// Settings from this TOML file: weaker than flags and environment. Keys are the long flags; those of one
-    /// subcommand may stand in a table of its name.
+    /// Read settings from this TOML file. Flags and environment variables take precedence. Keys are the names of long flags; a table
+    /// named after a subcommand, such as [run], applies to that subcommand only.
     #[arg(long, value_name = "FILE", env = "BELLWETHER_CONFIG", global = true)]
     pub(crate) config: Option<PathBuf>,
 
-    /// This candidate's id: stable and readable. Default: $POD_NAME, or <hostname>-<pid>, in a container with
-    /// six random digits after it.
+    /// This candidate's id: stable and readable. Default: $POD_NAME, or <hostname>-<pid>, followed by six random digits in a
+    /// container.
     #[arg(long, value_name = "ID", env = "BELLWETHER_ID", global = true, value_parser = trimmed)]
     pub(crate) id: Option<String>,
 
-    /// For people or for machines.
+    /// How results are printed.
     #[arg(short, long, value_name = "FORMAT", default_value = "table", global = true)]
     pub(crate) output: Format,
 
-    /// How log lines on stderr look.
+    /// How log lines are written to stderr.
     #[arg(long, value_name = "FORMAT", default_value = "text", global = true)]
     pub(crate) log: LogFormat,
 
-    /// More log lines; twice for still more.
+    /// Log more; repeat for even more.
     #[arg(short, long, action = clap::ArgAction::Count, global = true)]
     pub(crate) verbose: u8,
 
-    /// No log lines but errors.
+    /// Log errors only.
     #[arg(short, long, conflicts_with = "verbose", global = true)]
     pub(crate) quiet: bool,
 
@@ -109,15 +109,15 @@ pub(crate) enum LogFormat {
 pub(crate) enum Command {
     /// Take part in an election until interrupted; with a COMMAND, run it only while leading.
     Run(Box<Run>),
-    /// Try once to lead: take the lead, print its epoch, and let go.
+    /// Try once to become leader: print the epoch, and release the leadership.
     Acquire(Acquire),
-    /// Show who leads, and who follows where the store knows. Changes nothing.
+    /// Show who leads, and who follows if the store knows. Changes nothing.
     Status(Status),
     /// Print a line for every change of an election. Changes nothing.
     Watch(Watch),
     /// Ask the leader, wherever it runs, to hand over; print who took over, and for how long nobody led.
     StepDown(StepDown),
-    /// Show past leaderships, where the backend keeps them.
+    /// Show past leaderships, if the store keeps them.
     History(History),
     Doctor(Doctor),
     Top(Top),
@@ -125,7 +125,7 @@ pub(crate) enum Command {
     Postgres(Postgres),
     #[cfg(feature = "nats")]
     Nats(Nats),
-    /// Print completions for a shell.
+    /// Print shell completions.
     Completions(Completions),
     /// Print the manual page.
     Man,
@@ -142,7 +142,7 @@ pub(crate) struct Acquire {
     #[arg(value_name = "ELECTION", value_parser = election)]
     pub(crate) election: Option<ElectionName>,
 
-    /// Keep the lead until interrupted.
+    /// Keep leading until interrupted.
     #[arg(long)]
     pub(crate) hold: bool,
 
@@ -152,22 +152,23 @@ pub(crate) struct Acquire {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Status {
-    /// The election; all that the store can list if left out.
+    /// The election. Default: all that the store can list.
     #[arg(value_name = "ELECTION", value_parser = election)]
     pub(crate) election: Option<ElectionName>,
 
-    /// Watch until the holder renews, or its ttl has passed without a sign of life.
+    /// Wait until the holder renews, or its ttl has passed without a renewal.
     #[arg(long)]
     pub(crate) confirm: bool,
 
-    /// Print nothing; exit with 0 if this candidate leads, and with 1 if not. Default: the one that --id or its variables name.
+    /// Print nothing; exit with 0 if candidate ID leads, with 1 if it does not. Default: the id given by --id, $BELLWETHER_ID or
+    /// $POD_NAME.
     #[arg(long, value_name = "ID", num_args = 0..=1, value_parser = trimmed)]
     pub(crate) is_leader: Option<Option<String>>,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Watch {
-    /// The election; all that the store can list if left out.
+    /// The election. Default: all that the store can list.
     #[arg(value_name = "ELECTION", value_parser = election)]
     pub(crate) election: Option<ElectionName>,
 }
@@ -178,7 +179,7 @@ pub(crate) struct StepDown {
     #[arg(value_name = "ELECTION", value_parser = election)]
     pub(crate) election: Option<ElectionName>,
 
-    /// Hand over to this candidate: the lead is kept for it for a moment. Ends with 75 if it did not take over.
+    /// Hand over to this candidate: the election is reserved for it for a moment. Exits with 75 if it does not take over.
     #[arg(long, value_name = "ID", value_parser = candidate)]
     pub(crate) to: Option<CandidateId>,
 }
@@ -216,11 +217,11 @@ pub(crate) enum Table {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Explain {
-    /// Between TERM and KILL to a command.
+    /// Time between TERM and KILL when a deadline forces the command's end.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) grace: Option<Duration>,
 
-    /// Between TERM and KILL to a command on a planned end.
+    /// Time between TERM and KILL on a planned end.
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = STOP_TIMEOUT)]
     pub(crate) stop_timeout: Duration,
 

@@ -98,7 +98,7 @@ impl Configuration {
             other => {
                 let kind = if other.is_array() { "an array" } else { "a date" };
                 return Err(
-                    self.bad(&format!("{setting} must be a text, a number or true, and it is {kind}"))
+                    self.bad(&format!("{setting} must be a string, a number or a boolean, not {kind}"))
                 );
             }
         };
@@ -199,7 +199,7 @@ impl Configuration {
     fn unknown(&self, setting: &Setting, command: &Command) -> Failure {
         if setting.of.is_some() && has(command, &setting.key) {
             let key = &setting.key;
-            return self.bad(&format!("{key} counts for every command: write it above the first section"));
+            return self.bad(&format!("{key} applies to every command: write it above the first section"));
         }
         if let Some(similar) = similar(command, setting) {
             return self.bad(&format!("there is no setting {setting}; did you mean {similar}?"));

@@ -62,13 +62,13 @@ impl Exit {
     /// What it means.
     pub(crate) fn meaning(self) -> &'static str {
         match self {
-            Exit::Clean => "all is well",
+            Exit::Clean => "success",
             Exit::None => {
                 "`status`: nobody holds the election, or with `--is-leader`, another candidate does; `watch` without ELECTION: \
                  there is none yet; `nats health` without NODE: nobody leads"
             }
             Exit::Usage => "bad usage or settings",
-            Exit::Unavailable => "the backend is out of reach, or cannot do what was asked, and we gave up",
+            Exit::Unavailable => "the store cannot be reached, or cannot do what was asked",
             Exit::Bug => "a bug in Bellwether",
             Exit::NotLed | Exit::NotLedAs(_) => {
                 "did not become leader (another code with `-E`); `step-down`: no other candidate, or not the one of `--to`, took over"

@@ -9,6 +9,7 @@ use bellwether::{ElectionName, Epoch};
 use serde_json::{Value, json};
 use tokio::io::Interest;
 use tokio::net::unix::pipe;
+use unicode_width::UnicodeWidthStr;
 
 use crate::exit::{Exit, Failure};
 
@@ -81,16 +82,16 @@ pub(crate) fn proof(seen: &Seen) -> &'static str {
     }
 }
 
-/// Rows under a heading, each column as wide as its widest cell.
+/// Rows under a heading, each column as wide as its widest cell: in columns of a terminal, of which CJK characters and emoji take two.
 pub(crate) fn table(heading: &[&str], rows: &[Vec<String>]) -> Vec<String> {
     let width = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].chars().count());
-        cells.chain([heading[column].chars().count()]).max().unwrap_or(0)
+        let cells = rows.iter().map(|row| row[column].width());
+        cells.chain([heading[column].width()]).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..heading.len()).map(width).collect();
     let print = |cells: Vec<&str>| {
-        let padded: Vec<String> =
-            cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        let pad = |(cell, width): (&&str, &usize)| format!("{cell}{}", " ".repeat(width - cell.width()));
+        let padded: Vec<String> = cells.iter().zip(&widths).map(pad).collect();
         padded.join("  ").trim_end().to_owned()
     };
     let mut lines = vec![print(heading.to_vec())];
@@ -124,4 +125,21 @@ pub(crate) fn span(duration: Duration) -> String {
 fn short(at: Wall) -> String {
     let text = at.to_string();
     format!("{}Z", text.split('.').next().unwrap_or(&text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up_after_characters_that_take_two_places_or_none() {
+        let rows = [["選挙", "1"], ["demo\u{1F411}", "2"], ["e\u{301}", "3"], ["plain", "4"]];
+        let rows: Vec<Vec<String>> = rows.iter().map(|row| row.map(str::to_owned).to_vec()).collect();
+        let lines = table(&["ELECTION", "EPOCH"], &rows);
+        for line in &lines {
+            let column = line.rfind("  ").expect("two columns") + 2;
+            assert_eq!(line[..column].width(), 10, "{line}");
+        }
+        assert_eq!(lines[1], "選挙      1");
+    }
 }

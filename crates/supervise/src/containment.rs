@@ -24,7 +24,7 @@ impl Containment {
             Containment::Namespace => "no process of the command outlives the leadership",
             Containment::Sweep => {
                 "processes that the command starts, but not the command itself, could outlive the leadership if bellwether, its \
-                 guard and its init are killed or stopped all three at once"
+                 guard and its init are all killed or stopped at once"
             }
         }
     }
@@ -34,7 +34,7 @@ impl fmt::Display for Containment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Containment::Namespace => "PID namespace",
-            Containment::Sweep => "process group and sweep (no right to make a PID namespace)",
+            Containment::Sweep => "process group and sweep (no permission to make a PID namespace)",
         })
     }
 }

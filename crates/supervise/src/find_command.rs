@@ -37,7 +37,7 @@ impl NotRunnable {
             Errno::NOEXEC => (
                 126,
                 format!(
-                    "{shown} is no program: if it is a script, begin it with a `#!` line, since no shell is used"
+                    "{shown} is not a program: if it is a script, begin it with a `#!` line, since no shell is used"
                 ),
             ),
             other => (126, format!("{shown} cannot be run: {other}")),

@@ -71,7 +71,7 @@ const SOME_PROGRAMS: &[Program] = &[
     ("bellwether-postgres", "reach", &["a_role_that_may_not", "an_old_primary", "own_words"]),
     ("bellwether-postgres", "sessions", &[]),
     ("bellwether-postgres", "takeover", &["a_terminated", "the_crash", "a_killed", "a_promotion"]),
-    ("bellwether-tests", "postgres_reach", &["the_doctor"]),
+    ("bellwether-tests", "postgres", &["connecting::the_doctor"]),
 ];
 
 /// All of the same programs, epochs, tables, and every row of the table of states.
@@ -83,7 +83,7 @@ const MORE_PROGRAMS: &[Program] = &[
     ("bellwether-postgres", "epochs", &[]),
     ("bellwether-postgres", "tables", &[]),
     ("bellwether-postgres", "transitions", &[]),
-    ("bellwether-tests", "postgres_reach", &[]),
+    ("bellwether-tests", "postgres", &["connecting::"]),
 ];
 
 /// The packages that make up the project: the name of the step, the package, what it is, and its budget in seconds.

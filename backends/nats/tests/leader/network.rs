@@ -1,5 +1,5 @@
 //! The testing matrix of the profile `leader`: what the network and the servers can do to a leader. The row "network partition" with
-//! processes in network namespaces is `tests/nats_leader/partition.rs`; here what was sent into the silence arrives afterwards.
+//! processes in network namespaces is `tests/nats/leader/partition.rs`; here what was sent into the silence arrives afterwards.
 
 use std::time::Duration;
 

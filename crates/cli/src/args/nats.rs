@@ -1,4 +1,4 @@
-//! The flags of the commands for NATS alone.
+//! The flags of the NATS-specific commands.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use clap::{Args as ClapArgs, Subcommand};
 
 use super::{candidate, duration, election};
 
-/// Commands for NATS alone.
+/// NATS-specific commands.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Nats {
     #[command(subcommand)]

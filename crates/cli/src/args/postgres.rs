@@ -9,15 +9,15 @@ use clap::Subcommand;
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "PostgreSQL")]
 pub(crate) struct PostgresFlags {
-    /// The server, by URL or as "host=… dbname=…", instead of --backend. Default: $PG_DSN, where no backend is named.
+    /// The server, as a URL or as "host=… dbname=…"; replaces --backend. Default: $PG_DSN, if no backend is named.
     #[arg(long, value_name = "DSN", global = true)]
     dsn: Option<String>,
 
-    /// The first number of the election's advisory lock, instead of the hash of its name; with --key2.
+    /// The first key of the advisory lock, instead of a hash of the election's name; requires --key2.
     #[arg(long, value_name = "N", global = true, allow_negative_numbers = true)]
     key1: Option<i32>,
 
-    /// The second number of the election's advisory lock; with --key1.
+    /// The second key of the advisory lock; requires --key1.
     #[arg(long, value_name = "N", global = true, allow_negative_numbers = true)]
     key2: Option<i32>,
 }

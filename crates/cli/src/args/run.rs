@@ -12,7 +12,7 @@ use crate::commands::Restart;
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Run {
-    /// The election: any name; candidates with the same name and backend compete. May be left out with --key1 and --key2.
+    /// The name of the election: candidates with the same name and backend compete. Optional with --key1 and --key2.
     #[arg(value_name = "ELECTION", value_parser = election)]
     pub(crate) election: Option<ElectionName>,
 
@@ -24,8 +24,8 @@ pub(crate) struct Run {
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) wait: Option<Duration>,
 
-    /// Give up as soon as a living leader is seen, or if this candidate is unhealthy or in cooldown. A record that may be a dead leader's is
-    /// watched for its ttl first.
+    /// Give up as soon as a living leader is seen, or if this candidate is unhealthy or in cooldown. If the leader may be dead, wait for
+    /// its ttl first.
     #[arg(short, long, conflicts_with = "wait")]
     pub(crate) nonblock: bool,
 
@@ -33,16 +33,16 @@ pub(crate) struct Run {
     #[arg(short = 'E', value_name = "CODE", default_value_t = 75)]
     pub(crate) code: u8,
 
-    /// Print every event as one JSON object a line, on stdout or to FILE.
+    /// Write every event as one line of JSON, to stdout or to FILE.
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     pub(crate) events: Option<PathBuf>,
 
-    /// Run on every event, by /bin/sh -c, with the event's JSON on standard input. Bounded in time; delays nothing. What waits
-    /// at the end is still handed over, for up to 5s.
+    /// Run CMD with /bin/sh -c for every event, with the event's JSON on standard input. It is killed after 10s and delays nothing else.
+    /// On exit, events that wait are still handed over for up to 5s.
     #[arg(long, value_name = "CMD")]
     pub(crate) hook: Option<String>,
 
-    /// Run the hook on these events only, separated by commas: acquired,lost,released
+    /// Run the hook for these events only, separated by commas: acquired,lost,released
     #[arg(long, value_name = "EVENTS", value_delimiter = ',', hide_possible_values = true,
           value_parser = clap::builder::PossibleValuesParser::new(bellwether::What::examples().iter().map(bellwether::What::as_str)))]
     pub(crate) hook_on: Vec<String>,
@@ -57,13 +57,13 @@ pub(crate) struct Run {
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = super::STOP_TIMEOUT)]
     pub(crate) stop_timeout: Duration,
 
-    /// Start a command that ended by itself again, under the same leadership, with growing pauses between. One that Ctrl-C ended on a
-    /// terminal is not started again.
+    /// Restart a command that ended by itself, under the same leadership, with growing pauses. A command that Ctrl-C ended at a terminal
+    /// is not restarted.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
     pub(crate) restart: Restart,
 
-    /// Keep the lease for this time from the command's start, even if the command ends earlier: so that cron on several hosts runs
-    /// a job once.
+    /// Keep the lease for this long from the command's start, even if the command ends earlier, so that a cron job on several hosts runs
+    /// once.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) keep_for: Option<Duration>,
 
@@ -71,13 +71,13 @@ pub(crate) struct Run {
     #[arg(short = 'c', value_name = "LINE", conflicts_with = "command")]
     pub(crate) line: Option<OsString>,
 
-    /// Make no PID namespace for the command even where it may be made: for a command that must know its own process id,
-    /// or others', as the rest of the system does, or whose mounts are for everybody.
+    /// Make no PID namespace for the command even if permitted: for a command that needs the process ids of the rest of the system, or
+    /// whose mounts must be visible outside.
     #[arg(long)]
     pub(crate) no_pid_namespace: bool,
 
-    /// Runs only while leading: executed directly, never through a shell, and ended with everything that it started
-    /// before the leadership ends. It gets BELLWETHER_ELECTION, BELLWETHER_ID and BELLWETHER_EPOCH.
+    /// The command to run only while leading. It is executed directly, not by a shell. It ends, with every process that it started, before
+    /// the leadership ends. Its environment has BELLWETHER_ELECTION, BELLWETHER_ID and BELLWETHER_EPOCH.
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 
@@ -138,12 +138,12 @@ fn health_interval(text: &str) -> Result<Duration, String> {
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Timing")]
 pub(crate) struct Timing {
-    /// How long a lease lasts without renewal: as long as a silent leader keeps others waiting. Default: 15s, or what the
-    /// profile in the backend's URL goes by.
+    /// How long a lease lasts without renewal, and so how long others wait for a silent leader. Default: 15s, or that of the profile in
+    /// the backend's URL.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) ttl: Option<Duration>,
 
-    /// From one renewal to the next. Default: a third of the ttl.
+    /// The time between renewals. Default: a third of the ttl.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) renew: Option<Duration>,
 
@@ -151,7 +151,7 @@ pub(crate) struct Timing {
     #[arg(long, value_name = "DURATION", value_parser = duration_or_seconds, conflicts_with = "renew")]
     pub(crate) health_interval: Option<Duration>,
 
-    /// How long to wait before trying again where the store announces no changes. Default: 2/15 of the ttl.
+    /// The time between attempts to lead, if the store does not announce changes. Default: 2/15 of the ttl.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) retry: Option<Duration>,
 }
@@ -173,13 +173,13 @@ pub(crate) struct Standing {
     #[arg(long, value_name = "N")]
     pub(crate) failed_renewals: Option<u32>,
 
-    /// While leading, read the record back this often, and step down if it is not ours. At least one renewal interval; renewals
-    /// prove as much, so this is for those who want to know between two of them.
+    /// While leading, read the record back this often, and step down if it names another leader. At least one renewal interval. Renewals
+    /// prove the same; this also checks between them.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) validate_every: Option<Duration>,
 
-    /// On stopping, leave the record to run out instead of releasing it: nobody takes over while this is restarted quickly,
-    /// and nobody leads until the ttl has passed if it is not.
+    /// On stopping, let the lease run out instead of releasing it: nobody takes over during a quick restart, but without a restart nobody
+    /// leads until the ttl has passed.
     #[arg(long)]
     pub(crate) no_release_on_stop: bool,
 
@@ -187,11 +187,11 @@ pub(crate) struct Standing {
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) cooldown: Option<Duration>,
 
-    /// The greater priority may ask the smaller to hand over.
+    /// This candidate's priority; see --preempt.
     #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true)]
     pub(crate) priority: i32,
 
-    /// Ask a leader of smaller priority to hand over.
+    /// Ask a leader of lower priority to hand over.
     #[arg(long)]
     pub(crate) preempt: bool,
 
@@ -203,8 +203,8 @@ pub(crate) struct Standing {
     #[arg(long, value_name = "DURATION", value_parser = duration_or_seconds)]
     pub(crate) retry_max: Option<Duration>,
 
-    /// Take the record of an earlier start of this id without proof of its death. Only where you know that it is
-    /// dead: two with one id would both lead.
+    /// Take over the record of an earlier process with this id without proof that it is dead. Use it only if you know that it is: two
+    /// processes with one id would both lead.
     #[arg(long)]
     pub(crate) danger_reclaim: bool,
 }

@@ -49,14 +49,14 @@ pub(crate) fn explain(global: &Global, explain: &Explain) -> Result<Exit, Failur
         ("  a call without an answer counts as unknown", format!("after {}", span(timing.call_timeout()))),
         ("  work is told to stop, if nothing was confirmed", span(line.stop)),
         ("  a command that has not stopped is killed", span(line.kill)),
-        ("  belief ends: is_leader() is false", span(line.deadline)),
+        ("  the leadership ends: is_leader() is false", span(line.deadline)),
         ("  a follower that saw that call may take over", span(line.takeover)),
-        ("On a planned end, a command is killed after its TERM by", span(explain.stop_timeout)),
-        ("After a release, the next leader is one call away, at most", span(line.handover)),
+        ("On a planned end, a command is killed this long after TERM", span(explain.stop_timeout)),
+        ("After a release, somebody leads again within", span(line.handover)),
         ("After a crash or a silence, somebody leads again within", span(line.failover)),
-        ("After any combination of faults has stopped, within", span(line.recovery)),
+        ("After any combination of faults has ended, within", span(line.recovery)),
         ("Tolerated: a follower's clock faster than the leader's by", percent),
-        ("Tolerated: the store taking for every call", span(line.latency)),
+        ("Tolerated: a store that takes, for every call", span(line.latency)),
     ];
     output::lines(&rows.map(|(what, when)| format!("{what:<62}{when}").trim_end().to_owned()))?;
     Ok(Exit::Clean)

@@ -17,7 +17,7 @@ pub(crate) async fn history(global: &Global, history: &History) -> Result<Exit, 
     }
     let all = store.history(&on).await.map_err(|error| {
         let failure = Failure::from(error);
-        Failure::new(failure.exit(), format!("past leaderships cannot be told: {failure}"))
+        Failure::new(failure.exit(), format!("cannot read past leaderships: {failure}"))
     })?;
     if global.output == Format::Json {
         let all: Vec<Value> = all.iter().map(json_of).collect();

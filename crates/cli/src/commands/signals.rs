@@ -81,7 +81,7 @@ impl Signals {
                 continue;
             }
             let listening = signal(asked.kind())
-                .map_err(|error| Failure::new(Exit::Bug, format!("signals cannot be heard: {error}")))?;
+                .map_err(|error| Failure::new(Exit::Bug, format!("cannot listen for signals: {error}")))?;
             note_origin(number);
             heard.push((asked, listening));
         }

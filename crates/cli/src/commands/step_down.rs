@@ -104,7 +104,7 @@ impl<'a> Asked<'a> {
             let mut seen = match timeout(wake.since(boot_now()), next_change(signals, self.on)).await {
                 Ok(Some(seen)) => seen,
                 Ok(None) => {
-                    let failure = Failure::new(Exit::Unavailable, "it tells of no more changes");
+                    let failure = Failure::new(Exit::Unavailable, "it reports no more changes");
                     return Err(self.unknown(failure));
                 }
                 Err(_) if asks_again => {
@@ -137,8 +137,10 @@ impl<'a> Asked<'a> {
     }
 
     fn unknown(&self, failure: Failure) -> Failure {
-        let sentence =
-            format!("{} was asked, and the store does not say who leads now: {failure}", self.old());
+        let sentence = format!(
+            "{} was asked to step down, and the store does not say who leads now: {failure}",
+            self.old()
+        );
         Failure::new(failure.exit(), sentence)
     }
 
@@ -185,7 +187,9 @@ impl<'a> Asked<'a> {
         let sentence = match (next, new, gap) {
             _ if !has_let_go => {
                 let waited = output::span((self.ttl * 2).max(LETTING_GO_MIN));
-                let sentence = format!("{old} was asked and has not let go within {waited}: is it alive?");
+                let sentence = format!(
+                    "{old} was asked to step down, and has not released the leadership within {waited}: is it alive?"
+                );
                 return Err(Failure::new(Exit::Unavailable, sentence));
             }
             (Some(next), Some(_), _) if next.holder == self.holder => {
@@ -198,7 +202,7 @@ impl<'a> Asked<'a> {
                 return Ok(Exit::Clean);
             }
             (_, Some(new), _) => format!("{meant}: {new} leads {on} now"),
-            (_, None, _) => format!("{meant}: {old} has let go, and nobody leads {on}"),
+            (_, None, _) => format!("{meant}: {old} released the leadership, and nobody leads {on}"),
         };
         let there_were = match &self.followers {
             None => String::new(),
@@ -237,6 +241,9 @@ mod tests {
         let nowhere = from_config(config, std::sync::Arc::new(bellwether::SystemClock));
         let failure = asked.outcome(&nowhere, &mut signals, &mut None).await.expect_err("no store is there");
         assert_eq!(failure.exit(), Exit::Unavailable);
-        assert!(failure.to_string().starts_with("a was asked, and the store does not say"), "{failure}");
+        assert!(
+            failure.to_string().starts_with("a was asked to step down, and the store does not say"),
+            "{failure}"
+        );
     }
 }

@@ -47,7 +47,7 @@ pub(crate) async fn watch(global: &Global, watch: &Watch) -> Result<Exit, Failur
             notice = signals.next() => match notice.map(|notice| (notice.election, notice.signal)) {
                 Some((Some(on), Signal::Changed(seen))) => shown.print(&on, &seen)?,
                 Some(_) => true,
-                None => return Err(Failure::new(Exit::Unavailable, "the store tells of no more changes")),
+                None => return Err(Failure::new(Exit::Unavailable, "the store reports no more changes")),
             },
             _ = list.tick(), if named.is_none() => shown.print_new(&store).await?,
             () = leave.leave() => return Ok(Exit::Clean),
@@ -125,7 +125,7 @@ fn line(global: &Global, on: &ElectionName, seen: &Seen) -> (String, String) {
     let epoch = seen.epoch.map_or_else(String::new, |epoch| format!(" (epoch {epoch})"));
     let told = match (seen.leader(), &seen.reserved_for, &seen.holder) {
         (Some(leader), _, _) => format!("{on}: {leader} leads{epoch}"),
-        (None, Some(id), _) => format!("{on}: nobody leads; the lead is kept for {id}"),
+        (None, Some(id), _) => format!("{on}: nobody leads; reserved for {id}"),
         (None, None, Some(holder)) => format!("{on}: nobody leads; {} is dead", holder.id),
         (None, None, None) => format!("{on}: nobody leads"),
     };

@@ -78,7 +78,7 @@ impl GuardedCommand {
     /// Arms the kernel deadline, then makes the processes. `None` if that failed, which has been reported.
     pub(super) fn begin(station: &mut Station, start: StartOrder) -> Option<GuardedCommand> {
         if boot_now() >= GUARD_TERMS.at(start.deadline) - start.grace {
-            let sentence = "there is too little time left of the leadership to begin anything".to_owned();
+            let sentence = "too little time is left of the leadership to start the command".to_owned();
             station.report(&GuardReport::Failed { epoch: start.epoch, errno: None, sentence }, &[]);
             return None;
         }
@@ -99,8 +99,7 @@ impl GuardedCommand {
             Err((epoch, error)) => {
                 station.kernel.disarm();
                 let error = advised(&error);
-                let sentence =
-                    format!("the process that was to contain the command could not be made: {error}");
+                let sentence = format!("cannot make the process that contains the command: {error}");
                 station.report(&GuardReport::Failed { epoch, errno: None, sentence }, &[]);
                 None
             }

@@ -42,7 +42,7 @@ const BUG: i32 = 70;
 pub(crate) fn main(args: Vec<OsString>) -> i32 {
     let mut args = args.into_iter();
     let (Some(path), true) = (args.next(), channel::is_channel(io::stdin())) else {
-        eprintln!("this is how bellwether starts its guard; it is of no use by hand");
+        eprintln!("`__guard` is internal: bellwether starts its own guard with it");
         return USAGE;
     };
     match Guard::new(Program { path: PathBuf::from(path), argv: args.collect() }) {

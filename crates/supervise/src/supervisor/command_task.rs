@@ -252,7 +252,7 @@ impl CommandTask {
                 // At once: until it has ended, nobody else leads for the rest of the lease. It may do so by itself, which the guard tells then.
                 tracing::error!(
                     "{survivor} was started by the command and cannot be killed: it has more rights than bellwether. End it by \
-                     hand. Nothing is released before it has ended; others take over when the lease has run out"
+                     hand. The leadership is not released before it has ended; others take over when the lease has run out"
                 );
                 let exit = status.map_or(ExitStatus::KILLED, ExitStatus::from_wait);
                 self.in_vain =

@@ -140,7 +140,7 @@ impl Supervisor {
                 let _ = is_ended.await;
                 Err(error)
             }
-            Err(_) => Err(StartError::Guard(io::Error::other("the task that was to watch it has ended"))),
+            Err(_) => Err(StartError::Guard(io::Error::other("the task that watches the command has ended"))),
         }
     }
 

@@ -48,7 +48,7 @@ async fn outcome(guard: &GuardProcess) -> io::Result<Containment> {
                 contained = Some(if namespace { Containment::Namespace } else { Containment::Sweep });
             }
             GuardReport::Ended { status, .. } => {
-                let early = || io::Error::other("its rehearsal ended early");
+                let early = || io::Error::other("the rehearsal of a start ended early");
                 return contained.filter(|_| status == 0).ok_or_else(early);
             }
             GuardReport::Failed { errno: Some(errno), .. } => {

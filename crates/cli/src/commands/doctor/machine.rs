@@ -3,7 +3,7 @@
 use bellwether::SystemClock;
 use bellwether::backend::Finding;
 use bellwether::core::{Clock, Wall};
-use bellwether_deadman::COUNTS_SUSPEND;
+use bellwether_deadman::{COUNTS_SUSPEND, Pid1Deadline};
 use bellwether_supervise::Containment;
 
 /// No clock that was ever set shows less, nor more.
@@ -12,12 +12,15 @@ const SANE: (&str, &str) = ("2025-01-01T00:00:00Z", "2100-01-01T00:00:00Z");
 /// The clock that decides, and the one that people read.
 pub(super) fn clocks() -> [Finding; 2] {
     let boot = if COUNTS_SUSPEND {
-        Finding::good("boot clock", "runs on while the machine sleeps: a leadership ends in time even so")
+        Finding::good(
+            "boot clock",
+            "counts the time asleep, so a leadership ends in time even if the machine sleeps",
+        )
     } else {
         Finding::warning(
             "boot clock",
-            "stands still while the machine sleeps, so a leader that slept believes for as long again: turn suspend \
-             off on machines that take part",
+            "stands still while the machine sleeps, so a leader that slept believes for as long again that it leads: disable \
+             suspend on machines that take part",
         )
     };
     let now = SystemClock.wall();
@@ -25,12 +28,12 @@ pub(super) fn clocks() -> [Finding; 2] {
     let sane = Wall::parse(early).is_some_and(|early| now >= early)
         && Wall::parse(late).is_some_and(|late| now < late);
     let wall = if sane {
-        Finding::good("wall clock", format!("shows {now}; who leads is not decided by it"))
+        Finding::good("wall clock", format!("shows {now}; it does not decide who leads"))
     } else {
         Finding::warning(
             "wall clock",
             format!(
-                "shows {now}: who leads is not decided by it, but records and events carry it, cooldowns across a restart \
+                "shows {now}: it does not decide who leads, but records and events carry it, cooldowns across a restart \
                  count by it, and in a directory epochs follow it after records were deleted by hand; set it (NTP)"
             ),
         )
@@ -48,7 +51,7 @@ pub(super) fn freezer() -> Option<Finding> {
         Finding::warning(
             "freezer",
             format!(
-                "this is in the cgroup-v1 freezer {group}: a COMMAND that is frozen (`docker pause`) past its deadline is not killed \
+                "bellwether is in the cgroup-v1 freezer {group}: a COMMAND that is frozen (`docker pause`) past its deadline is not killed \
                  before it is thawed, and may run for a moment then, beside the next leader; use cgroup v2, whose freezer lets kills through"
             ),
         )
@@ -71,10 +74,17 @@ pub(super) fn containment(found: &Result<Containment, String>) -> Finding {
         Ok(containment @ Containment::Namespace) => {
             Finding::good(WHAT, format!("`run -- COMMAND` has a PID namespace: {}", containment.promise()))
         }
+        Ok(Containment::Sweep) if Pid1Deadline::new().is_some() => Finding::good(
+            WHAT,
+            format!(
+                "bellwether is the first process of a container, and ends it at a deadline if need be: {}",
+                Containment::Namespace.promise()
+            ),
+        ),
         Ok(containment @ Containment::Sweep) => Finding::warning(
             WHAT,
             format!(
-                "`run -- COMMAND` has no right to a PID namespace and finds the command's processes by sweeping: {}; give it \
+                "`run -- COMMAND` may not make a PID namespace and finds the command's processes through /proc: {}; grant \
                  CAP_SYS_ADMIN, or make bellwether the first process of a container",
                 containment.promise()
             ),

@@ -83,7 +83,7 @@ pub(super) async fn measure(
         findings.extend(found);
         renewals = latency;
     } else {
-        let sentence = "none was held, as you asked: run it without --no-write to have writing measured too";
+        let sentence = "none was held: run without --no-write to measure writes too";
         findings.push(Finding::good("election", sentence));
     }
     Measured { reads, renewals, findings }
@@ -125,10 +125,7 @@ async fn take_part(
         Err(error) => {
             let mut findings = vec![Finding::bad("election", error.kind(), error.to_string())];
             if let Ok(Discarded::Remains(what)) = discarded {
-                findings.push(Finding::warning(
-                    "election",
-                    format!("left behind, and free to be removed: {what}"),
-                ));
+                findings.push(Finding::warning("election", format!("left behind, safe to remove: {what}")));
             }
             (None, findings)
         }
@@ -140,11 +137,11 @@ fn left(on: &ElectionName, discarded: Result<Discarded, Error>) -> Finding {
     match discarded {
         Ok(Discarded::Gone) => Finding::good("election", format!("{sentence} and removed")),
         Ok(Discarded::Remains(what)) => {
-            Finding::good("election", format!("{sentence}; left behind, and free to be removed: {what}"))
+            Finding::good("election", format!("{sentence}; left behind, safe to remove: {what}"))
         }
         Err(error) => Finding::warning(
             "election",
-            format!("{sentence}, and could not be removed; it is free and in nobody's way: {error}"),
+            format!("{sentence}, but could not be removed; it is released and harmless: {error}"),
         ),
     }
 }
@@ -185,7 +182,8 @@ fn done<T>(backend: &dyn Backend, outcome: Outcome<T>) -> Result<T, Error> {
         Outcome::Done(done) => Ok(done),
         Outcome::Unknown(error) | Outcome::Refused(error) => Err(error),
         Outcome::Denied(_) => {
-            let sentence = "an election that nobody else knows was denied: is somebody clearing the store?";
+            let sentence =
+                "a claim that nobody contests was denied: does something delete records of the store?";
             Err(Error::new(ErrorKind::Unavailable, backend.name(), sentence))
         }
     }
@@ -207,15 +205,15 @@ fn judge(what: &'static str, latency: &Latency, timing: &Timing) -> Finding {
     let against = format!("the call time-out is {}, a renewal is due every {}", span(limit), span(renew));
     // With the other settings derived from it, half the time-out is then what the slowest call took.
     let enough = Duration::from_secs((p99 * 10).as_secs() + 1).max(ttl * 2);
-    let advice = format!("bring the store closer, or take at least --ttl {}", span(enough));
+    let advice = format!("bring the store closer, or set at least --ttl {}", span(enough));
     if p99 >= limit {
         Finding::bad(
             what,
             ErrorKind::TimedOut,
-            format!("{measured}, and {against}: leaders would lose; {advice}"),
+            format!("{measured}, and {against}: leaders would lose their leadership; {advice}"),
         )
     } else if p99 * 2 >= limit {
-        Finding::warning(what, format!("{measured}, and {against}: there is little room; {advice}"))
+        Finding::warning(what, format!("{measured}, and {against}: there is little margin; {advice}"))
     } else {
         Finding::good(what, format!("{measured}; {against}"))
     }

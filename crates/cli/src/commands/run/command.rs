@@ -127,7 +127,7 @@ impl SupervisedCommand {
             if !run.restart.after(code) {
                 if let Some(until) = kept_until.filter(|until| *until > boot_now()) {
                     let (on, left) = (election.name(), span(until.since(boot_now())));
-                    tracing::info!("{on}: the lead is kept for another {left} (--keep-for)");
+                    tracing::info!("{on}: the leadership is kept for another {left} (--keep-for)");
                     tokio::select! {
                         () = tokio::time::sleep(until.since(boot_now())) => {}
                         _ = leadership.lost() => {}
@@ -137,7 +137,7 @@ impl SupervisedCommand {
                 return Ok(Next::Ended(code));
             }
             let pause = restart_backoff.next(boot_now().since(begun));
-            tracing::warn!(code, "the command has ended and is started again in {pause:?}");
+            tracing::warn!(code, "the command ended and is restarted in {pause:?}");
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
                 _ = leadership.lost() => return Ok(Next::Stand),
@@ -229,7 +229,8 @@ fn announce(containment: Containment) {
             Containment::Namespace.promise()
         ),
         Containment::Sweep => tracing::warn!(
-            "there is no right to make a PID namespace: {}; with CAP_SYS_ADMIN, or as the first process of a container, none can",
+            "no permission to make a PID namespace: {}; to rule this out, grant CAP_SYS_ADMIN, or make bellwether the first process of a \
+             container",
             containment.promise()
         ),
     }

@@ -49,7 +49,7 @@ pub(super) fn print(mut events: Events, file: &Path) -> Result<Subscriber, Failu
             out = back;
             let Err(error) = result else { continue };
             if !std::mem::replace(&mut warned, true) {
-                tracing::warn!(%error, "--events cannot be written, and the leadership goes on without");
+                tracing::warn!(%error, "--events cannot be written; the leadership continues without it");
             }
             if error.kind() == ErrorKind::BrokenPipe {
                 return;

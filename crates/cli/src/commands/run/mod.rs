@@ -97,7 +97,7 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
             () = tokio::time::sleep(watcher.patience) => {}
             () = signals.leave() => {}
         }
-        tracing::warn!("{} was not told of the last events in time", watcher.what);
+        tracing::warn!("{} did not take the last events in time", watcher.what);
         // A hook that hangs goes with us, and so does its group, which only the end of its task kills.
         watcher.task.abort();
         let _ = watcher.task.await;

@@ -23,7 +23,7 @@ pub(crate) async fn sentence(store: &Store, election: &Election, done: &str) -> 
     }
     match election.status().leader.filter(|_| seen.is_none()) {
         Some(leader) => format!("{done}: {leader} leads {on}"),
-        None => format!("{done}: nobody leads {on}, and it could not be taken in the time given"),
+        None => format!("{done}: nobody leads {on}, and it could not be acquired in the time given"),
     }
 }
 

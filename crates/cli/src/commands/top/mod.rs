@@ -69,7 +69,7 @@ pub(crate) async fn top(global: &Global, top: &Top) -> Result<Exit, Failure> {
             },
             notice = view.signals.next() => {
                 let Some(notice) = notice else {
-                    return Err(Failure::new(Exit::Unavailable, "the store tells of no more changes"));
+                    return Err(Failure::new(Exit::Unavailable, "the store reports no more changes"));
                 };
                 let news = view.take_in(notice).await;
                 view.settle().await || news || matches!(how, How::Screen(_))

@@ -5,7 +5,7 @@ use bellwether_tests::{Piped, command, json, on, unwritten_by_status};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::{BUCKET, candidate, said, server};
+use super::{BUCKET, candidate, said, server};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_record_is_shown_as_it_is() {

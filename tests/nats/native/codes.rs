@@ -4,7 +4,7 @@ use bellwether_support::servers::nats::{Server, Version};
 use bellwether_tests::{Candidate, command, on};
 use serde_json::json;
 
-use crate::{BUCKET, said, server};
+use super::{BUCKET, said, server};
 
 const RUN: &[&str] = &["-v", "run", "job", "--ttl", "2s"];
 

@@ -8,7 +8,7 @@ use bellwether_support::netns::{Network, Node};
 use bellwether_support::servers::nats::{Server, Version};
 use bellwether_tests::{Candidate, bellwether, overlaps};
 
-use crate::KEY;
+use super::KEY;
 
 fn candidate(node: &Node, url: &str, id: &str) -> Candidate {
     let mut command = node.command(bellwether());
