@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use bellwether_tests::{Candidate, Mounted, bellwether, run_to_end, until_blocking};
+use bellwether_tests::{Candidate, Mount, bellwether, run_to_end, until_blocking};
 
 fn on(directory: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(bellwether());
@@ -117,7 +117,7 @@ fn a_lease_file_of_the_plain_format_is_taken_over() {
 #[test]
 fn a_read_only_directory_is_a_question_of_permission() {
     let directory = temporary();
-    let mount = Mounted::small(directory.path().to_owned());
+    let mount = Mount::small(directory.path().to_owned());
     mount.make_read_only();
     refused(&on(directory.path(), &["acquire", "job"]), 77, "read-only");
     let output = on(directory.path(), &["status", "job"]);
@@ -127,7 +127,7 @@ fn a_read_only_directory_is_a_question_of_permission() {
 #[test]
 fn a_full_file_system_is_waited_for() {
     let directory = temporary();
-    let mount = Mounted::small(directory.path().to_owned());
+    let mount = Mount::small(directory.path().to_owned());
     let ballast = mount.fill();
     let mut candidate = Candidate::on_file(directory.path(), "job", "a", &["--ttl", "1s"]);
     let error = candidate.expect("error");

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use bellwether_tests::{Candidate, Piped, bellwether, exit_of, run_to_end};
+use bellwether_tests::{Candidate, OutputLines, bellwether, exit_of, run_to_end};
 use rustix::process::Signal;
 
 use crate::{leader, on, temporary};
@@ -134,7 +134,7 @@ fn a_renewal_is_no_change_to_watch() {
         let mut watch = Command::new(bellwether());
         watch.arg("--backend").arg(format!("file:{}", directory.path().display()));
         watch.args(["watch", "job"]).args(more).stderr(Stdio::null());
-        Piped::run(watch)
+        OutputLines::run(watch)
     };
     let (mut people, mut machines) = (watch(&[]), watch(&["-o", "json"]));
     assert!(people.line().ends_with("job: nobody leads"));

@@ -11,7 +11,7 @@ mod unread;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use bellwether_tests::{Candidate, Piped, bellwether, json, run_to_end, until_blocking};
+use bellwether_tests::{Candidate, OutputLines, bellwether, json, run_to_end, until_blocking};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -121,7 +121,7 @@ fn watch_prints_changes_and_explain_the_bounds() {
     let mut watch = Command::new(bellwether());
     watch.arg("--backend").arg(format!("file:{}", directory.path().display()));
     watch.args(["watch", "job", "-o", "json"]);
-    let mut watching = Piped::run(watch);
+    let mut watching = OutputLines::run(watch);
     let mut next = || -> Value { serde_json::from_str(&watching.line()).expect("JSON") };
     assert!(next()["holder"].is_null());
     let mut leader = leader(directory.path(), "a", &["--ttl", "10s"]);
@@ -143,7 +143,7 @@ fn watch_without_a_name_follows_those_that_come() {
     let directory = temporary();
     let mut watch = Command::new(bellwether());
     watch.arg("--backend").arg(format!("file:{}", directory.path().display())).arg("watch");
-    let mut watching = Piped::run(watch);
+    let mut watching = OutputLines::run(watch);
     let _leader = leader(directory.path(), "a", &["--ttl", "10s"]);
     watching.until(|line| line.contains("job: a leads"));
     let mut other = Candidate::on_file(directory.path(), "other", "b", &["--ttl", "10s"]);

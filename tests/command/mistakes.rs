@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use bellwether_tests::{Line, bellwether, run_to_end};
+use bellwether_tests::{EventLine, bellwether, run_to_end};
 
 use crate::temporary;
 
@@ -136,7 +136,7 @@ fn what_the_configuration_has_wrong_is_named_with_the_file_and_the_key() {
         ("ttl = \"3s\"\nrenew = \"2s\"", "renew, ttl", "a third of the ttl"),
         ("tll = \"3s\"", "tll", "did you mean ttl?"),
         ("[explain]\ntll = \"3s\"", "explain.tll", "did you mean ttl?"),
-        ("ttl = [3]", "ttl", "and it is an array"),
+        ("ttl = [3]", "ttl", "not an array"),
         ("ttl = 2026-01-01", "ttl", "and it is a date"),
         ("verbose = \"lots\"", "verbose", "invalid digit"),
         ("[explain]\nverbose = true", "verbose", "above the first section"),
@@ -212,7 +212,7 @@ fn two_containers_with_one_host_name_get_two_ids() {
         command.args(["--backend", "memory:", "run", "job", "--events", "--", "true"]);
         let output = run_to_end(command);
         let said = String::from_utf8_lossy(&output.stdout);
-        let line = said.lines().find_map(Line::parse).unwrap_or_else(|| panic!("{output:?}"));
+        let line = said.lines().find_map(EventLine::parse).unwrap_or_else(|| panic!("{output:?}"));
         line.text("id").expect("an id").to_owned()
     };
     let (one, two) = (id(true), id(true));

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use bellwether_tests::{Mounted, bellwether, run_to_end};
+use bellwether_tests::{Mount, bellwether, run_to_end};
 use serde_json::Value;
 
 fn doctor(directory: &Path, more: &[&str]) -> Output {
@@ -131,7 +131,7 @@ fn who_is_not_to_write_writes_nothing() {
 #[test]
 fn a_read_only_file_system_is_a_question_of_permission() {
     let directory = temporary();
-    let mount = Mounted::tmpfs(directory.path().to_owned(), c"size=1m");
+    let mount = Mount::tmpfs(directory.path().to_owned(), c"size=1m");
     mount.make_read_only();
     for more in [&["-o", "json"][..], &["-o", "json", "--no-write"]] {
         let output = doctor(directory.path(), more);
@@ -150,7 +150,7 @@ fn a_read_only_file_system_is_a_question_of_permission() {
 #[test]
 fn memory_is_no_place_for_epochs_and_a_full_one_for_nothing() {
     let directory = temporary();
-    let mount = Mounted::small(directory.path().to_owned());
+    let mount = Mount::small(directory.path().to_owned());
     let output = doctor(directory.path(), &["-o", "json"]);
     let (verdict, _, sentence) = finding(&report(&output), "durability");
     assert!(verdict == "warning" && sentence.contains("tmpfs"), "{sentence}");

@@ -3,7 +3,7 @@
 use bellwether_deadman::boot_now;
 use bellwether_support::servers::nats::{Server, Version};
 use bellwether_support::until;
-use bellwether_tests::{Candidate, PATIENCE, Piped, bellwether, command, json, on};
+use bellwether_tests::{Candidate, PATIENCE, OutputLines, bellwether, command, json, on};
 use futures_util::StreamExt;
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -68,7 +68,7 @@ async fn somebody_of_another_program_who_takes_over_is_a_successor() {
     let url = cluster(&server);
     let mut first = candidate(&url, "a", &["--cooldown", "10m"]);
     first.expect("acquired");
-    let mut asked = Piped::run(command(&url, &["step-down", "job", "-o", "json"]));
+    let mut asked = OutputLines::run(command(&url, &["step-down", "job", "-o", "json"]));
     first.expect("lost");
     let lease = br#"{"node_id":"go-1","epoch":7,"expires_at":"2124-01-15T10:30:00Z","acquired_at":"2024-01-15T10:29:50Z"}"#;
     server.put(BUCKET, "lease", Some(lease)).await;
@@ -205,7 +205,7 @@ async fn a_candidate_that_may_not_answer_says_so_and_leads_all_the_same() {
         .args(["-c", r#"exec "$0" --id a run job 2>&1"#])
         .arg(bellwether())
         .env("BELLWETHER_BACKEND", &url);
-    let mut leader = Piped::run(command);
+    let mut leader = OutputLines::run(command);
     leader.until(|line| line.contains("may not subscribe to cluster.job.health.a"));
     let leads = || async {
         let shown = on(&url, &["status", "job"]);

@@ -22,7 +22,7 @@ mod unkillable;
 
 use std::process::Command;
 
-use bellwether_tests::{Candidate, Line, Stage, Surroundings};
+use bellwether_tests::{Candidate, EventLine, Stage, Surroundings};
 
 /// What every script begins with: `say WORD…` prints an event line.
 const SAY: &str = r#"say() { echo "{\"event\":\"said\",\"boot_ns\":0,\"words\":\"$*\"}"; }; "#;
@@ -53,9 +53,9 @@ fn words(candidate: &mut Candidate) -> String {
 
 /// Waits until the script is ready under a later leadership than this, and returns the line of that leadership. The
 /// script may be heard before its leader is.
-fn ready_after(candidate: &mut Candidate, epoch: Option<u64>) -> Line {
+fn ready_after(candidate: &mut Candidate, epoch: Option<u64>) -> EventLine {
     assert_eq!(words(candidate), "ready");
-    let later = |line: &&Line| line.event() == "acquired" && line.epoch() > epoch;
+    let later = |line: &&EventLine| line.event() == "acquired" && line.epoch() > epoch;
     let found = candidate.said.iter().find(later).cloned();
     found.unwrap_or_else(|| candidate.expect("acquired"))
 }

@@ -12,15 +12,15 @@ use bellwether_core::Boot;
 use bellwether_deadman::boot_now;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::{Line, PATIENCE, bellwether, until_blocking};
+use crate::{EventLine, PATIENCE, bellwether, until_blocking};
 
 /// A running candidate. Killed when dropped.
 pub struct Candidate {
     child: Child,
-    lines: Receiver<Line>,
+    lines: Receiver<EventLine>,
     stderr: Receiver<String>,
     /// Every line it has said so far.
-    pub said: Vec<Line>,
+    pub said: Vec<EventLine>,
     /// When it was killed, if it was: nothing it believed lasts longer. The instant before the signal, since whoever sent it may
     /// have had to wait for a processor afterwards, and the next leader does not wait for that.
     pub killed: Option<Boot>,
@@ -76,7 +76,7 @@ impl Candidate {
         let mut stderr = child.stderr.take().expect("a pipe");
         let (sender, lines) = channel();
         thread::spawn(move || {
-            for line in stdout.lines().map_while(Result::ok).filter_map(|text| Line::parse(&text)) {
+            for line in stdout.lines().map_while(Result::ok).filter_map(|text| EventLine::parse(&text)) {
                 if sender.send(line).is_err() {
                     return;
                 }
@@ -97,7 +97,7 @@ impl Candidate {
     }
 
     /// Waits for the next line with this event, and fails the test if none comes.
-    pub fn expect(&mut self, event: &str) -> Line {
+    pub fn expect(&mut self, event: &str) -> EventLine {
         match self.wait(event, PATIENCE) {
             Some(line) => line,
             None => panic!("no {event} from {} after {:?}", self.pid(), self.said),
@@ -105,7 +105,7 @@ impl Candidate {
     }
 
     /// The first line with this event: one that has come already, or else the next.
-    pub fn heard(&mut self, event: &str) -> Line {
+    pub fn heard(&mut self, event: &str) -> EventLine {
         let found = self.said.iter().find(|line| line.event() == event).cloned();
         found.unwrap_or_else(|| self.expect(event))
     }
@@ -116,7 +116,7 @@ impl Candidate {
     }
 
     /// Waits for the next line with this event for so long.
-    pub fn wait(&mut self, event: &str, limit: Duration) -> Option<Line> {
+    pub fn wait(&mut self, event: &str, limit: Duration) -> Option<EventLine> {
         let deadline = boot_now() + limit;
         loop {
             match self.lines.recv_timeout(deadline.since(boot_now())) {

@@ -6,33 +6,33 @@
 mod binary;
 mod candidate;
 mod command;
-mod line;
+mod event_line;
 #[cfg(target_os = "linux")]
-mod mounted;
+mod mounts;
+mod output_lines;
 mod overlap;
-mod piped;
 #[cfg(target_os = "linux")]
 mod processes;
+mod read_only_status;
 #[cfg(target_os = "linux")]
 pub mod series;
 #[cfg(target_os = "linux")]
 pub mod silent_leader;
 #[cfg(target_os = "linux")]
 mod stage;
-mod untouched;
 
 pub use binary::bellwether;
 pub use candidate::{Candidate, Ended, exit_of, run_to_end};
 pub use command::{command, json, on};
-pub use line::Line;
+pub use event_line::EventLine;
 #[cfg(target_os = "linux")]
-pub use mounted::Mounted;
+pub use mounts::Mount;
+pub use output_lines::OutputLines;
 pub use overlap::{Overlap, overlaps};
-pub use piped::Piped;
 #[cfg(target_os = "linux")]
 pub use processes::Process;
 #[cfg(target_os = "linux")]
 pub use stage::{Stage, Surroundings};
-pub use untouched::{untouched_by_status, unwritten_by_status};
+pub use read_only_status::{untouched_by_status, unwritten_by_status};
 
 pub use bellwether_support::{PATIENCE, is_root, permitted, skipped, until_blocking};

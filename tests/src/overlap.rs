@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use bellwether_core::Boot;
 
-use crate::{Candidate, Line};
+use crate::{Candidate, EventLine};
 
 /// Two leaderships at once.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ pub fn overlaps<'a>(candidates: impl IntoIterator<Item = &'a Candidate>) -> Vec<
     found
 }
 
-fn leaderships(said: &[Line], killed: Option<Boot>) -> Vec<Led> {
+fn leaderships(said: &[EventLine], killed: Option<Boot>) -> Vec<Led> {
     let killed = killed.unwrap_or(Boot::FOREVER);
     let mut open: BTreeMap<u64, Led> = BTreeMap::new();
     let mut done = Vec::new();
@@ -84,7 +84,7 @@ mod tests {
     fn said(lines: &[(&str, u64, u64)]) -> Vec<Led> {
         let line = |(event, epoch, at): &(&str, u64, u64)| {
             let text = format!(r#"{{"event":"{event}","epoch":{epoch},"boot_ns":{at},"incarnation":"x"}}"#);
-            Line::parse(&text).expect("a line")
+            EventLine::parse(&text).expect("a line")
         };
         leaderships(&lines.iter().map(line).collect::<Vec<_>>(), None)
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use bellwether_deadman::{boot_now, random_bits};
 use rustix::process::Signal;
 
-use crate::{Candidate, Mounted, PATIENCE, Process, bellwether, binary, permitted};
+use crate::{Candidate, Mount, PATIENCE, Process, bellwether, binary, permitted};
 
 /// Nobody's number, by custom.
 const NOBODY: u32 = 65_534;
@@ -128,13 +128,13 @@ impl Stage {
     }
 
     /// Makes the store read-only for as long as the answer lives.
-    pub fn read_only(&self) -> Mounted {
-        Mounted::read_only(self.store())
+    pub fn read_only(&self) -> Mount {
+        Mount::read_only(self.store())
     }
 
     /// Makes the store a file system of its own with room for little, for as long as the answer lives.
-    pub fn small_store(&self) -> Mounted {
-        Mounted::small(self.store())
+    pub fn small_store(&self) -> Mount {
+        Mount::small(self.store())
     }
 }
 

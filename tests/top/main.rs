@@ -5,7 +5,7 @@ mod terminal;
 use std::path::Path;
 use std::process::Command;
 
-use bellwether_tests::{Candidate, Piped, bellwether, until_blocking};
+use bellwether_tests::{Candidate, OutputLines, bellwether, until_blocking};
 use rustix::process::Signal;
 use serde_json::Value;
 use terminal::Terminal;
@@ -99,7 +99,7 @@ fn a_store_that_cannot_be_used_is_said_without_touching_the_screen() {
 }
 
 /// The next line with this in it; every line until then is plain.
-fn plain_with(piped: &mut Piped, part: &str) -> String {
+fn plain_with(piped: &mut OutputLines, part: &str) -> String {
     piped.until(|line| {
         assert!(!line.contains('\x1b'), "plain: {line:?}");
         line.contains(part)
@@ -112,7 +112,7 @@ fn where_there_is_no_terminal_tables_are_printed_plain_when_something_changes() 
     let mut first = leader(directory.path(), "job", "alice");
     let mut second = Candidate::on_file(directory.path(), "job", "bob", &["--ttl", "10s"]);
     second.joined();
-    let mut piped = Piped::run(top(directory.path(), &["job"]));
+    let mut piped = OutputLines::run(top(directory.path(), &["job"]));
     assert!(piped.line().starts_with("ELECTION"));
     let row = piped.line();
     assert!(row.starts_with("job") && row.contains("alice") && row.ends_with("alive"), "{row}");
@@ -125,7 +125,7 @@ fn where_there_is_no_terminal_tables_are_printed_plain_when_something_changes() 
 fn machines_get_one_object_a_refresh() {
     let directory = temporary();
     let mut first = leader(directory.path(), "job", "alice");
-    let mut piped = Piped::run(top(directory.path(), &["-o", "json", "--interval", "100ms"]));
+    let mut piped = OutputLines::run(top(directory.path(), &["-o", "json", "--interval", "100ms"]));
     let mut next = || -> Value { serde_json::from_str(&piped.line()).expect("JSON") };
     let (one, two) = (next(), next());
     assert!(one["boot_ns"].as_u64() < two["boot_ns"].as_u64() && one["error"].is_null(), "{one}");
@@ -145,7 +145,7 @@ fn a_stopped_leader_is_shown_as_silent() {
     let directory = temporary();
     let mut leader = Candidate::on_file(directory.path(), "job", "alice", &["--ttl", "1s"]);
     leader.expect("acquired");
-    let mut piped = Piped::run(top(directory.path(), &[]));
+    let mut piped = OutputLines::run(top(directory.path(), &[]));
     plain_with(&mut piped, "alice");
     leader.signal(Signal::STOP);
     let row = plain_with(&mut piped, "silent");
@@ -157,7 +157,7 @@ fn a_stopped_leader_is_shown_as_silent() {
 fn looking_changes_nothing() {
     let directory = temporary();
     let missing = directory.path().join("missing");
-    let mut piped = Piped::run(top(&missing, &["--interval", "50ms"]));
+    let mut piped = OutputLines::run(top(&missing, &["--interval", "50ms"]));
     for _ in 0..4 {
         plain_with(&mut piped, "no elections here yet");
     }

@@ -8,7 +8,7 @@
 use std::process::Command;
 
 use bellwether_tests::series::{Ending, Series};
-use bellwether_tests::{Piped, Stage, Surroundings};
+use bellwether_tests::{OutputLines, Stage, Surroundings};
 
 fn every_way(surroundings: Surroundings, times: usize) {
     let ways = Ending::all(surroundings).repeat(times);
@@ -59,7 +59,7 @@ fn two_witnesses_at_once_are_seen_and_so_is_an_orphan() {
     let witness = env!("CARGO_BIN_EXE_bellwether-witness");
     let mut second = Command::new(witness);
     second.arg(stage.path());
-    let said = Piped::run(second).line();
+    let said = OutputLines::run(second).line();
     assert!(said.contains("\"alone\":false"), "{said}");
     assert!(stage.take_two_at_once().contains("\"alone\":false"));
 }

@@ -9,7 +9,7 @@ mod stage;
 use bellwether_deadman::boot_now;
 use rustix::process::Signal;
 use stage::{
-    Cast, Freezer, Host, LONG, NOBODY, PROBE, Stage, kill, may_become_nobody, may_make_namespaces, parent,
+    Processes, Freezer, Host, LONG, NOBODY, PROBE, Stage, kill, may_become_nobody, may_make_namespaces, parent,
     wait_for_end_of, wait_for_lock,
 };
 use std::process::Command;
@@ -150,7 +150,7 @@ fn everybody_is_stopped_and_the_kernel_keeps_the_deadline() {
     });
 }
 
-fn stop_all(cast: &Cast) {
+fn stop_all(cast: &Processes) {
     for pid in [cast.host, cast.guard, cast.init, cast.command] {
         kill(pid, Signal::STOP);
     }
@@ -324,7 +324,7 @@ fn guard_and_init_are_killed_and_nothing_is_released_beside_a_frozen_process() {
 }
 
 /// Both before either can act.
-fn lose_guard_and_init(cast: &Cast) {
+fn lose_guard_and_init(cast: &Processes) {
     kill(cast.guard, Signal::STOP);
     kill(cast.init, Signal::STOP);
     kill(cast.init, Signal::KILL);

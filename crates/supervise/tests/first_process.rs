@@ -24,6 +24,20 @@ fn container_with(stage: &Stage, args: &[&str], stderr: Stdio) -> Option<Host> {
     })
 }
 
+/// A host without the right to make namespaces, whose command is a witness with these manners, as process 1 of a container.
+fn unprivileged_container(stage: &Stage, options: &[&str], manners: &[&str], stderr: Stdio) -> Option<Host> {
+    let (lock, nobody) = (stage.witness_lock(), format!("user={}", stage::NOBODY));
+    let (host, witness) = (["host", &nobody], ["--", "/proc/self/exe", "witness", &lock]);
+    container_with(stage, &[&host[..], options, &witness, manners].concat(), stderr)
+}
+
+/// Signals guard and init.
+fn signal_guard_and_init(stage: &Stage, signal: Signal) {
+    for (pid, _) in stage.alive().into_iter().filter(|(_, name)| name.starts_with("bellw-")) {
+        kill(pid, signal);
+    }
+}
+
 /// Process 1 as seen from here.
 fn first(host: &Host) -> i32 {
     let pid = host.pid();
@@ -82,20 +96,15 @@ fn a_supervisor_in_a_container_leads_and_dies_in_order() {
 #[test]
 fn all_but_process_1_are_killed_and_nothing_gets_away() {
     let stage = Stage::new();
-    let (lock, proof) = (stage.witness_lock(), format!("proof={}", stage.proof()));
-    let nobody = format!("user={}", stage::NOBODY);
-    let command = ["host", &nobody, &proof, "--", "/proc/self/exe", "witness", &lock, "deaf", "daemon"];
-    let Some(mut host) = container(&stage, &command) else { return };
+    let proof = format!("proof={}", stage.proof());
+    let host = unprivileged_container(&stage, &[&proof], &["deaf", "daemon"], Stdio::inherit());
+    let Some(mut host) = host else { return };
     assert!(host.expect("started").ends_with(" Sweep"));
     host.expect("witness");
     let supervisor = supervisor(&host);
     // Lest it acts on the end of the others, and ends by itself.
     kill(supervisor, Signal::STOP);
-    for (pid, name) in stage.alive() {
-        if name.starts_with("bellw-") {
-            kill(pid, Signal::KILL);
-        }
-    }
+    signal_guard_and_init(&stage, Signal::KILL);
     kill(supervisor, Signal::KILL);
     expect_gone_within_settle(&stage);
     assert_eq!(host.wait().code(), Some(128 + 9));
@@ -106,20 +115,14 @@ fn all_but_process_1_are_killed_and_nothing_gets_away() {
 #[test]
 fn all_but_process_1_are_stopped_and_process_1_keeps_the_deadline() {
     let stage = Stage::new();
-    let (lock, nobody) = (stage.witness_lock(), format!("user={}", stage::NOBODY));
-    for manners in [["daemon", ""], ["grandchild", ""], ["daemon", "disguised"]] {
-        let command = ["host", &nobody, "ttl=5000", "--", "/proc/self/exe", "witness", &lock, "deaf"];
-        let command = [&command[..], &manners].concat();
-        let Some(mut host) = container(&stage, &command) else { return };
+    for manners in [["deaf", "daemon", ""], ["deaf", "grandchild", ""], ["deaf", "daemon", "disguised"]] {
+        let host = unprivileged_container(&stage, &["ttl=5000"], &manners, Stdio::inherit());
+        let Some(mut host) = host else { return };
         assert!(host.expect("started").ends_with(" Sweep"));
         host.expect("witness");
         let stopped = boot_now();
         kill(supervisor(&host), Signal::STOP);
-        for (pid, name) in stage.alive() {
-            if name.starts_with("bellw-") {
-                kill(pid, Signal::STOP);
-            }
-        }
+        signal_guard_and_init(&stage, Signal::STOP);
         let gone = stage.wait_for_witness_gone();
         assert!(gone < stopped + Duration::from_secs(5), "{:?} after the stop", gone.since(stopped));
         assert_eq!(host.wait().code(), Some(128 + 9));
@@ -131,18 +134,13 @@ fn all_but_process_1_are_stopped_and_process_1_keeps_the_deadline() {
 #[test]
 fn a_full_stderr_does_not_keep_process_1_from_its_deadline() {
     let stage = Stage::new();
-    let (lock, nobody) = (stage.witness_lock(), format!("user={}", stage::NOBODY));
-    let command = ["host", &nobody, "ttl=5000", "--", "/proc/self/exe", "witness", &lock, "deaf", "daemon"];
     let (_unread, full) = full_pipe();
-    let Some(mut host) = container_with(&stage, &command, full.into()) else { return };
+    let host = unprivileged_container(&stage, &["ttl=5000"], &["deaf", "daemon"], full.into());
+    let Some(mut host) = host else { return };
     host.expect("witness");
     let stopped = boot_now();
     kill(supervisor(&host), Signal::STOP);
-    for (pid, name) in stage.alive() {
-        if name.starts_with("bellw-") {
-            kill(pid, Signal::STOP);
-        }
-    }
+    signal_guard_and_init(&stage, Signal::STOP);
     let gone = stage.wait_for_witness_gone();
     assert!(gone < stopped + Duration::from_secs(5), "{:?} after the stop", gone.since(stopped));
     assert_eq!(host.wait().code(), Some(128 + 9));
@@ -164,9 +162,8 @@ fn full_pipe() -> (PipeReader, PipeWriter) {
 #[test]
 fn a_stopped_supervisor_whose_guard_has_acted_does_not_end_the_container() {
     let stage = Stage::new();
-    let (lock, nobody) = (stage.witness_lock(), format!("user={}", stage::NOBODY));
-    let command = ["host", &nobody, "ttl=1000", "--", "/proc/self/exe", "witness", &lock, "deaf", "daemon"];
-    let Some(mut host) = container(&stage, &command) else { return };
+    let host = unprivileged_container(&stage, &["ttl=1000"], &["deaf", "daemon"], Stdio::inherit());
+    let Some(mut host) = host else { return };
     host.expect("witness");
     let supervisor = supervisor(&host);
     kill(supervisor, Signal::STOP);
@@ -181,10 +178,9 @@ fn a_stopped_supervisor_whose_guard_has_acted_does_not_end_the_container() {
 #[test]
 fn strangers_and_what_runs_beside_the_command_do_not_make_process_1_end_the_container() {
     let stage = Stage::new();
-    let (lock, nobody) = (stage.witness_lock(), format!("user={}", stage::NOBODY));
-    let command = ["host", &nobody, "beside=1000", "ttl=1000", "--"];
-    let command = [&command[..], &["/proc/self/exe", "witness", &lock, "deaf", "daemon"]].concat();
-    let Some(mut host) = container(&stage, &command) else { return };
+    let options = ["beside=1000", "ttl=1000"];
+    let host = unprivileged_container(&stage, &options, &["deaf", "daemon"], Stdio::inherit());
+    let Some(mut host) = host else { return };
     host.expect("witness");
     let one = first(&host).to_string();
     let mut stranger = Command::new("nsenter");

@@ -10,7 +10,7 @@ mod stage;
 use bellwether_deadman::boot_now;
 use rustix::process::Signal;
 use stage::{
-    Cast, Host, NOBODY, Stage, kill, may_become_nobody, may_make_namespaces, wait_for_end_of, wait_for_lock,
+    Processes, Host, NOBODY, Stage, kill, may_become_nobody, may_make_namespaces, wait_for_end_of, wait_for_lock,
 };
 use std::time::Duration;
 
@@ -87,7 +87,7 @@ fn every_way(user: &[&str], times: usize) {
 /// What a successor waits after a crash, for the case that supervisor and guard were killed at once.
 const SETTLE: Duration = Duration::from_millis(20);
 
-type Act = fn(&mut Host, &Cast);
+type Act = fn(&mut Host, &Processes);
 
 const WAYS: &[(&str, Act)] = &[
     ("supervisor killed", |_, cast| kill(cast.host, Signal::KILL)),

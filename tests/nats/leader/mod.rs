@@ -6,7 +6,7 @@ mod partition;
 use std::process::Output;
 
 use bellwether_support::servers::nats::{Server, Version};
-use bellwether_tests::{Candidate, Piped, bellwether, command, json, on, until_blocking};
+use bellwether_tests::{Candidate, OutputLines, bellwether, command, json, on, until_blocking};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -65,7 +65,7 @@ fn the_profile_s_own_timing_and_its_rules_hold() {
 async fn candidates_are_looked_at_and_asked_to_hand_over() {
     let (server, url) = server().await;
     assert_eq!(on(&url, &["status", KEY]).status.code(), Some(1), "nobody has ever led");
-    let mut watch = Piped::run(command(&url, &["watch", KEY, "-o", "json"]));
+    let mut watch = OutputLines::run(command(&url, &["watch", KEY, "-o", "json"]));
     let mut first = candidate(
         &url,
         "a",
@@ -99,7 +99,7 @@ async fn somebody_of_another_program_who_takes_over_is_a_successor() {
     let (server, url) = server().await;
     let mut first = candidate(&url, "a", &["--cooldown", "10m"]);
     first.expect("acquired");
-    let mut asked = Piped::run(command(&url, &["step-down", KEY, "-o", "json"]));
+    let mut asked = OutputLines::run(command(&url, &["step-down", KEY, "-o", "json"]));
     first.expect("lost");
     server.put(BUCKET, KEY, Some(br#"{"id":"go-1","token":"t","priority":3}"#)).await;
     let answer: Value = serde_json::from_str(&asked.line()).expect("JSON");

@@ -17,7 +17,7 @@ fn candidate(node: &Node, url: &str, id: &str) -> Candidate {
 }
 
 /// Waits until one of them leads; which, and when it began.
-fn next_leader(followers: &mut [Candidate]) -> (usize, bellwether_tests::Line) {
+fn next_leader(followers: &mut [Candidate]) -> (usize, bellwether_tests::EventLine) {
     for at in (0..followers.len()).cycle().take(3_000) {
         if let Some(line) = followers[at].wait("acquired", Duration::from_millis(10)) {
             return (at, line);

@@ -1,7 +1,7 @@
 //! Looking: what is seen, and that nothing is changed by it.
 
 use bellwether_support::servers::nats::Version;
-use bellwether_tests::{Piped, command, json, on, unwritten_by_status};
+use bellwether_tests::{OutputLines, command, json, on, unwritten_by_status};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ async fn the_record_is_shown_as_it_is() {
 }
 
 /// Reads on until this one leads.
-fn until_led_by(watch: &mut Piped, holder: Option<&str>) {
+fn until_led_by(watch: &mut OutputLines, holder: Option<&str>) {
     watch.until(|line| {
         let seen: Value = serde_json::from_str(line).expect("an object");
         assert_eq!(seen["election"].as_str(), Some("job"), "{line}");
@@ -38,7 +38,7 @@ async fn a_watch_tells_of_every_leader_and_writes_nothing() {
     // Makes the bucket, which a watch does not.
     assert_eq!(on(&url, &["acquire", "job", "--ttl", "1s"]).status.code(), Some(0));
     let before = server.last_sequence(BUCKET).await;
-    let mut watch = Piped::run(command(&url, &["watch", "job", "-o", "json"]));
+    let mut watch = OutputLines::run(command(&url, &["watch", "job", "-o", "json"]));
     until_led_by(&mut watch, None);
     assert_eq!(server.last_sequence(BUCKET).await, before, "a watch wrote something");
     let mut leader = candidate(&url, "a", &[]);

@@ -7,7 +7,7 @@ use bellwether_core::Boot;
 use bellwether_deadman::boot_now;
 use rustix::process::Signal;
 
-use super::cast::Cast;
+use super::leader_processes::LeaderProcesses;
 use super::{Leaving, Series};
 use crate::{Process, Surroundings};
 
@@ -78,7 +78,7 @@ impl Ending {
     }
 
     /// Does it.
-    pub(super) fn act(self, series: &mut Series, cast: Cast) -> Done {
+    pub(super) fn act(self, series: &mut Series, cast: LeaderProcesses) -> Done {
         let mut done = Done { since: boot_now(), bound: series.bounds.failover, stopped: None };
         match self {
             Ending::SupervisorKilled | Ending::GrandchildWorks => {
@@ -141,7 +141,7 @@ impl Done {
 
 /// Nobody can renew, so the work ends while the lead is still certain; nobody can take over, and all leave. When it can
 /// be written again, new candidates find what was left.
-fn read_only(series: &mut Series, cast: &Cast) -> Boot {
+fn read_only(series: &mut Series, cast: &LeaderProcesses) -> Boot {
     let read_only = series.stage.read_only();
     let gone = cast.tree.iter().map(Process::wait_for_end).max().expect("a witness");
     let lost = series.running[series.leader.at].expect("lost");

@@ -4,7 +4,7 @@
 //! and did the next leader come within the bound that `bellwether explain` prints?
 
 mod bounds;
-mod cast;
+mod leader_processes;
 mod ending;
 mod figures;
 
@@ -14,9 +14,9 @@ use bellwether_core::Boot;
 use bellwether_deadman::boot_now;
 use rustix::process::Signal;
 
-use crate::{Candidate, Line, PATIENCE, Stage, Surroundings, overlaps};
+use crate::{Candidate, EventLine, PATIENCE, Stage, Surroundings, overlaps};
 pub use bounds::Bounds;
-use cast::Cast;
+use leader_processes::LeaderProcesses;
 pub use ending::Ending;
 pub use figures::Figures;
 
@@ -121,9 +121,9 @@ impl Series {
     }
 
     /// The processes of whoever leads now.
-    fn cast(&mut self) -> Cast {
+    fn cast(&mut self) -> LeaderProcesses {
         loop {
-            if let Some(cast) = Cast::of(self) {
+            if let Some(cast) = LeaderProcesses::of(self) {
                 return cast;
             }
             self.leader = self.next_leader(self.leader.epoch);
@@ -169,11 +169,11 @@ impl Series {
             for (at, candidate) in self.running.iter_mut().enumerate() {
                 candidate.wait("witness", Duration::from_millis(1));
                 // Among all that it said, since who waited for something else may have heard it.
-                let works = |line: &&Line| line.event() == "witness" && line.epoch() > Some(after);
-                let Some(epoch) = candidate.said.iter().rev().find(works).and_then(Line::epoch) else {
+                let works = |line: &&EventLine| line.event() == "witness" && line.epoch() > Some(after);
+                let Some(epoch) = candidate.said.iter().rev().find(works).and_then(EventLine::epoch) else {
                     continue;
                 };
-                let is_it = |line: &&Line| line.event() == "acquired" && line.epoch() == Some(epoch);
+                let is_it = |line: &&EventLine| line.event() == "acquired" && line.epoch() == Some(epoch);
                 // A witness may be heard before its leader is.
                 let acquired = match candidate.said.iter().find(is_it) {
                     Some(line) => line.boot(),

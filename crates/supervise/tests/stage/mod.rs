@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use bellwether_deadman::{boot_now, random_bits};
-use bellwether_support::{permitted, skipped};
+use bellwether_support::{permitted, skipped, until_blocking};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FlockOperation;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
@@ -100,15 +100,10 @@ impl Stage {
 
     /// Nobody of this stage lives on; those that are leaving get a moment to do so.
     pub(crate) fn expect_empty(&self) {
-        let limit = boot_now() + LONG;
-        loop {
+        until_blocking(|| {
             let alive = self.alive();
-            if alive.is_empty() {
-                return;
-            }
-            assert!(boot_now() < limit, "left behind: {alive:?}");
-            std::thread::sleep(Duration::from_millis(1));
-        }
+            if alive.is_empty() { Ok(()) } else { Err(format!("left behind: {alive:?}")) }
+        });
     }
 
     /// Whether a witness lives.
@@ -182,14 +177,14 @@ impl Host {
     }
 
     /// Waits until the command runs and its witness, if it has one, does too.
-    pub(crate) fn running(&mut self) -> Cast {
+    pub(crate) fn running(&mut self) -> Processes {
         let guard = self.expect("guard").parse().unwrap();
         let started = self.expect("started");
         self.expect("witness");
         let (command, containment) = started.split_once(' ').unwrap();
         let command = command.parse().unwrap();
         let init = parent(command);
-        Cast { host: self.pid(), guard, init, command, containment: containment.to_owned() }
+        Processes { host: self.pid(), guard, init, command, containment: containment.to_owned() }
     }
 
     pub(crate) fn pid(&self) -> i32 {
@@ -215,7 +210,7 @@ impl Drop for Host {
 
 /// Who is who.
 #[derive(Debug, Clone)]
-pub(crate) struct Cast {
+pub(crate) struct Processes {
     pub(crate) host: i32,
     pub(crate) guard: i32,
     pub(crate) init: i32,
@@ -254,11 +249,10 @@ impl Freezer {
     pub(crate) fn freeze(&self, pid: i32) {
         fs::write(self.0.join("cgroup.procs"), pid.to_string()).unwrap();
         fs::write(self.0.join("freezer.state"), "FROZEN").unwrap();
-        let limit = boot_now() + LONG;
-        while fs::read_to_string(self.0.join("freezer.state")).unwrap().trim() != "FROZEN" {
-            assert!(boot_now() < limit, "{pid} does not freeze");
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        until_blocking(|| {
+            let state = fs::read_to_string(self.0.join("freezer.state")).unwrap();
+            if state.trim() == "FROZEN" { Ok(()) } else { Err(format!("{pid} does not freeze")) }
+        });
     }
 }
 

@@ -7,20 +7,20 @@ use std::sync::mpsc::{Receiver, channel};
 use crate::PATIENCE;
 
 /// A command with its output in a pipe. Killed when dropped.
-pub struct Piped {
+pub struct OutputLines {
     child: Child,
     lines: Receiver<String>,
 }
 
-impl Piped {
+impl OutputLines {
     /// Starts it, with nothing to read on its stdin.
-    pub fn run(mut command: Command) -> Piped {
+    pub fn run(mut command: Command) -> OutputLines {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("it starts");
         let output = BufReader::new(child.stdout.take().expect("a pipe")).lines();
         let (sender, lines) = channel();
         // A thread of its own, so that a line that never comes fails the test instead of hanging it.
         std::thread::spawn(move || output.map_while(Result::ok).all(|line| sender.send(line).is_ok()));
-        Piped { child, lines }
+        OutputLines { child, lines }
     }
 
     /// The next line.
@@ -41,7 +41,7 @@ impl Piped {
     }
 }
 
-impl Drop for Piped {
+impl Drop for OutputLines {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

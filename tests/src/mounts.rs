@@ -1,4 +1,4 @@
-//! Stores in trouble.
+//! Stores on file systems in trouble: full, or read-only.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -10,28 +10,28 @@ use bellwether_deadman::boot_now;
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_remount, unmount};
 
 /// Something mounted on a directory; gone when dropped.
-pub struct Mounted {
+pub struct Mount {
     at: PathBuf,
 }
 
-impl Mounted {
+impl Mount {
     /// The directory once more, read-only. Who opens it by its path from now on cannot write.
-    pub(crate) fn read_only(at: PathBuf) -> Mounted {
+    pub(crate) fn read_only(at: PathBuf) -> Mount {
         mount_bind(&at, &at).expect(NEEDS_ROOT);
-        let mounted = Mounted { at };
+        let mounted = Mount { at };
         mount_remount(&mounted.at, MountFlags::BIND | MountFlags::RDONLY, c"").expect(NEEDS_ROOT);
         mounted
     }
 
     /// An empty file system with room for little.
-    pub fn small(at: PathBuf) -> Mounted {
-        Mounted::tmpfs(at, c"size=64k")
+    pub fn small(at: PathBuf) -> Mount {
+        Mount::tmpfs(at, c"size=64k")
     }
 
     /// An empty file system in memory, with these options.
-    pub fn tmpfs(at: PathBuf, options: &CStr) -> Mounted {
+    pub fn tmpfs(at: PathBuf, options: &CStr) -> Mount {
         mount("tmpfs", &at, "tmpfs", MountFlags::empty(), options).expect(NEEDS_ROOT);
-        Mounted { at }
+        Mount { at }
     }
 
     /// From now on nobody can write to it.
@@ -58,7 +58,7 @@ impl Mounted {
     }
 }
 
-impl Drop for Mounted {
+impl Drop for Mount {
     fn drop(&mut self) {
         let _ = unmount(&self.at, UnmountFlags::DETACH);
     }

@@ -1,4 +1,4 @@
-//! Looking changes nothing.
+//! `status` writes nothing to a store.
 
 use std::collections::BTreeMap;
 use std::fs;

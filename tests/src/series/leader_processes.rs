@@ -4,7 +4,7 @@ use super::Series;
 use crate::Process;
 
 /// The processes of the leader of a series.
-pub(super) struct Cast {
+pub(super) struct LeaderProcesses {
     /// Process 1 of the container, if there is one; else the supervisor.
     pub(super) first: Process,
     pub(super) supervisor: Process,
@@ -14,9 +14,9 @@ pub(super) struct Cast {
     pub(super) tree: Vec<Process>,
 }
 
-impl Cast {
+impl LeaderProcesses {
     /// `None` if the leader works no more: on a busy machine it may have lost the lead meanwhile.
-    pub(super) fn of(series: &Series) -> Option<Cast> {
+    pub(super) fn of(series: &Series) -> Option<LeaderProcesses> {
         let alive = series.stage.alive();
         let started = series.running[series.leader.at].pid().cast_signed();
         let child = |parent: i32, name: &str| {
@@ -29,7 +29,7 @@ impl Cast {
         let init = child(guard.pid, "bellw-init")?;
         let epoch = Some(series.leader.epoch);
         let tree: Vec<_> = alive.iter().filter(|process| process.epoch == epoch).cloned().collect();
-        (!tree.is_empty()).then_some(Cast { first, supervisor, guard, init, tree })
+        (!tree.is_empty()).then_some(LeaderProcesses { first, supervisor, guard, init, tree })
     }
 
     /// All but process 1 of the container, which nobody can stop from within and nothing depends on.

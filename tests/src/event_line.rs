@@ -5,13 +5,13 @@ use serde_json::Value;
 
 /// One event line of one process.
 #[derive(Clone, Debug)]
-pub struct Line(Value);
+pub struct EventLine(Value);
 
-impl Line {
+impl EventLine {
     /// `None` if it is not an event line.
-    pub fn parse(text: &str) -> Option<Line> {
+    pub fn parse(text: &str) -> Option<EventLine> {
         let value: Value = serde_json::from_str(text).ok()?;
-        (value.get("event")?.is_string() && value.get("boot_ns")?.is_u64()).then_some(Line(value))
+        (value.get("event")?.is_string() && value.get("boot_ns")?.is_u64()).then_some(EventLine(value))
     }
 
     /// The event's word.
