@@ -1,12 +1,15 @@
 //! The command as scripts use it: exit codes, output, signals.
 
+mod bad_input;
+mod doctor;
 mod help;
 mod log;
 mod mistakes;
-mod not_led;
 mod secrets;
 mod step_down;
+mod top;
 mod unread;
+mod why_not_leading;
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -137,7 +137,7 @@ fn what_the_configuration_has_wrong_is_named_with_the_file_and_the_key() {
         ("tll = \"3s\"", "tll", "did you mean ttl?"),
         ("[explain]\ntll = \"3s\"", "explain.tll", "did you mean ttl?"),
         ("ttl = [3]", "ttl", "not an array"),
-        ("ttl = 2026-01-01", "ttl", "and it is a date"),
+        ("ttl = 2026-01-01", "ttl", "not a date"),
         ("verbose = \"lots\"", "verbose", "invalid digit"),
         ("[explain]\nverbose = true", "verbose", "above the first section"),
         ("[explian]\nttl = \"3s\"", "[explian]", "did you mean [explain]?"),

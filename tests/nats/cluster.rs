@@ -3,7 +3,7 @@
 use bellwether_deadman::boot_now;
 use bellwether_support::servers::nats::{Server, Version};
 use bellwether_support::until;
-use bellwether_tests::{Candidate, PATIENCE, OutputLines, bellwether, command, json, on};
+use bellwether_tests::{Candidate, OutputLines, PATIENCE, bellwether, command, json, on};
 use futures_util::StreamExt;
 use rustix::process::Signal;
 use serde_json::{Value, json};

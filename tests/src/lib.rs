@@ -31,8 +31,8 @@ pub use output_lines::OutputLines;
 pub use overlap::{Overlap, overlaps};
 #[cfg(target_os = "linux")]
 pub use processes::Process;
+pub use read_only_status::{untouched_by_status, unwritten_by_status};
 #[cfg(target_os = "linux")]
 pub use stage::{Stage, Surroundings};
-pub use read_only_status::{untouched_by_status, unwritten_by_status};
 
 pub use bellwether_support::{PATIENCE, is_root, permitted, skipped, until_blocking};

@@ -9,8 +9,8 @@ mod stage;
 use bellwether_deadman::boot_now;
 use rustix::process::Signal;
 use stage::{
-    Processes, Freezer, Host, LONG, NOBODY, PROBE, Stage, kill, may_become_nobody, may_make_namespaces, parent,
-    wait_for_end_of, wait_for_lock,
+    Freezer, Host, LONG, NOBODY, PROBE, Processes, Stage, kill, may_become_nobody, may_make_namespaces,
+    parent, wait_for_end_of, wait_for_lock,
 };
 use std::process::Command;
 use std::time::Duration;

@@ -10,7 +10,8 @@ mod stage;
 use bellwether_deadman::boot_now;
 use rustix::process::Signal;
 use stage::{
-    Processes, Host, NOBODY, Stage, kill, may_become_nobody, may_make_namespaces, wait_for_end_of, wait_for_lock,
+    Host, NOBODY, Processes, Stage, kill, may_become_nobody, may_make_namespaces, wait_for_end_of,
+    wait_for_lock,
 };
 use std::time::Duration;
 

@@ -4,9 +4,9 @@
 //! and did the next leader come within the bound that `bellwether explain` prints?
 
 mod bounds;
-mod leader_processes;
 mod ending;
 mod figures;
+mod leader_processes;
 
 use std::time::Duration;
 
@@ -16,9 +16,9 @@ use rustix::process::Signal;
 
 use crate::{Candidate, EventLine, PATIENCE, Stage, Surroundings, overlaps};
 pub use bounds::Bounds;
-use leader_processes::LeaderProcesses;
 pub use ending::Ending;
 pub use figures::Figures;
+use leader_processes::LeaderProcesses;
 
 const TTL: &str = "1s";
 /// A command that ignores TERM is killed after this; the bound on the next leader has room for it.

@@ -7,6 +7,8 @@ use std::process::{Command, Output};
 use bellwether_tests::{Mount, bellwether, run_to_end};
 use serde_json::Value;
 
+use crate::temporary;
+
 fn doctor(directory: &Path, more: &[&str]) -> Output {
     let mut command = Command::new(bellwether());
     command.arg("--backend").arg(format!("file:{}", directory.display())).arg("doctor").args(more);
@@ -23,10 +25,6 @@ fn finding(report: &Value, what: &str) -> (String, Option<String>, String) {
     let one = all.iter().find(|one| one["what"] == what).unwrap_or_else(|| panic!("no {what} in {report:#}"));
     let text = |field: &str| one[field].as_str().map(str::to_owned);
     (text("verdict").expect("a verdict"), text("kind"), text("sentence").expect("a sentence"))
-}
-
-fn temporary() -> tempfile::TempDir {
-    tempfile::tempdir().expect("a temporary directory")
 }
 
 /// Every name and every byte below a directory, in order.

@@ -6,11 +6,7 @@ use std::time::Duration;
 
 use bellwether_tests::{Candidate, Mount, bellwether, run_to_end, until_blocking};
 
-fn on(directory: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(bellwether());
-    command.arg("--backend").arg(format!("file:{}", directory.display())).args(arguments);
-    run_to_end(command)
-}
+use crate::{on, temporary};
 
 fn plain(arguments: &[&str]) -> Output {
     let mut command = Command::new(bellwether());
@@ -23,10 +19,6 @@ fn refused(output: &Output, code: i32, sentence: &str) {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "{said}");
     assert!(said.contains(sentence), "{said:?} does not say {sentence:?}");
-}
-
-fn temporary() -> tempfile::TempDir {
-    tempfile::tempdir().expect("a temporary directory")
 }
 
 #[test]

@@ -10,9 +10,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use terminal::Terminal;
 
-fn temporary() -> tempfile::TempDir {
-    tempfile::tempdir().expect("a temporary directory")
-}
+use crate::temporary;
 
 fn top(directory: &Path, more: &[&str]) -> Command {
     let mut command = Command::new(bellwether());
