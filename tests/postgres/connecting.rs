@@ -8,7 +8,7 @@ use bellwether_support::servers::postgres::Server;
 use bellwether_tests::{Candidate, bellwether, run_to_end};
 use serde_json::Value;
 
-const TTL: Duration = Duration::from_secs(1);
+use super::TTL;
 
 /// The command, with nothing of the tests' own environment that names a server.
 fn command(arguments: &[&str]) -> Command {
@@ -46,17 +46,17 @@ async fn a_server_is_named_in_every_way_that_its_users_know() {
     let (url, port) = (server.url(), server.port.to_string());
     let pairs = format!("host=127.0.0.1 port={port} user=postgres dbname=postgres");
     let mut by_file = command(&["--backend-file"]);
-    by_file.arg(server.write("url", &url)).args(["acquire", "job", "--ttl", "1s"]);
-    let mut by_variable = command(&["acquire", "job", "--ttl", "1s"]);
+    by_file.arg(server.write("url", &url)).args(["acquire", "job", "--ttl", "3s"]);
+    let mut by_variable = command(&["acquire", "job", "--ttl", "3s"]);
     by_variable.env("PG_DSN", &pairs);
-    let mut by_libpq = command(&["--backend", "postgres:", "acquire", "job", "--ttl", "1s"]);
+    let mut by_libpq = command(&["--backend", "postgres:", "acquire", "job", "--ttl", "3s"]);
     by_libpq.envs([
         ("PGHOST", "127.0.0.1"),
         ("PGPORT", &port),
         ("PGUSER", "postgres"),
         ("PGDATABASE", "postgres"),
     ]);
-    let mut flag_first = command(&["--dsn", &url, "acquire", "job", "--ttl", "1s"]);
+    let mut flag_first = command(&["--dsn", &url, "acquire", "job", "--ttl", "3s"]);
     flag_first.env("BELLWETHER_BACKEND", "memory:").env("PG_DSN", "postgres://127.0.0.1:1/nowhere");
     let mut last = 0;
     for one in [
@@ -64,7 +64,7 @@ async fn a_server_is_named_in_every_way_that_its_users_know() {
         by_variable,
         by_libpq,
         flag_first,
-        command(&["acquire", "job", "--ttl", "1s", "--dsn", &pairs]),
+        command(&["acquire", "job", "--ttl", "3s", "--dsn", &pairs]),
     ] {
         let text = format!("{one:?}");
         let output = ended(one).await;
@@ -80,7 +80,7 @@ async fn explicit_keys_are_the_lock_and_the_name_is_shown() {
     let server = Server::start(TTL).await;
     let url = server.url();
     let mut leads =
-        command(&["run", "job", "--dsn", &url, "--key1", "-5", "--key2", "7", "--id", "one", "--ttl", "1s"]);
+        command(&["run", "job", "--dsn", &url, "--key1", "-5", "--key2", "7", "--id", "one", "--ttl", "3s"]);
     leads.args(["--health-interval", "0.3", "--events"]);
     let mut leader = Candidate::start(leads);
     let leader = tokio::task::spawn_blocking(move || {
@@ -97,7 +97,7 @@ async fn explicit_keys_are_the_lock_and_the_name_is_shown() {
     let seen: Value = serde_json::from_slice(&output.stdout).expect("an object");
     assert_eq!((seen["election"].as_str(), seen["holder"].as_str()), (Some("job"), Some("one")), "{seen}");
     // By the hash of its name it is another lock.
-    let output = ended(command(&["acquire", "job", "--dsn", &url, "--ttl", "1s"])).await;
+    let output = ended(command(&["acquire", "job", "--dsn", &url, "--ttl", "3s"])).await;
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     drop(leader);
 }
@@ -118,7 +118,7 @@ async fn what_is_wrong_ends_with_its_code_and_never_says_the_password() {
     let plain = format!("postgres://postgres@{place}/postgres?sslmode=require");
     let pooler = Pooler::start(&server, "transaction");
     let pooled = pooler.url();
-    let run = ["run", "job", "--ttl", "1s"];
+    let run = ["run", "job", "--ttl", "3s"];
     let without = format!("postgres://secret@{place}/postgres");
     for (backend, more, code, part) in [
         (wrong.as_str(), &run[..], 77, "does not let this user in"),
@@ -145,7 +145,7 @@ async fn what_is_wrong_ends_with_its_code_and_never_says_the_password() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn passwords_and_hosts_are_found_where_libpq_finds_them() {
-    let server = Server::start(3 * TTL).await;
+    let server = Server::start(TTL).await;
     let admin = server.admin().await;
     admin.batch_execute("CREATE ROLE secret LOGIN PASSWORD 'open:sesame'").await.expect("a role");
     server.write(
@@ -190,7 +190,7 @@ async fn passwords_and_hosts_are_found_where_libpq_finds_them() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_doctor_examines_a_server_and_leaves_nothing_behind() {
     // Long enough that the calls of a busy machine do not count as too slow.
-    let server = Server::start(3 * TTL).await;
+    let server = Server::start(TTL).await;
     let before = server.number("SELECT pg_snapshot_xmax(pg_current_snapshot())::text::int8").await;
     let looked = ended(command(&["--backend", &server.url(), "doctor", "--no-write", "-o", "json"])).await;
     assert_eq!(looked.status.code(), Some(0), "{}", said(&looked));

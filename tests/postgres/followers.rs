@@ -4,7 +4,7 @@ use bellwether_support::servers::postgres::Server;
 use bellwether_tests::{Candidate, command, json, on, until_blocking};
 use rustix::process::Signal;
 
-use super::step_down::TTL;
+use super::TTL;
 
 fn candidate(url: &str, election: &str, id: &str) -> Candidate {
     let mut candidate =

@@ -1,13 +1,10 @@
 //! The command on a PostgreSQL server: making the tables, asking a leader to go, and who cannot be asked.
 
-use std::time::Duration;
-
 use bellwether_support::servers::postgres::Server;
 use bellwether_tests::{Candidate, command, json, on, run_to_end};
 use serde_json::Value;
 
-/// The server has been up for so long, so no claim has to wait for it.
-pub(super) const TTL: Duration = Duration::from_secs(3);
+use super::TTL;
 
 fn candidate(url: &str, id: &str) -> Candidate {
     Candidate::start(command(url, &["--id", id, "run", "job", "--events", "--ttl", "3s"]))
