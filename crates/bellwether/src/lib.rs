@@ -20,9 +20,11 @@
 //! - [`Election::lead`] runs a future exactly as long as the leadership lasts.
 //! - [`Events`], [`On`] callbacks and [`Hooks`] tell what happens.
 //! - [`Store`] shares one connection among many elections.
+//! - The [`guide`] helps to choose a store and timings, to fence writes, and to run in production.
 //!
 //! This crate only re-exports; each backend is a feature.
 
+pub mod guide;
 mod schemes;
 
 use std::sync::Arc;
