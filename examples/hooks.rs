@@ -4,35 +4,28 @@
 
 use std::time::Duration;
 
-use bellwether::backend::Fut;
 use bellwether::{CandidateId, Election, Error, HookError, Hooks, Leadership};
 
 struct Service;
 
 impl Hooks for Service {
-    fn on_become_leader(&self, leadership: Leadership) -> Fut<'_, Result<(), HookError>> {
-        Box::pin(async move {
-            println!("hook: leading under epoch {}", leadership.epoch());
-            Ok(())
-        })
+    async fn on_become_leader(&self, leadership: Leadership) -> Result<(), HookError> {
+        println!("hook: leading under epoch {}", leadership.epoch());
+        Ok(())
     }
 
-    fn on_lose_leadership(&self, leadership: Leadership) -> Fut<'_, Result<(), HookError>> {
-        Box::pin(async move {
-            // The lead is given away only when this has ended.
-            println!("hook: epoch {} is over", leadership.epoch());
-            Ok(())
-        })
+    async fn on_lose_leadership(&self, leadership: Leadership) -> Result<(), HookError> {
+        // The lead is given away only when this has ended.
+        println!("hook: epoch {} is over", leadership.epoch());
+        Ok(())
     }
 
-    fn on_leader_change(&self, leader: Option<CandidateId>) -> Fut<'_, Result<(), HookError>> {
-        Box::pin(async move {
-            match leader {
-                Some(id) => println!("hook: {id} leads"),
-                None => println!("hook: nobody leads"),
-            }
-            Ok(())
-        })
+    async fn on_leader_change(&self, leader: Option<CandidateId>) -> Result<(), HookError> {
+        match leader {
+            Some(id) => println!("hook: {id} leads"),
+            None => println!("hook: nobody leads"),
+        }
+        Ok(())
     }
 }
 

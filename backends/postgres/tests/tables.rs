@@ -269,7 +269,8 @@ async fn room_is_made_for_a_higher_priority() {
     let url = format!("{}?schema={DEFAULT_SCHEMA}", server.url());
     let candidate = async |id: &str, priority: i32| {
         let store = Store::from(from_url(&url, clock()).unwrap());
-        let builder = Election::builder("reports").backend(store).id(id).ttl(TTL).priority(priority, true);
+        let builder =
+            Election::builder("reports").backend(store).id(id).ttl(TTL).priority(priority).preempt(true);
         builder.start().await.unwrap()
     };
     let low = candidate("low", 1).await;

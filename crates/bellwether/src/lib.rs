@@ -39,8 +39,8 @@ pub use bellwether_core::{
 };
 pub use bellwether_deadman::{SystemClock, boot_now};
 pub use bellwether_election::{
-    Answer, Election, ElectionBuilder, Error, Event, Events, Followers, HookError, Hooks, Leadership,
-    LeaseView, On, Over, Past, Role, Status, Store, What,
+    Answer, Election, ElectionBuilder, Error, Event, Events, Followers, HealthCheck, HookError, Hooks,
+    Leadership, LeaseView, On, Over, Past, Role, Status, Store, What,
 };
 #[cfg(feature = "file")]
 pub use bellwether_file as file;

@@ -4,7 +4,6 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bellwether::backend::Fut;
 use bellwether::nats::{HealthChecker, Nats};
 use bellwether::{
     CandidateId, Election, ElectionBuilder, Error, ErrorKind, HookError, Hooks, Leadership, Role,
@@ -29,24 +28,24 @@ fn node(server: &Server, id: &str) -> ElectionBuilder {
 struct Told(Arc<Mutex<Vec<String>>>);
 
 impl Told {
-    fn tell(&self, what: impl Into<String>) -> Fut<'_, Result<(), HookError>> {
+    fn tell(&self, what: impl Into<String>) -> Result<(), HookError> {
         let what = what.into();
         self.0.lock().unwrap().push(what.clone());
         // An error is reported and holds nothing up.
-        Box::pin(async move { Err(format!("no {what}").into()) })
+        Err(format!("no {what}").into())
     }
 }
 
 impl Hooks for Told {
-    fn on_become_leader(&self, _: Leadership) -> Fut<'_, Result<(), HookError>> {
+    async fn on_become_leader(&self, _: Leadership) -> Result<(), HookError> {
         self.tell("become")
     }
 
-    fn on_lose_leadership(&self, _: Leadership) -> Fut<'_, Result<(), HookError>> {
+    async fn on_lose_leadership(&self, _: Leadership) -> Result<(), HookError> {
         self.tell("lose")
     }
 
-    fn on_leader_change(&self, leader: Option<CandidateId>) -> Fut<'_, Result<(), HookError>> {
+    async fn on_leader_change(&self, leader: Option<CandidateId>) -> Result<(), HookError> {
         self.tell(format!("leader {}", leader.map(|id| id.to_string()).unwrap_or_default()))
     }
 }

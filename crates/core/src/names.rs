@@ -1,5 +1,6 @@
 //! Who and what: names that were checked once, where they came in.
 
+use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
 
@@ -17,6 +18,13 @@ impl fmt::Display for BadName {
 }
 
 impl std::error::Error for BadName {}
+
+/// A name that was checked already is never bad.
+impl From<Infallible> for BadName {
+    fn from(never: Infallible) -> BadName {
+        match never {}
+    }
+}
 
 /// Longest name of an election and longest id of a candidate, in bytes: what a DNS name may have, so that
 /// the common names fit every store as they are.
@@ -74,6 +82,26 @@ macro_rules! name {
             type Err = BadName;
             fn from_str(text: &str) -> Result<$type, BadName> {
                 $type::new(text)
+            }
+        }
+
+        impl TryFrom<&str> for $type {
+            type Error = BadName;
+            fn try_from(text: &str) -> Result<$type, BadName> {
+                $type::new(text)
+            }
+        }
+
+        impl TryFrom<String> for $type {
+            type Error = BadName;
+            fn try_from(text: String) -> Result<$type, BadName> {
+                $type::new(text)
+            }
+        }
+
+        impl From<&$type> for $type {
+            fn from(name: &$type) -> $type {
+                name.clone()
             }
         }
     };

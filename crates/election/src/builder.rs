@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_core::{
-    Breaker, CandidateId, ElectionName, Exponential, Options, RetryContext, RetryStrategy, Rng, Settings,
+    BadName, Breaker, CandidateId, ElectionName, Exponential, Options, RetryContext, RetryStrategy, Rng,
+    Settings,
 };
 
 use crate::callbacks::{Answer, Callbacks, On};
 use crate::election::Recipe;
-use crate::health::Health;
+use crate::health::{Health, HealthCheck};
+use crate::hooks::AnyHooks;
 use crate::subscription::{Events, Queue};
 use crate::{Election, Error, Hooks, Store};
 
@@ -19,12 +21,12 @@ type Change = Box<dyn FnOnce(&mut Options) + Send>;
 /// How a candidate takes part. Everything has a default but the backend and the id.
 #[must_use]
 pub struct ElectionBuilder {
-    name: String,
-    id: Option<String>,
+    name: Result<ElectionName, BadName>,
+    id: Result<CandidateId, BadName>,
     store: Option<Store>,
     /// What is to be changed in the store's default options, in this order.
     changes: Vec<Change>,
-    hooks: Option<Arc<dyn Hooks>>,
+    hooks: Option<Arc<dyn AnyHooks>>,
     health: Option<Health>,
     callbacks: Callbacks,
     subscribers: Vec<Arc<Queue>>,
@@ -32,10 +34,10 @@ pub struct ElectionBuilder {
 }
 
 impl ElectionBuilder {
-    pub(crate) fn new(name: impl Into<String>) -> ElectionBuilder {
+    pub(crate) fn new(name: Result<ElectionName, BadName>) -> ElectionBuilder {
         ElectionBuilder {
-            name: name.into(),
-            id: None,
+            name,
+            id: CandidateId::new(""),
             store: None,
             changes: Vec::new(),
             hooks: None,
@@ -53,8 +55,8 @@ impl ElectionBuilder {
     }
 
     /// This candidate's id: stable and readable, like a pod's or a host's name.
-    pub fn id(mut self, id: impl Into<String>) -> Self {
-        self.id = Some(id.into());
+    pub fn id(mut self, id: impl TryInto<CandidateId, Error: Into<BadName>>) -> Self {
+        self.id = id.try_into().map_err(Into::into);
         self
     }
 
@@ -131,12 +133,14 @@ impl ElectionBuilder {
         self.set(move |options| options.failed_renewals = Some(most))
     }
 
-    /// The greater priority may ask the smaller to hand over, if `preempt`.
-    pub fn priority(self, priority: i32, preempt: bool) -> Self {
-        self.set(move |options| {
-            options.priority = priority;
-            options.preempt = preempt;
-        })
+    /// This candidate's priority, 0 by default. A candidate that [preempts](Self::preempt) asks a leader of smaller priority to hand over.
+    pub fn priority(self, priority: i32) -> Self {
+        self.set(move |options| options.priority = priority)
+    }
+
+    /// Whether to ask a leader of smaller priority to hand over; it does not by default.
+    pub fn preempt(self, preempt: bool) -> Self {
+        self.set(move |options| options.preempt = preempt)
     }
 
     /// Written into the record for readers.
@@ -147,16 +151,16 @@ impl ElectionBuilder {
         })
     }
 
-    /// Only a healthy candidate stands, and an unhealthy leader steps down, after `failures` checks in a row that
-    /// were false, panicked or took longer than `limit`.
-    pub fn health<C, F>(mut self, every: Duration, limit: Duration, failures: u32, check: C) -> Self
+    /// Only a healthy candidate competes, and an unhealthy leader steps down. A check that returns false, panics or takes too long
+    /// has failed.
+    pub fn health<C, F>(self, when: HealthCheck, check: C) -> Self
     where
         C: Fn() -> F + Send + Sync + 'static,
         F: Future<Output = bool> + Send + 'static,
     {
-        self = self.set(move |options| options.health_failures = Some(failures));
-        self.health = Some(Health { every, limit, check: Arc::new(move || Box::pin(check())) });
-        self
+        let mut builder = self.set(move |options| options.health_failures = Some(when.failures_max()));
+        builder.health = Some(Health { when, check: Arc::new(move || Box::pin(check())) });
+        builder
     }
 
     /// Code that runs when leadership comes and goes.
@@ -245,13 +249,9 @@ impl ElectionBuilder {
 
     /// Takes part. Fails only on what trying again cannot mend; a store that is out of reach is tried in the
     /// background.
-    pub async fn start(mut self) -> Result<Election, Error> {
-        let stop_when = self.stop_when.take();
+    pub async fn start(self) -> Result<Election, Error> {
         let election = self.build()?;
-        match stop_when {
-            Some(signal) => election.start_until(signal).await?,
-            None => election.start().await?,
-        }
+        election.start().await?;
         Ok(election)
     }
 
@@ -271,11 +271,14 @@ impl ElectionBuilder {
         self.changes.into_iter().for_each(|change| change(&mut options));
         options.strategy = Arc::new(Careful(options.strategy));
         let settings = Settings::new(options)?;
-        let name = ElectionName::new(&self.name)?;
-        let id = CandidateId::new(self.id.unwrap_or_default())?;
+        let (name, id) = (self.name?, self.id?);
         let store = self.store.ok_or(Error::NoBackend)?;
         let recipe = Recipe { settings, id, hooks: self.hooks, health: self.health };
-        Ok(Election::new(name, store, recipe, self.callbacks, self.subscribers))
+        let election = Election::new(name, store, recipe, self.callbacks, self.subscribers);
+        if let Some(signal) = self.stop_when {
+            election.set_stop_signal(signal);
+        }
+        Ok(election)
     }
 }
 

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bellwether_core::{Candidate, CandidateId, Core, ElectionName, Epoch, ErrorKind, Incarnation, Settings};
+use bellwether_core::{
+    BadName, Candidate, CandidateId, Core, ElectionName, Epoch, ErrorKind, Incarnation, Settings,
+};
 use bellwether_deadman::random_bits;
 use tokio::sync::{mpsc, oneshot};
 
@@ -15,11 +17,12 @@ use crate::callbacks::{Answer, Callbacks, On};
 use crate::driver::{Command, Entrant, Key};
 use crate::event::What;
 use crate::health::{self, Health};
+use crate::hooks::AnyHooks;
 use crate::shared::Shared;
 use crate::subscription::{Events, Queue};
 use crate::{
-    ElectionBuilder, Error, Event, Followers, Hooks, Leadership, LeaseView, Over, Role, Status, Store,
-    callbacks, hooks,
+    ElectionBuilder, Error, Event, Followers, Leadership, LeaseView, Over, Role, Status, Store, callbacks,
+    hooks,
 };
 
 use stop_signal::StopSignal;
@@ -29,7 +32,7 @@ pub(crate) use stop_signal::StopWhen;
 pub(crate) struct Recipe {
     pub(crate) settings: Settings,
     pub(crate) id: CandidateId,
-    pub(crate) hooks: Option<Arc<dyn Hooks>>,
+    pub(crate) hooks: Option<Arc<dyn AnyHooks>>,
     pub(crate) health: Option<Health>,
 }
 
@@ -66,8 +69,10 @@ impl Drop for Handle {
 
 impl Election {
     /// Starts describing how to take part in the election of this name.
-    pub fn builder(name: impl Into<String>) -> ElectionBuilder {
-        ElectionBuilder::new(name)
+    ///
+    /// The name and the id are checked when the election is [built](ElectionBuilder::build) or started.
+    pub fn builder(name: impl TryInto<ElectionName, Error: Into<BadName>>) -> ElectionBuilder {
+        ElectionBuilder::new(name.try_into().map_err(Into::into))
     }
 
     pub(crate) fn new(
@@ -98,6 +103,10 @@ impl Election {
     /// the start before has not ended a ttl after the stop time-out; what the store owes when a call of that start is still without an
     /// answer by then.
     pub async fn start(&self) -> Result<(), Error> {
+        self.unless_signalled(self.begin()).await
+    }
+
+    async fn begin(&self) -> Result<(), Error> {
         let _one_at_a_time = self.0.starting.lock().await;
         if self.takes_part().await? {
             return Ok(());

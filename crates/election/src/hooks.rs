@@ -26,23 +26,63 @@ pub(crate) const HOOK_MAX: Duration = Duration::from_secs(10);
 /// A promotion hook that is still running when the leadership ends is dropped before the demotion hook starts. A
 /// leadership that was over before the promotion hook was called gets neither.
 /// The release is written only after the demotion hook has ended, or when the deadline leaves no more time for it.
+///
+/// ```
+/// use bellwether_election::{CandidateId, HookError, Hooks, Leadership};
+///
+/// struct Service;
+///
+/// impl Hooks for Service {
+///     async fn on_become_leader(&self, leadership: Leadership) -> Result<(), HookError> {
+///         println!("leading under epoch {}", leadership.epoch());
+///         Ok(())
+///     }
+/// }
+/// ```
 pub trait Hooks: Send + Sync + 'static {
-    /// This candidate leads now. If it panics, the leadership is let go.
-    fn on_become_leader(&self, leadership: Leadership) -> Fut<'_, Result<(), HookError>> {
+    /// This candidate leads now. A panic ends the leadership.
+    fn on_become_leader(&self, leadership: Leadership) -> impl Future<Output = Result<(), HookError>> + Send {
         let _ = leadership;
-        Box::pin(async { Ok(()) })
+        async { Ok(()) }
     }
 
     /// The leadership is over. Stop what was started.
-    fn on_lose_leadership(&self, leadership: Leadership) -> Fut<'_, Result<(), HookError>> {
+    fn on_lose_leadership(
+        &self,
+        leadership: Leadership,
+    ) -> impl Future<Output = Result<(), HookError>> + Send {
         let _ = leadership;
-        Box::pin(async { Ok(()) })
+        async { Ok(()) }
     }
 
     /// Somebody else leads, or nobody does.
-    fn on_leader_change(&self, leader: Option<CandidateId>) -> Fut<'_, Result<(), HookError>> {
+    fn on_leader_change(
+        &self,
+        leader: Option<CandidateId>,
+    ) -> impl Future<Output = Result<(), HookError>> + Send {
         let _ = leader;
-        Box::pin(async { Ok(()) })
+        async { Ok(()) }
+    }
+}
+
+/// [`Hooks`] of any type.
+pub(crate) trait AnyHooks: Send + Sync + 'static {
+    fn become_leader(&self, leadership: Leadership) -> Fut<'_, Result<(), HookError>>;
+    fn lose_leadership(&self, leadership: Leadership) -> Fut<'_, Result<(), HookError>>;
+    fn leader_change(&self, leader: Option<CandidateId>) -> Fut<'_, Result<(), HookError>>;
+}
+
+impl<H: Hooks> AnyHooks for H {
+    fn become_leader(&self, leadership: Leadership) -> Fut<'_, Result<(), HookError>> {
+        Box::pin(self.on_become_leader(leadership))
+    }
+
+    fn lose_leadership(&self, leadership: Leadership) -> Fut<'_, Result<(), HookError>> {
+        Box::pin(self.on_lose_leadership(leadership))
+    }
+
+    fn leader_change(&self, leader: Option<CandidateId>) -> Fut<'_, Result<(), HookError>> {
+        Box::pin(self.on_leader_change(leader))
     }
 }
 
@@ -59,7 +99,7 @@ pub(crate) enum Job {
 /// Runs the hooks of one start of a candidate until there is nobody left to send jobs.
 pub(crate) async fn run(
     key: Key,
-    hooks: Arc<dyn Hooks>,
+    hooks: Arc<dyn AnyHooks>,
     jobs: mpsc::UnboundedReceiver<Job>,
     events: Events,
     driver: mpsc::WeakUnboundedSender<Command>,
@@ -76,7 +116,7 @@ pub(crate) async fn run(
 /// Promotion and demotion, strictly in turn.
 async fn turns(
     key: Key,
-    hooks: &dyn Hooks,
+    hooks: &dyn AnyHooks,
     mut jobs: mpsc::UnboundedReceiver<Job>,
     tell: &(dyn Fn(Command) + Sync),
 ) {
@@ -87,7 +127,7 @@ async fn turns(
             Job::Become(leadership) => {
                 let hook = guarded(|| {
                     promoted = true;
-                    hooks.on_become_leader(leadership.clone())
+                    hooks.become_leader(leadership.clone())
                 });
                 match leadership.during(hook).await {
                     Ok(Outcome::Fine) | Err(_) => {}
@@ -100,7 +140,7 @@ async fn turns(
             Job::Lose { leadership, by, cut } => {
                 if std::mem::take(&mut promoted) {
                     let limit = by.since(leadership.time().boot()).max(HOOK_MAX);
-                    let hook = guarded(|| hooks.on_lose_leadership(leadership.clone()));
+                    let hook = guarded(|| hooks.lose_leadership(leadership.clone()));
                     let failed = tokio::select! {
                         biased;
                         said = limited(limit, hook) => said,
@@ -117,11 +157,11 @@ async fn turns(
 }
 
 /// Other leaders, in order, until this start of the candidate has stopped.
-async fn changes(key: Key, hooks: &dyn Hooks, mut events: Events, tell: &(dyn Fn(Command) + Sync)) {
+async fn changes(key: Key, hooks: &dyn AnyHooks, mut events: Events, tell: &(dyn Fn(Command) + Sync)) {
     while let Some(event) = events.next().await {
         match event.what {
             What::LeaderChanged { leader, .. } => {
-                let hook = guarded(|| hooks.on_leader_change(leader));
+                let hook = guarded(|| hooks.leader_change(leader));
                 if let Some(said) = limited(HOOK_MAX, hook).await {
                     tell(Command::HookFailed(key, format!("on_leader_change: {said}")));
                 }
@@ -132,7 +172,7 @@ async fn changes(key: Key, hooks: &dyn Hooks, mut events: Events, tell: &(dyn Fn
     }
 }
 
-/// Runs a hook for so long at the most; what went wrong, in words.
+/// Runs a hook, which is dropped after `limit`; what went wrong, in words.
 async fn limited(limit: Duration, hook: impl Future<Output = Outcome>) -> Option<String> {
     match tokio::time::timeout(limit, hook).await {
         Ok(Outcome::Fine) => None,

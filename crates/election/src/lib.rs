@@ -39,6 +39,7 @@ pub use callbacks::{Answer, On};
 pub use election::Election;
 pub use error::Error;
 pub use event::{Event, What};
+pub use health::HealthCheck;
 pub use hooks::{HookError, Hooks};
 pub use leadership::{Leadership, Over, Standing, Standings, WorkGuard};
 pub use status::{LeaseView, Role, Status};

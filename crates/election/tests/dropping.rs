@@ -2,7 +2,7 @@
 
 mod common;
 
-use bellwether_backend::{Fut, MemoryStore};
+use bellwether_backend::MemoryStore;
 use bellwether_core::Signal;
 use bellwether_election::{CandidateId, Error, HookError, Hooks, Leadership, Over, Role, Store};
 use common::*;
@@ -10,12 +10,10 @@ use common::*;
 struct Quiet(Log);
 
 impl Hooks for Quiet {
-    fn on_lose_leadership(&self, _: Leadership) -> Fut<'_, Result<(), HookError>> {
-        Box::pin(async {
-            tokio::task::yield_now().await;
-            self.0.put("hook ended");
-            Ok(())
-        })
+    async fn on_lose_leadership(&self, _: Leadership) -> Result<(), HookError> {
+        tokio::task::yield_now().await;
+        self.0.put("hook ended");
+        Ok(())
     }
 }
 

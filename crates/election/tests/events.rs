@@ -2,7 +2,7 @@
 
 mod common;
 
-use bellwether_backend::{Fut, MemoryStore};
+use bellwether_backend::MemoryStore;
 use bellwether_core::{Boot, Candidate, ErrorKind, Incarnation, Wall};
 use bellwether_election::{
     CandidateId, EVENTS_WAITING_MAX, Epoch, Event, HookError, Hooks, Leadership, On, Reason, StateName, What,
@@ -153,12 +153,12 @@ async fn a_subscriber_that_reads_nothing_misses_the_middle_and_delays_nobody() {
 struct Hanging;
 
 impl Hooks for Hanging {
-    fn on_become_leader(&self, _: Leadership) -> Fut<'_, Result<(), HookError>> {
-        Box::pin(std::future::pending())
+    async fn on_become_leader(&self, _: Leadership) -> Result<(), HookError> {
+        std::future::pending().await
     }
 
-    fn on_leader_change(&self, _: Option<CandidateId>) -> Fut<'_, Result<(), HookError>> {
-        Box::pin(std::future::pending())
+    async fn on_leader_change(&self, _: Option<CandidateId>) -> Result<(), HookError> {
+        std::future::pending().await
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use bellwether_backend::MemoryStore;
-use bellwether_election::{ElectionBuilder, Over, Reason, StateName};
+use bellwether_election::{ElectionBuilder, HealthCheck, Over, Reason, StateName};
 use common::*;
 
 const WELL: u8 = 0;
@@ -27,7 +27,7 @@ impl Patient {
 
     fn watched(&self, builder: ElectionBuilder, failures: u32) -> ElectionBuilder {
         let patient = self.clone();
-        builder.health(ms(5), ms(50), failures, move || {
+        builder.health(HealthCheck::every(ms(5)).timeout(ms(50)).failures(failures), move || {
             let patient = patient.clone();
             async move {
                 patient.log.put("checked");
@@ -112,7 +112,7 @@ async fn a_check_is_not_lost_in_the_race_with_the_start() {
         let election = bellwether_election::Election::builder(format!("race {n}"))
             .backend(shared.clone())
             .id("a")
-            .health(ms(60_000), ms(5_000), 1, || async { true })
+            .health(HealthCheck::every(ms(60_000)).timeout(ms(5_000)), || async { true })
             .start()
             .await
             .unwrap();

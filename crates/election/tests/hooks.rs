@@ -2,7 +2,7 @@
 
 mod common;
 
-use bellwether_backend::{Fut, MemoryStore};
+use bellwether_backend::MemoryStore;
 use bellwether_deadman::boot_now;
 use bellwether_election::{CandidateId, HookError, Hooks, Leadership};
 use common::*;
@@ -27,33 +27,27 @@ impl Recorder {
 }
 
 impl Hooks for Recorder {
-    fn on_become_leader(&self, leadership: Leadership) -> Fut<'_, Result<(), HookError>> {
-        Box::pin(async move {
-            self.log.put(format!("become {}", leadership.epoch()));
-            let _ended = self.log.on_drop("become ended");
-            tokio::task::yield_now().await;
-            if self.slow {
-                std::future::pending::<()>().await;
-            }
-            self.outcome()
-        })
+    async fn on_become_leader(&self, leadership: Leadership) -> Result<(), HookError> {
+        self.log.put(format!("become {}", leadership.epoch()));
+        let _ended = self.log.on_drop("become ended");
+        tokio::task::yield_now().await;
+        if self.slow {
+            std::future::pending::<()>().await;
+        }
+        self.outcome()
     }
 
-    fn on_lose_leadership(&self, leadership: Leadership) -> Fut<'_, Result<(), HookError>> {
-        Box::pin(async move {
-            assert!(!leadership.is_valid());
-            self.log.put(format!("lose {}", leadership.epoch()));
-            let _ended = self.log.on_drop("lose ended");
-            tokio::task::yield_now().await;
-            self.outcome()
-        })
+    async fn on_lose_leadership(&self, leadership: Leadership) -> Result<(), HookError> {
+        assert!(!leadership.is_valid());
+        self.log.put(format!("lose {}", leadership.epoch()));
+        let _ended = self.log.on_drop("lose ended");
+        tokio::task::yield_now().await;
+        self.outcome()
     }
 
-    fn on_leader_change(&self, leader: Option<CandidateId>) -> Fut<'_, Result<(), HookError>> {
-        Box::pin(async move {
-            self.log.put(format!("leader {}", leader.map_or("none".to_owned(), |id| id.to_string())));
-            self.outcome()
-        })
+    async fn on_leader_change(&self, leader: Option<CandidateId>) -> Result<(), HookError> {
+        self.log.put(format!("leader {}", leader.map_or("none".to_owned(), |id| id.to_string())));
+        self.outcome()
     }
 }
 
@@ -170,17 +164,17 @@ async fn changes_of_leader_are_told_with_and_without_a_leader() {
 struct Struck(Recorder);
 
 impl Hooks for Struck {
-    fn on_become_leader(&self, leadership: Leadership) -> Fut<'_, Result<(), HookError>> {
-        self.0.on_become_leader(leadership)
+    async fn on_become_leader(&self, leadership: Leadership) -> Result<(), HookError> {
+        self.0.on_become_leader(leadership).await
     }
 
-    fn on_lose_leadership(&self, leadership: Leadership) -> Fut<'_, Result<(), HookError>> {
-        self.0.on_lose_leadership(leadership)
+    async fn on_lose_leadership(&self, leadership: Leadership) -> Result<(), HookError> {
+        self.0.on_lose_leadership(leadership).await
     }
 
-    fn on_leader_change(&self, _: Option<CandidateId>) -> Fut<'_, Result<(), HookError>> {
+    async fn on_leader_change(&self, _: Option<CandidateId>) -> Result<(), HookError> {
         self.0.log.put("struck");
-        Box::pin(std::future::pending())
+        std::future::pending().await
     }
 }
 

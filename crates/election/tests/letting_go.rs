@@ -4,7 +4,7 @@ mod common;
 
 use std::sync::mpsc;
 
-use bellwether_backend::{Fut, MemoryStore};
+use bellwether_backend::MemoryStore;
 use bellwether_core::{Seen, Signal};
 use bellwether_deadman::boot_now;
 use bellwether_election::{Epoch, Error, HookError, Hooks, Leadership, Over};
@@ -14,12 +14,10 @@ use common::*;
 struct Stubborn(Log);
 
 impl Hooks for Stubborn {
-    fn on_lose_leadership(&self, _: Leadership) -> Fut<'_, Result<(), HookError>> {
-        Box::pin(async {
-            let _dropped = self.0.on_drop("hook dropped");
-            self.0.put("hook began");
-            std::future::pending().await
-        })
+    async fn on_lose_leadership(&self, _: Leadership) -> Result<(), HookError> {
+        let _dropped = self.0.on_drop("hook dropped");
+        self.0.put("hook began");
+        std::future::pending().await
     }
 }
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bellwether_backend::{Fut, MemoryStore};
+use bellwether_backend::MemoryStore;
 use bellwether_core::{RetryContext, RetryStrategy, Rng, Signal};
-use bellwether_election::{Election, HookError, Hooks, Leadership, Over, Store};
+use bellwether_election::{CandidateId, Election, HealthCheck, HookError, Hooks, Leadership, Over, Store};
 use common::*;
 
 /// A leader that will not come back by itself soon, another one waiting, and a third election on the leader's store.
@@ -68,26 +68,23 @@ enum Where {
 struct Panicking(Where);
 
 impl Hooks for Panicking {
-    fn on_become_leader(&self, _: Leadership) -> Fut<'_, Result<(), HookError>> {
+    fn on_become_leader(&self, _: Leadership) -> impl Future<Output = Result<(), HookError>> + Send {
         assert!(self.0 != Where::Become, "planned, in making on_become_leader");
-        Box::pin(async {
+        async {
             tokio::task::yield_now().await;
             assert!(self.0 != Where::BecomeLater, "planned, in on_become_leader");
             Ok(())
-        })
+        }
     }
 
-    fn on_lose_leadership(&self, _: Leadership) -> Fut<'_, Result<(), HookError>> {
+    async fn on_lose_leadership(&self, _: Leadership) -> Result<(), HookError> {
         assert!(self.0 != Where::Lose, "planned, in on_lose_leadership");
-        Box::pin(async { Ok(()) })
+        Ok(())
     }
 
-    fn on_leader_change(
-        &self,
-        _: Option<bellwether_election::CandidateId>,
-    ) -> Fut<'_, Result<(), HookError>> {
+    async fn on_leader_change(&self, _: Option<CandidateId>) -> Result<(), HookError> {
         assert!(self.0 != Where::Change, "planned, in on_leader_change");
-        Box::pin(async { Ok(()) })
+        Ok(())
     }
 }
 
@@ -135,7 +132,10 @@ async fn a_health_check_that_panics_is_a_failed_check() {
             async { true }
         }
     };
-    let builder = on(shared, "a").ttl(ms(60_000)).retry_interval(ms(20)).health(ms(5), ms(1_000), 2, check);
+    let builder = on(shared, "a")
+        .ttl(ms(60_000))
+        .retry_interval(ms(20))
+        .health(HealthCheck::every(ms(5)).timeout(ms(1_000)).failures(2), check);
     let election = builder.start().await.unwrap();
     let leadership = soon(election.wait_for_leadership()).await.unwrap();
     let other = candidate(&store, "b").start().await.unwrap();

@@ -2,24 +2,22 @@
 
 mod common;
 
-use bellwether_backend::{Fut, MemoryStore};
+use bellwether_backend::MemoryStore;
 use bellwether_election::{HookError, Hooks, Leadership, Over, Reason};
 use common::*;
 
 struct Ending(Log);
 
 impl Hooks for Ending {
-    fn on_become_leader(&self, _: Leadership) -> Fut<'_, Result<(), HookError>> {
+    async fn on_become_leader(&self, _: Leadership) -> Result<(), HookError> {
         self.0.put("low began");
-        Box::pin(async { Ok(()) })
+        Ok(())
     }
 
-    fn on_lose_leadership(&self, _: Leadership) -> Fut<'_, Result<(), HookError>> {
-        Box::pin(async {
-            tokio::time::sleep(ms(30)).await;
-            self.0.put("low stopped");
-            Ok(())
-        })
+    async fn on_lose_leadership(&self, _: Leadership) -> Result<(), HookError> {
+        tokio::time::sleep(ms(30)).await;
+        self.0.put("low stopped");
+        Ok(())
     }
 }
 
@@ -27,13 +25,14 @@ impl Hooks for Ending {
 async fn the_lower_steps_down_before_the_higher_leads() {
     let store = MemoryStore::default();
     let (puppet, builder) = puppet(&store, "low");
-    let low = builder.priority(1, false).hooks(Ending(puppet.log.clone())).start().await.unwrap();
+    let low = builder.priority(1).hooks(Ending(puppet.log.clone())).start().await.unwrap();
     let leadership = soon(low.wait_for_leadership()).await.unwrap();
     // Before it has begun there is nothing to stop.
     puppet.log.until("low began", 1).await;
     let log = puppet.log.clone();
     let high = candidate(&store, "high")
-        .priority(2, true)
+        .priority(2)
+        .preempt(true)
         .on_acquired(move |_| log.put("high leads"))
         .start()
         .await
@@ -64,10 +63,10 @@ async fn the_lower_steps_down_before_the_higher_leads() {
 #[tokio::test]
 async fn without_preempting_or_with_equal_priority_nobody_is_asked() {
     let store = MemoryStore::default();
-    let low = candidate(&store, "low").priority(1, false).start().await.unwrap();
+    let low = candidate(&store, "low").priority(1).start().await.unwrap();
     let leadership = soon(low.wait_for_leadership()).await.unwrap();
-    let polite = candidate(&store, "polite").priority(9, false).start().await.unwrap();
-    let equal = candidate(&store, "equal").priority(1, true).start().await.unwrap();
+    let polite = candidate(&store, "polite").priority(9).start().await.unwrap();
+    let equal = candidate(&store, "equal").priority(1).preempt(true).start().await.unwrap();
     assert!(polite.wait_for_leadership_within(ms(100)).await.is_err());
     assert!(leadership.is_valid() && !equal.is_leader());
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use bellwether_backend::{Fut, MemoryStore};
+use bellwether_backend::MemoryStore;
 use bellwether_core::Signal;
 use bellwether_election::{HookError, Hooks, Leadership, Over, Reason};
 use common::*;
@@ -10,14 +10,14 @@ use common::*;
 struct Recorder(Log);
 
 impl Hooks for Recorder {
-    fn on_become_leader(&self, leadership: Leadership) -> Fut<'_, Result<(), HookError>> {
+    async fn on_become_leader(&self, leadership: Leadership) -> Result<(), HookError> {
         self.0.put(format!("become {}", leadership.epoch()));
-        Box::pin(async { Ok(()) })
+        Ok(())
     }
 
-    fn on_lose_leadership(&self, leadership: Leadership) -> Fut<'_, Result<(), HookError>> {
+    async fn on_lose_leadership(&self, leadership: Leadership) -> Result<(), HookError> {
         self.0.put(format!("lose {}", leadership.epoch()));
-        Box::pin(async { Ok(()) })
+        Ok(())
     }
 }
 

@@ -8,10 +8,9 @@ use std::time::Duration;
 use crate::support::other::Other;
 use crate::support::stage::{Judge, LEASE, candidate, leads, one_leads, soon};
 use crate::support::{LEADERS, actor, leaders, server_for_leaders};
-use bellwether_backend::Fut;
 use bellwether_core::{ErrorKind, Reason};
 use bellwether_deadman::boot_now;
-use bellwether_election::{Election, Error, HookError, Hooks, Leadership, What};
+use bellwether_election::{Election, Error, HealthCheck, HookError, Hooks, Leadership, What};
 use bellwether_support::servers::nats::{Server, Version};
 use bellwether_support::{Child, role, until};
 
@@ -167,11 +166,9 @@ async fn a_token_changed_by_hand_ends_the_leadership() {
 struct Reads(Arc<Other>, Arc<AtomicBool>);
 
 impl Hooks for Reads {
-    fn on_lose_leadership(&self, _: Leadership) -> Fut<'_, Result<(), HookError>> {
-        Box::pin(async {
-            self.1.store(self.0.get().await.value.is_some(), Ordering::SeqCst);
-            Ok(())
-        })
+    async fn on_lose_leadership(&self, _: Leadership) -> Result<(), HookError> {
+        self.1.store(self.0.get().await.value.is_some(), Ordering::SeqCst);
+        Ok(())
     }
 }
 
@@ -228,10 +225,13 @@ async fn an_unhealthy_leader_lets_go_and_does_not_stand_until_it_is_well() {
     let judge = Judge::default();
     let well = Arc::new(AtomicBool::new(true));
     let check = Arc::clone(&well);
-    let builder = candidate(&url, "a").health(Duration::from_millis(50), LEASE, 2, move || {
-        let well = check.load(Ordering::SeqCst);
-        async move { well }
-    });
+    let builder = candidate(&url, "a").health(
+        HealthCheck::every(Duration::from_millis(50)).timeout(LEASE).failures(2),
+        move || {
+            let well = check.load(Ordering::SeqCst);
+            async move { well }
+        },
+    );
     let a = judge.start(builder).await;
     leads(&a).await;
     let b = judge.start(candidate(&url, "b")).await;
@@ -252,11 +252,13 @@ async fn a_health_check_that_hangs_counts_as_failed() {
     let judge = Judge::default();
     let hangs = Arc::new(AtomicBool::new(false));
     let check = Arc::clone(&hangs);
-    let builder =
-        candidate(&url, "a").health(Duration::from_millis(50), Duration::from_millis(100), 1, move || {
+    let builder = candidate(&url, "a").health(
+        HealthCheck::every(Duration::from_millis(50)).timeout(Duration::from_millis(100)),
+        move || {
             let hangs = check.load(Ordering::SeqCst);
             async move { if hangs { std::future::pending().await } else { true } }
-        });
+        },
+    );
     let a = judge.start(builder).await;
     leads(&a).await;
     hangs.store(true, Ordering::SeqCst);
@@ -267,19 +269,24 @@ async fn a_health_check_that_hangs_counts_as_failed() {
 async fn a_higher_priority_is_handed_the_lead_only_if_it_asks_and_never_beside_the_other() {
     let (_server, url) = server().await;
     let judge = Judge::default();
-    let low = judge.start(candidate(&url, "low").priority(1, false)).await;
+    let low = judge.start(candidate(&url, "low").priority(1)).await;
     let first = leads(&low).await;
-    let modest = judge.start(candidate(&url, "modest").priority(20, false)).await;
+    let modest = judge.start(candidate(&url, "modest").priority(20)).await;
     soon(modest.wait_until(|status| status.leader.is_some())).await.unwrap();
     tokio::time::sleep(LEASE / 3).await;
     assert!(first.is_valid(), "nobody has asked");
-    let high = judge.start(candidate(&url, "high").priority(10, true)).await;
+    let high = judge.start(candidate(&url, "high").priority(10).preempt(true)).await;
     let second = leads(&high).await;
     assert_eq!(judge.lost("low").await.1, Reason::Preempted);
     assert!(second.epoch() > first.epoch());
     assert_eq!(judge.verdict(), 2, "the one that was handed over to leads, and nobody in between");
-    let error =
-        candidate(&url, "none").priority(0, true).start().await.err().expect("priority 0 asks for nothing");
+    let error = candidate(&url, "none")
+        .priority(0)
+        .preempt(true)
+        .start()
+        .await
+        .err()
+        .expect("priority 0 asks for nothing");
     assert!(error.to_string().contains("priority above 0"), "{error}");
 }
 

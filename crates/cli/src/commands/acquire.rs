@@ -17,7 +17,7 @@ pub(crate) async fn acquire(global: &Global, acquire: &Acquire) -> Result<Exit, 
     acquire.timing.apply(&mut options);
     let store = backend::connect(global)?;
     let mut leave = Signals::new()?;
-    let builder = Election::builder(on.as_str()).backend(store.clone()).id(id(global));
+    let builder = Election::builder(&on).backend(store.clone()).id(id(global));
     let election = builder.options(options).build()?;
     let attempt = async {
         election.start().await?;

@@ -35,17 +35,25 @@ impl StopSignal {
 }
 
 impl Election {
-    /// Starts, unless the signal comes first, and stops at the signal however often it was started again.
-    pub(crate) async fn start_until(&self, signal: StopWhen) -> Result<(), Error> {
+    pub(crate) fn set_stop_signal(&self, signal: StopWhen) {
         let signal = unless_it_panics(signal).shared();
-        *self.0.stop_signal.lock() = Some(Awaited { signal: signal.clone(), waiting: None });
+        *self.0.stop_signal.lock() = Some(Awaited { signal, waiting: None });
+    }
+
+    /// Starts, unless the signal comes first.
+    pub(super) async fn unless_signalled(
+        &self,
+        start: impl Future<Output = Result<(), Error>>,
+    ) -> Result<(), Error> {
+        let signal = self.0.stop_signal.lock().as_ref().map(|awaited| awaited.signal.clone());
+        let Some(signal) = signal else { return start.await };
         tokio::select! {
             biased;
             () = signal => {
                 self.0.heed_stop_signal();
                 Ok(())
             }
-            started = self.start() => started,
+            started = start => started,
         }
     }
 
@@ -76,7 +84,9 @@ impl Election {
 impl Handle {
     /// Stops without waiting for it. The signal has served: whoever starts again afterwards means to.
     fn heed_stop_signal(&self) {
-        *self.stop_signal.lock() = None;
+        if self.stop_signal.lock().take().is_none() {
+            return;
+        }
         if let Some(driver) = self.store.running_driver() {
             let key = Key(self.key.load(Ordering::Acquire));
             let _ = driver.send(Command::Stop(key, oneshot::channel().0));

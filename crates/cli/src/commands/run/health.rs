@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bellwether::ElectionBuilder;
+use bellwether::{ElectionBuilder, HealthCheck};
 use tokio::sync::watch;
 
 use super::shell::{self, ShellEnd};
@@ -35,7 +35,7 @@ pub(super) fn check(
     let (checked, health) = watch::channel(begin);
     let (command, checked) = (command.to_owned(), Arc::new(checked));
     let log = Arc::new(Mutex::new(HealthLog::default()));
-    let builder = builder.health(every, every, failures_max, move || {
+    let builder = builder.health(HealthCheck::every(every).failures(failures_max), move || {
         let (command, log, checked) = (command.clone(), Arc::clone(&log), Arc::clone(&checked));
         async move {
             let ended = shell::run(&command, None, every).await;

@@ -45,7 +45,7 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
         () = signals.leave() => return Ok(Exit::Clean),
     };
     tokio::spawn(bellwether_supervise::reap_orphans());
-    let mut builder = Election::builder(on.as_str()).backend(store.clone()).id(id.as_str()).options(options);
+    let mut builder = Election::builder(&on).backend(store.clone()).id(id).options(options);
     let mut checked = None;
     if let Some(command) = &run.health.health_cmd {
         let (with_check, health) = health::check(builder, command, &run.health);
