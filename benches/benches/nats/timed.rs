@@ -4,8 +4,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bellwether::backend::{Backend, Capabilities, Followers, Fut, Notices, Past};
+use bellwether::backend::{Bid, Grant, Outcome, Parting, Request};
 use bellwether::boot_now;
-use bellwether::core::{Bid, Boot, Candidate, ElectionName, Error, Grant, Outcome, Parting, Request, Seen};
+use bellwether::{Boot, Candidate, ElectionName, Seen, StoreError};
 
 pub(crate) struct Timed<B> {
     pub(crate) inner: B,
@@ -64,11 +65,11 @@ impl<B: Backend> Backend for Timed<B> {
         self.inner.release(on, grant, how)
     }
 
-    fn observe<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Seen, Error>> {
+    fn observe<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Seen, StoreError>> {
         self.inner.observe(on)
     }
 
-    fn followers<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Option<Followers>, Error>> {
+    fn followers<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Option<Followers>, StoreError>> {
         self.inner.followers(on)
     }
 
@@ -88,15 +89,15 @@ impl<B: Backend> Backend for Timed<B> {
         self.inner.signals()
     }
 
-    fn remember<'a>(&'a self, on: &'a ElectionName, past: &'a Past) -> Fut<'a, Result<(), Error>> {
+    fn remember<'a>(&'a self, on: &'a ElectionName, past: &'a Past) -> Fut<'a, Result<(), StoreError>> {
         self.inner.remember(on, past)
     }
 
-    fn history<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Vec<Past>, Error>> {
+    fn history<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Vec<Past>, StoreError>> {
         self.inner.history(on)
     }
 
-    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>> {
+    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, StoreError>> {
         self.inner.elections()
     }
 }

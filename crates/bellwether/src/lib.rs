@@ -29,26 +29,47 @@ mod schemes;
 
 use std::sync::Arc;
 
-pub use bellwether_backend as backend;
-pub use bellwether_backend::{Backend, MemoryStore};
-pub use bellwether_core as core;
+pub use bellwether_backend::{Backend, Capabilities, MemoryStore};
 pub use bellwether_core::{
-    Ask, AtMost, BadName, BadSettings, Boot, Breaker, CandidateId, DecorrelatedJitter, ElectionName, Epoch,
-    ErrorKind, Exponential, Fixed, Incarnation, Options, Reason, RetryContext, RetryStrategy, Rng, Settings,
-    StateName, Timeline, TimingOptions,
+    AtMost, BadName, BadSettings, Boot, Breaker, Candidate, CandidateId, Clock, DecorrelatedJitter,
+    ElectionName, Epoch, Error as StoreError, ErrorKind, Exponential, Fixed, Holder, Incarnation, Options,
+    Proof, Reason, RetryContext, RetryStrategy, Rng, Seen, Settings, StateName, Timeline, Timing,
+    TimingOptions, Wall, duration,
 };
 pub use bellwether_deadman::{SystemClock, boot_now};
 pub use bellwether_election::{
     Answer, Election, ElectionBuilder, Error, Event, Events, Followers, HealthCheck, HookError, Hooks,
-    Leadership, LeaseView, On, Over, Past, Role, Status, Store, What,
+    Leadership, LeaseView, On, Over, Past, Role, Standing, Standings, Status, Store, Timekeeper, What,
+    WorkGuard,
 };
-#[cfg(feature = "file")]
-pub use bellwether_file as file;
-#[cfg(feature = "nats")]
-pub use bellwether_nats as nats;
-#[cfg(feature = "postgres")]
-pub use bellwether_postgres as postgres;
 pub use schemes::{Scheme, SecretIn, open};
+
+/// The contract of a store, for whoever writes one or asks one directly: [`Backend`](backend::Backend), or a
+/// [`Register`](backend::Register) with compare-and-set, and what their calls take and return.
+pub mod backend {
+    pub use bellwether_backend::*;
+    pub use bellwether_core::{Ask, Bid, Grant, Outcome, Parting, Request, Signal};
+}
+
+/// Elections in a directory.
+#[cfg(feature = "file")]
+pub mod file {
+    pub use bellwether_file::{File, directory, from_url, open};
+}
+
+/// Elections on NATS JetStream: profiles, and the health of a cluster's nodes.
+#[cfg(feature = "nats")]
+pub mod nats {
+    pub use bellwether_nats::{Config, HealthChecker, Nats, NatsRegister, Profile, Response, from_url};
+}
+
+/// Elections on PostgreSQL: how to connect, which locks to use, and the tables for fencing.
+#[cfg(feature = "postgres")]
+pub mod postgres {
+    pub use bellwether_postgres::{
+        Config, DEFAULT_SCHEMA, Environment, FENCED, Keys, Postgres, Schema, Transport, from_config, init,
+    };
+}
 
 /// The README's program is compiled and run with the tests.
 #[cfg(doctest)]

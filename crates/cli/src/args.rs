@@ -261,7 +261,7 @@ fn trimmed(text: &str) -> Result<String, String> {
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
-    use bellwether::core::duration::{parse, print};
+    use bellwether::duration::{parse, print};
     parse(text).ok_or_else(|| {
         if parse(&format!("{text}s")).is_some() {
             return format!("a duration needs a unit: write {text}s or {text}ms");

@@ -169,8 +169,8 @@ impl From<Error> for Failure {
     }
 }
 
-impl From<bellwether::core::Error> for Failure {
-    fn from(error: bellwether::core::Error) -> Failure {
+impl From<bellwether::StoreError> for Failure {
+    fn from(error: bellwether::StoreError) -> Failure {
         Failure::new(of_kind(error.kind()), error.to_string()).about_backend()
     }
 }

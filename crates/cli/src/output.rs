@@ -4,8 +4,8 @@ use std::io::{self, ErrorKind, Write, stdout};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use bellwether::core::{Seen, Wall};
 use bellwether::{ElectionName, Epoch};
+use bellwether::{Seen, Wall};
 use serde_json::{Value, json};
 use tokio::io::Interest;
 use tokio::net::unix::pipe;
@@ -72,7 +72,7 @@ pub(crate) fn record_json(on: &ElectionName, seen: &Seen) -> Value {
 
 /// What is known about the holder's life, in a word.
 pub(crate) fn proof(seen: &Seen) -> &'static str {
-    use bellwether::core::Proof;
+    use bellwether::Proof;
     match seen.proof {
         Proof::Record => "record",
         Proof::Alive => "alive",
@@ -119,7 +119,7 @@ pub(crate) fn record_row(on: &ElectionName, seen: &Seen) -> Vec<String> {
 pub(crate) fn span(duration: Duration) -> String {
     let step = if duration >= Duration::from_secs(1) { 1_000_000 } else { 1_000 };
     let nanos = duration.as_nanos() / step * step;
-    bellwether::core::duration::print(Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)))
+    bellwether::duration::print(Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)))
 }
 
 fn short(at: Wall) -> String {

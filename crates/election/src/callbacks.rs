@@ -11,6 +11,7 @@ use crate::subscription::{Events, Queue};
 
 /// What a callback is called for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum On {
     /// Every event.
     Any,

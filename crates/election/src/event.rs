@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 /// Something happened to a candidate in an election.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Event {
     /// When, by the wall clock.
     pub time: Wall,
@@ -288,5 +289,66 @@ fn details(what: &What) -> Vec<(&'static str, Value)> {
         What::ChildExited { code } => vec![("code", (*code).into())],
         What::Missed { count, state } => vec![("count", (*count).into()), ("state", state.as_str().into())],
         What::Stopped => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bellwether_core::Incarnation;
+
+    use super::*;
+
+    #[test]
+    fn every_event_has_the_fields_that_scripts_rely_on() {
+        let candidate =
+            Candidate { id: CandidateId::new("a").unwrap(), incarnation: Incarnation::from_bits(0xab) };
+        let epoch = Epoch::new(7).unwrap();
+        let deadline = Boot::from_nanos(99);
+        let id = || CandidateId::new("b").unwrap();
+        let error = Error::new(ErrorKind::TimedOut, "memory", "no answer");
+        let cases = [
+            (
+                What::StateChanged { from: StateName::Follower, to: StateName::Acquiring },
+                r#""from":"follower","to":"acquiring""#,
+            ),
+            (What::Acquired { epoch, deadline }, r#""deadline_boot_ns":99"#),
+            (What::Resumed { epoch, deadline }, r#""deadline_boot_ns":99"#),
+            (What::Danger { epoch, deadline }, r#""deadline_boot_ns":99"#),
+            (What::Released { epoch, confirmed: true }, r#""confirmed":true"#),
+            (
+                What::Lost { epoch, reason: Reason::Conflict, deadline, released: false },
+                r#""reason":"conflict","deadline_boot_ns":99,"released":false"#,
+            ),
+            (
+                What::Suspended { epoch, reason: Reason::Connection, deadline },
+                r#""reason":"connection","deadline_boot_ns":99"#,
+            ),
+            (What::AcquireFailed { holder: Some(id()) }, r#""holder":"b""#),
+            (What::AcquireFailed { holder: None }, r#""holder":null"#),
+            (What::LeaderChanged { leader: Some(id()), epoch: None }, r#""leader":"b""#),
+            (What::LeaderChanged { leader: None, epoch: None }, r#""leader":null"#),
+            (What::Error(error), r#""error":"memory: no answer","kind":"timed_out""#),
+            (What::Missed { count: 3, state: StateName::Leader }, r#""count":3,"state":"leader""#),
+            (What::Stopped, ""),
+        ];
+        for (what, details) in cases {
+            let word = what.as_str();
+            let event = Event {
+                time: Wall::from_unix_nanos(1_000),
+                boot: Boot::from_nanos(5),
+                election: ElectionName::new("reports").unwrap(),
+                candidate: candidate.clone(),
+                epoch: what.epoch(),
+                attempt: 2,
+                what,
+            };
+            let epoch = event.epoch.map_or("null", |_| "7");
+            let comma = if details.is_empty() { "" } else { "," };
+            let expected = format!(
+                r#"{{"time":"1970-01-01T00:00:00.000001Z","boot_ns":5,"election":"reports","id":"a",
+                "incarnation":"000000000000000000000000000000ab","event":"{word}","epoch":{epoch},"attempt":2{comma}{details}}}"#
+            );
+            assert_eq!(event.to_json(), expected.parse::<serde_json::Value>().unwrap(), "{word}");
+        }
     }
 }

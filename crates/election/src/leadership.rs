@@ -27,6 +27,7 @@ const ENDED: Boot = Boot::from_nanos(0);
 
 /// How a leadership ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Over {
     /// It was let go by choice.
     Released,

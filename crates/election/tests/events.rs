@@ -3,9 +3,9 @@
 mod common;
 
 use bellwether_backend::MemoryStore;
-use bellwether_core::{Boot, Candidate, ErrorKind, Incarnation, Wall};
+use bellwether_core::Boot;
 use bellwether_election::{
-    CandidateId, EVENTS_WAITING_MAX, Epoch, Event, HookError, Hooks, Leadership, On, Reason, StateName, What,
+    CandidateId, EVENTS_WAITING_MAX, Epoch, HookError, Hooks, Leadership, On, StateName, What,
 };
 use common::*;
 
@@ -59,60 +59,6 @@ async fn beginnings_and_ends_alternate_and_epochs_rise_however_it_flaps() {
         }
     }
     assert_eq!((ends, leading), (41, None));
-}
-
-#[tokio::test]
-async fn every_event_has_the_fields_that_scripts_rely_on() {
-    let candidate =
-        Candidate { id: CandidateId::new("a").unwrap(), incarnation: Incarnation::from_bits(0xab) };
-    let epoch = Epoch::new(7).unwrap();
-    let deadline = Boot::from_nanos(99);
-    let id = || CandidateId::new("b").unwrap();
-    let error = bellwether_core::Error::new(ErrorKind::TimedOut, "memory", "no answer");
-    let cases = [
-        (
-            What::StateChanged { from: StateName::Follower, to: StateName::Acquiring },
-            r#""from":"follower","to":"acquiring""#,
-        ),
-        (What::Acquired { epoch, deadline }, r#""deadline_boot_ns":99"#),
-        (What::Resumed { epoch, deadline }, r#""deadline_boot_ns":99"#),
-        (What::Danger { epoch, deadline }, r#""deadline_boot_ns":99"#),
-        (What::Released { epoch, confirmed: true }, r#""confirmed":true"#),
-        (
-            What::Lost { epoch, reason: Reason::Conflict, deadline, released: false },
-            r#""reason":"conflict","deadline_boot_ns":99,"released":false"#,
-        ),
-        (
-            What::Suspended { epoch, reason: Reason::Connection, deadline },
-            r#""reason":"connection","deadline_boot_ns":99"#,
-        ),
-        (What::AcquireFailed { holder: Some(id()) }, r#""holder":"b""#),
-        (What::AcquireFailed { holder: None }, r#""holder":null"#),
-        (What::LeaderChanged { leader: Some(id()), epoch: None }, r#""leader":"b""#),
-        (What::LeaderChanged { leader: None, epoch: None }, r#""leader":null"#),
-        (What::Error(error), r#""error":"memory: no answer","kind":"timed_out""#),
-        (What::Missed { count: 3, state: StateName::Leader }, r#""count":3,"state":"leader""#),
-        (What::Stopped, ""),
-    ];
-    for (what, details) in cases {
-        let word = what.as_str();
-        let event = Event {
-            time: Wall::from_unix_nanos(1_000),
-            boot: Boot::from_nanos(5),
-            election: name(),
-            candidate: candidate.clone(),
-            epoch: what.epoch(),
-            attempt: 2,
-            what,
-        };
-        let epoch = event.epoch.map_or("null", |_| "7");
-        let comma = if details.is_empty() { "" } else { "," };
-        let expected = format!(
-            r#"{{"time":"1970-01-01T00:00:00.000001Z","boot_ns":5,"election":"reports","id":"a",
-            "incarnation":"000000000000000000000000000000ab","event":"{word}","epoch":{epoch},"attempt":2{comma}{details}}}"#
-        );
-        assert_eq!(event.to_json(), expected.parse::<serde_json::Value>().unwrap(), "{word}");
-    }
 }
 
 #[tokio::test]

@@ -137,6 +137,21 @@ async fn a_signal_ends_a_leadership_with_a_release_also_after_a_restart() {
     assert_eq!(puppet.log.count("answered release"), 2);
 }
 
+/// Found by review: `build` dropped the signal.
+#[tokio::test]
+async fn a_signal_is_heeded_by_an_election_that_was_built_and_started_later() {
+    let store = MemoryStore::default();
+    let (stop, heard) = signal();
+    let election = candidate(&store, "a").stop_when(heard).build().unwrap();
+    soon(election.start()).await.unwrap();
+    let leadership = soon(election.wait_for_leadership()).await.unwrap();
+    stop.notify_one();
+    assert_eq!(soon(leadership.lost()).await, bellwether_election::Over::Released);
+    // It has served: whoever starts again means to.
+    soon(election.start()).await.unwrap();
+    soon(election.wait_for_leadership()).await.unwrap();
+}
+
 /// Found by review: the task that waited for the signal had ended with the first runtime, and no other was made.
 #[test]
 fn a_signal_is_heeded_in_the_next_runtime_too() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether::core::Wall;
+use bellwether::Wall;
 use bellwether::nats::{HealthChecker, Nats as NatsStore, NatsRegister, Profile, Response};
 use bellwether::{CandidateId, ElectionName, Store, SystemClock};
 use serde_json::{Value, json};

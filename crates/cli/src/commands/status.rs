@@ -1,7 +1,7 @@
 //! `bellwether status`: who leads. Reads, and writes nothing.
 
-use bellwether::core::{Proof, Seen};
 use bellwether::{CandidateId, ElectionName, Followers, Store};
+use bellwether::{Proof, Seen};
 use serde_json::Value;
 
 use super::watch::next_change;

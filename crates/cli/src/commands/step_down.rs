@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use bellwether::backend::{Ask, Request};
 use bellwether::backend::{Backend, Notices};
-use bellwether::core::{Ask, Epoch, Holder, Proof, Request, Seen};
 use bellwether::{Boot, CandidateId, ElectionName, Error, Followers, Store, boot_now};
+use bellwether::{Epoch, Holder, Proof, Seen};
 use serde_json::json;
 use tokio::time::timeout;
 
@@ -218,7 +219,7 @@ impl<'a> Asked<'a> {
 #[cfg(all(test, feature = "postgres"))]
 mod tests {
     use bellwether::backend::Notice;
-    use bellwether::core::Signal;
+    use bellwether::backend::Signal;
     use bellwether::postgres::{Config, Environment, from_config};
     use futures_util::{StreamExt, stream};
 

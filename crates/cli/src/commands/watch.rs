@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bellwether::backend::Notices;
-use bellwether::core::{Clock, Seen, Signal};
+use bellwether::backend::Signal;
+use bellwether::{Clock, Seen};
 use bellwether::{ElectionName, Store, SystemClock};
 use futures_util::StreamExt;
 use tokio::time::MissedTickBehavior;
@@ -60,7 +61,7 @@ pub(crate) async fn watch(global: &Global, watch: &Watch) -> Result<Exit, Failur
 }
 
 /// From now on the store tells of its changes.
-async fn look(store: &Store, on: &ElectionName) -> Result<Seen, bellwether::core::Error> {
+async fn look(store: &Store, on: &ElectionName) -> Result<Seen, bellwether::StoreError> {
     store.backend().follow(on, true);
     store.backend().observe(on).await
 }

@@ -2,7 +2,7 @@
 
 use bellwether::SystemClock;
 use bellwether::backend::Finding;
-use bellwether::core::{Clock, Wall};
+use bellwether::{Clock, Wall};
 use bellwether_deadman::{COUNTS_SUSPEND, Pid1Deadline};
 use bellwether_supervise::Containment;
 

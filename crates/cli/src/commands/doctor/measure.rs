@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use bellwether::backend::{Bid, Grant, Outcome, Parting};
 use bellwether::backend::{Discarded, Finding, Probing};
-use bellwether::core::{Bid, Candidate, Error, ErrorKind, Grant, Outcome, Parting, Timing};
 use bellwether::{Backend, Boot, CandidateId, ElectionName, Epoch, Incarnation, boot_now};
+use bellwether::{Candidate, ErrorKind, StoreError, Timing};
 use bellwether_deadman::random_bits;
 
 use crate::commands::signals::Signals;
@@ -89,7 +90,11 @@ pub(super) async fn measure(
     Measured { reads, renewals, findings }
 }
 
-async fn read(backend: &dyn Backend, on: &ElectionName, leaving: &Leaving) -> Result<Option<Latency>, Error> {
+async fn read(
+    backend: &dyn Backend,
+    on: &ElectionName,
+    leaving: &Leaving,
+) -> Result<Option<Latency>, StoreError> {
     let mut times = Vec::with_capacity(CALLS);
     while times.len() < CALLS && !leaving.is_asked() {
         let before = boot_now();
@@ -132,7 +137,7 @@ async fn take_part(
     }
 }
 
-fn left(on: &ElectionName, discarded: Result<Discarded, Error>) -> Finding {
+fn left(on: &ElectionName, discarded: Result<Discarded, StoreError>) -> Finding {
     let sentence = format!("{on} was claimed, renewed, released");
     match discarded {
         Ok(Discarded::Gone) => Finding::good("election", format!("{sentence} and removed")),
@@ -163,7 +168,7 @@ async fn renew(
     backend: &dyn Backend,
     held: &mut [(ElectionName, Grant); 1],
     leaving: &Leaving,
-) -> Result<Option<Latency>, Error> {
+) -> Result<Option<Latency>, StoreError> {
     let mut times = Vec::with_capacity(CALLS);
     while times.len() < CALLS && !leaving.is_asked() {
         let sent = boot_now();
@@ -171,20 +176,20 @@ async fn renew(
         times.push(boot_now().since(sent));
         held[0].1 = match answer {
             Some(answer) => done(backend, answer)?,
-            None => return Err(Error::new(ErrorKind::Bug, backend.name(), "a renewal had no answer")),
+            None => return Err(StoreError::new(ErrorKind::Bug, backend.name(), "a renewal had no answer")),
         };
     }
     Ok(latency(times))
 }
 
-fn done<T>(backend: &dyn Backend, outcome: Outcome<T>) -> Result<T, Error> {
+fn done<T>(backend: &dyn Backend, outcome: Outcome<T>) -> Result<T, StoreError> {
     match outcome {
         Outcome::Done(done) => Ok(done),
         Outcome::Unknown(error) | Outcome::Refused(error) => Err(error),
         Outcome::Denied(_) => {
             let sentence =
                 "a claim that nobody contests was denied: does something delete records of the store?";
-            Err(Error::new(ErrorKind::Unavailable, backend.name(), sentence))
+            Err(StoreError::new(ErrorKind::Unavailable, backend.name(), sentence))
         }
     }
 }

@@ -11,7 +11,7 @@ pub(crate) mod why_not_leading;
 
 use std::time::Duration;
 
-use bellwether::core::Proof;
+use bellwether::Proof;
 use bellwether::{CandidateId, Election, Error, Leadership, Options, Over, Settings, StateName, Store};
 
 pub(crate) use self::command::grace;

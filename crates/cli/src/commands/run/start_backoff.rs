@@ -38,7 +38,7 @@ impl StartBackoff {
         election.stop().await?;
         loop {
             let span = self.next();
-            let shown = bellwether::core::duration::print(span);
+            let shown = bellwether::duration::print(span);
             tracing::error!(%error, "the command cannot be started here; this candidate stays out of the election for {shown}");
             tokio::time::sleep(span).await;
             match supervisor.rehearse().await {

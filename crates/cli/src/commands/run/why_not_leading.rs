@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bellwether::core::{Clock, Wall};
+use bellwether::{Clock, Wall};
 use bellwether::{Election, Status, Store, SystemClock, boot_now};
 
 /// How long the store may take to tell since when another leads.

@@ -9,8 +9,9 @@ mod screen;
 
 use std::time::Duration;
 
+use bellwether::Clock;
+use bellwether::backend::Signal;
 use bellwether::backend::{Notice, Notices};
-use bellwether::core::{Clock, Signal};
 use bellwether::{Boot, ElectionName, Store, SystemClock, boot_now};
 use futures_util::StreamExt;
 use tokio::time::{Interval, MissedTickBehavior};

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bellwether::core::{Seen, Wall};
 use bellwether::{Boot, ElectionName};
+use bellwether::{Seen, Wall};
 use serde_json::{Value, json};
 
 use crate::output;
@@ -120,8 +120,8 @@ fn age(span: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bellwether::core::{Holder, Proof};
     use bellwether::{CandidateId, Epoch};
+    use bellwether::{Holder, Proof};
 
     fn at(seconds: u64) -> Boot {
         Boot::from_nanos(seconds * 1_000_000_000)
