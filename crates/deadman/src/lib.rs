@@ -1,8 +1,7 @@
-//! The system's own time, and what else only the kernel can give.
+//! The system's clock and timers, and whatever else needs the kernel.
 //!
-//! This crate owns every call that needs `unsafe`, so that no other crate has any; each one is a few lines
-//! with its argument beside it. It decides nothing about elections: it says what time it is, wakes up when
-//! asked, and names this boot of the machine.
+//! This crate owns every call that needs `unsafe`, so that no other crate has any; each is a few lines with its argument
+//! beside it. It decides nothing about elections.
 //!
 //! - [`SystemClock`] and [`boot_now`] read the boot-time clock, which runs on while the machine sleeps.
 //! - [`BootTimer`] wakes a task at an instant of that clock. Ordinary async timers stand still in suspend, and
@@ -12,14 +11,14 @@
 //! - [`KernelDeadline`] is a SIGKILL to this very process at an instant, which the kernel sends even when the process is
 //!   stopped.
 //! - [`process`] makes and ties processes together: fork into a PID namespace, parent-death signal, orphans, signals.
-//! - [`leave_pid1`] moves the program out of the place where half of this does not work, and [`Pid1Deadline`] is a deadline that process 1
-//!   then keeps.
+//! - [`leave_pid1`] forks the program if it is process 1, where half of this does not work, and [`Pid1Deadline`] is a deadline that process
+//!   1 then enforces.
 //! - [`ReadableFd`] waits for a descriptor in a task, and [`TimerFd`] is a timer to poll.
-//! - [`say_without_waiting`] is how those speak who have a deadline to keep.
+//! - [`say_without_waiting`] writes to stderr without ever blocking.
 //!
-//! Linux has all of it. [`COUNTS_SUSPEND`] is false where the clock stands still in suspend: there a machine
-//! that sleeps past a deadline believes in its leadership for as long again as it slept. [`PROTECTIONS`] says which of
-//! the others are there; a function without its protection answers [`Unsupported`](std::io::ErrorKind::Unsupported).
+//! Linux has all of it. [`COUNTS_SUSPEND`] is false where the clock stands still in suspend: there, a leader that slept past its deadline
+//! believes for as long again that it leads. [`PROTECTIONS`] says which of the others exist; a function whose protection is missing
+//! returns [`Unsupported`](std::io::ErrorKind::Unsupported).
 
 #[cfg(not(unix))]
 compile_error!("bellwether-deadman needs a Unix system: it reads clocks and timers from the kernel");

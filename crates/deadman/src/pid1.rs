@@ -1,4 +1,4 @@
-//! Process 1 is no place to work in.
+//! Moving the program out of process 1, which then only reaps, passes signals on and enforces deadlines.
 //!
 //! The first process of a container ignores the kernel's deadline, ignores signals that it has no handler for, and has
 //! to reap every orphan. So there the program forks itself: the child is the real one, and process 1 does only what
@@ -20,8 +20,8 @@ use crate::process::Pid;
 use bellwether_core::Boot;
 use std::io;
 
-/// An instant at which process 1 ends the container if anything of a command's tree still runs in it; for where this program has left
-/// process 1. Called off when dropped.
+/// An instant at which process 1 ends the container if anything of a command's tree still runs in it, after [`leave_pid1`] has forked.
+/// Cancelled when dropped.
 ///
 /// Every descendant of this program counts that is not spared ([`Pid1Spared`]). So this program has to adopt orphans
 /// ([`adopt_orphans`](crate::process::adopt_orphans)).
@@ -32,7 +32,7 @@ pub struct Pid1Deadline {
 }
 
 impl Pid1Deadline {
-    /// One that is not set; `None` where process 1 is not this program's, or keeps too many already.
+    /// A deadline that is not set; `None` if process 1 is not this program, or has too many deadlines already.
     pub fn new() -> Option<Pid1Deadline> {
         #[cfg(any(target_os = "linux", target_os = "android"))]
         return deadlines::DeadlineSlot::claim().map(|slot| Pid1Deadline { slot });
@@ -49,7 +49,7 @@ impl Pid1Deadline {
     }
 }
 
-/// A process of this program's own, which process 1 does not take for one of a command's at a [`Pid1Deadline`]. Called off when dropped.
+/// A process that does not count as part of a command's tree at a [`Pid1Deadline`]. Cancelled when dropped.
 #[derive(Debug)]
 pub struct Pid1Spared {
     #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -57,12 +57,12 @@ pub struct Pid1Spared {
 }
 
 impl Pid1Spared {
-    /// The process alone. `None` where process 1 is not this program's, spares too many already, or the process has ended.
+    /// The process alone. `None` if process 1 is not this program, spares too many already, or the process has ended.
     pub fn alone(pid: Pid) -> Option<Pid1Spared> {
         Pid1Spared::new(pid, false)
     }
 
-    /// Likewise, and all descendants of it that have not become orphans.
+    /// The process, and all descendants of it that have not become orphans.
     pub fn with_descendants(pid: Pid) -> Option<Pid1Spared> {
         Pid1Spared::new(pid, true)
     }
@@ -131,7 +131,7 @@ mod linux {
             signals::set_mask(&before);
             return Ok(());
         };
-        // IgnoredSignals, children would be gone without a word about how they ended.
+        // Ignored, children would be gone without a word about how they ended.
         signals::set_disposition(libc::SIGCHLD, libc::SIG_DFL);
         never_wait_for_stderr();
         // The code of a process has eight bits, whatever the type.

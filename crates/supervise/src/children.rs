@@ -33,9 +33,9 @@ struct Own {
 /// `None` until the first one is started.
 static OWN: Mutex<Option<Vec<Own>>> = Mutex::new(None);
 
-/// Starts a child of this process that has nothing to do with a command and is not to be taken for one of its processes.
+/// Starts a child of this process that is not part of a command's tree: a hook, a health check. It is not killed with a command.
 ///
-/// `pid` tells the number of the child that `spawn` has made. It is remembered until it has been waited for.
+/// `pid` returns the process id of the child that `spawn` has made, which is remembered until the child has been waited for.
 ///
 /// # Errors
 /// Those of `spawn`.
@@ -68,7 +68,7 @@ fn start<C>(
     Ok(child)
 }
 
-/// Lets somebody look at the children of this process who can tell which of them have nothing to do with a command; none is started meanwhile.
+/// Runs `look` with a function that tells which children of this process are not part of a command's tree. None is started meanwhile.
 pub(crate) fn told_apart<T>(look: impl FnOnce(&dyn Fn(Pid) -> Option<Origin>) -> T) -> T {
     let own = lock();
     look(&|pid| own.iter().flatten().find(|own| own.pid == pid).map(|own| own.origin))

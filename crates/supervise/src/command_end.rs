@@ -4,12 +4,12 @@ use bellwether_election::Over;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// How a command ended; its tree is gone, unless `why` says otherwise.
+/// How a command ended. Its tree is gone, unless `why` is [`EndCause::Unkillable`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommandEnd {
     /// What the command itself ended with.
     pub exit: ExitStatus,
-    /// What brought it about.
+    /// What caused the end.
     pub why: EndCause,
 }
 
@@ -23,7 +23,7 @@ pub enum ExitStatus {
 }
 
 impl ExitStatus {
-    /// One number for both, as shells have it: 128 and the signal's.
+    /// One number for both, as in shells: 128 + the signal's number.
     pub fn code(self) -> u8 {
         match self {
             ExitStatus::Code(code) => code,
@@ -53,23 +53,22 @@ impl fmt::Display for ExitStatus {
 /// What ended a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndCause {
-    /// It did so by itself, while the leadership held: nobody had told it to stop.
+    /// It ended by itself while the leadership held: nothing had told it to stop.
     ByItself,
-    /// It was asked to, through [`Child`](crate::Child).
+    /// The caller asked it to stop, through [`Child`](crate::Child).
     Asked,
-    /// Its leadership was over.
+    /// Its leadership ended.
     Over(Over),
-    /// No renewal reached the guard in time, so it stopped the command, whatever this process believed: the leadership must
-    /// be let go if it still stands.
+    /// No renewal reached the guard in time, so it stopped the command, even if this process still leads. Step down then.
     Overdue,
     /// The guard was killed, and the tree with it.
     GuardDied,
-    /// It was to be killed, and this process of its tree cannot be: it has gained rights that this program does not have, or is frozen. It has been
-    /// waited for until the deadline and still runs. Nothing is released before it has ended; the leadership runs out.
+    /// This process of its tree cannot be killed: it has gained rights that this program does not have, or is frozen. It still ran at the
+    /// deadline. The leadership is not released before it has ended, and runs out meanwhile.
     Unkillable(Survivor),
 }
 
-/// A process that was not to be killed.
+/// A process that could not be killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Survivor {
     /// Its process id.
@@ -80,7 +79,7 @@ pub struct Survivor {
 
 #[cfg(target_os = "linux")]
 impl Survivor {
-    /// Whether anybody is left could not be found out, and in doubt somebody is.
+    /// Nobody could find out whether a process is left, so one is assumed.
     pub(crate) const UNKNOWN: Survivor = Survivor { pid: 0, uid: 0 };
 }
 

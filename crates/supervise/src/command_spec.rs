@@ -37,15 +37,15 @@ impl CommandSpec {
         }
     }
 
-    /// The time between being told to stop and being killed where the deadline forces the end; the `work_grace` of the
-    /// election's settings. Without it there is only the kill.
+    /// The time between TERM and KILL when the deadline forces the end: the `work_grace` of the election's settings. Default: zero, which
+    /// kills at once.
     pub fn grace(mut self, grace: Duration) -> CommandSpec {
         self.grace = grace;
         self
     }
 
-    /// The same time in a planned end, when the command is asked to stop or its leadership is let go: the `stop_timeout` of
-    /// the election's settings, so that the lease is renewed meanwhile. The deadline still applies. Without it, the grace.
+    /// The time between TERM and KILL in a planned end, when the command is asked to stop or its leadership is released: the
+    /// `stop_timeout` of the election's settings, so that the lease is renewed meanwhile. The deadline still applies. Default: the grace.
     pub fn stop_timeout(mut self, stop_timeout: Duration) -> CommandSpec {
         self.stop_timeout = Some(stop_timeout);
         self
@@ -57,21 +57,21 @@ impl CommandSpec {
         self.stop_timeout.unwrap_or(self.grace)
     }
 
-    /// Makes no PID namespace even where it may: for a command that has to know its own number, or others', as the rest of
-    /// the system does (a pid file), or whose mounts are for everybody.
+    /// Makes no PID namespace even if permitted: for a command that needs the process ids of the rest of the system (a pid file), or
+    /// whose mounts must be visible outside.
     pub fn without_namespace(mut self) -> CommandSpec {
         self.namespace = false;
         self
     }
 
-    /// The sockets that were passed to this process (`LISTEN_FDS`) are the command's: `LISTEN_PID` is its own number then. They stay open in it
-    /// in any case.
+    /// Hands the sockets that were passed to this process (`LISTEN_FDS`) to the command, by setting `LISTEN_PID` to its process id. Without
+    /// this they stay open in it, too.
     pub fn listening(mut self) -> CommandSpec {
         self.listens = true;
         self
     }
 
-    /// A variable that neither the command nor the guard inherits: one with a password in it.
+    /// Removes a variable from the environment of the command and the guard: one that holds a password.
     pub fn without_env(mut self, name: impl AsRef<OsStr>) -> CommandSpec {
         self.without_env.push(name.as_ref().to_owned());
         self

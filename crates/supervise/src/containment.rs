@@ -13,12 +13,13 @@ use std::io;
 pub enum Containment {
     /// A PID namespace: nothing gets out, and the kernel kills all of it at once.
     Namespace,
-    /// Not permitted to make one: descendants are found through `/proc` and killed until there is none.
+    /// No permission to make one: descendants are found through `/proc` and killed until none is left.
     Sweep,
 }
 
 impl Containment {
-    /// What users can rely on, whoever is killed or stopped; where process 1 of a container is this program, too, the first holds for both.
+    /// What users can rely on when processes of this program are killed or stopped. Where this program is process 1 of a container, the
+    /// promise of [`Namespace`](Containment::Namespace) holds for both.
     pub const fn promise(self) -> &'static str {
         match self {
             Containment::Namespace => "no process of the command outlives the leadership",
@@ -41,7 +42,7 @@ impl fmt::Display for Containment {
 
 /// Which containment a command started from here would have.
 ///
-/// To be called while this process has one thread, which is to say early in `main`.
+/// Call it early in `main`, while this process has one thread.
 ///
 /// # Errors
 /// When no process can be made at all, or this one has several threads already.

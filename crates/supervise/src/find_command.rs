@@ -1,4 +1,4 @@
-//! Finding the command, before standing: a node that cannot run it must not win.
+//! Finding the command before competing: a node that cannot run it must not win.
 
 use rustix::fs::{Access, AtFlags, CWD};
 use rustix::io::Errno;
@@ -45,7 +45,7 @@ impl NotRunnable {
         NotRunnable { code, sentence }
     }
 
-    /// 126 if it is there but cannot be run, 127 if it is not there.
+    /// 126 if it exists but cannot be run, 127 if it does not exist.
     pub fn code(&self) -> u8 {
         self.code
     }

@@ -174,7 +174,7 @@ impl Serving {
             }
             if killing {
                 if let Some(limit) = &mut self.limit {
-                    // Who is at it is not to be ended half-way, however slow it goes.
+                    // An init that is killing the tree must finish, however slow it is.
                     limit.kernel.disarm();
                 }
                 tree::signal_descendants(Signal::KILL);

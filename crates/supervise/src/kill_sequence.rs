@@ -22,7 +22,7 @@ pub struct KillStep {
     pub actor: &'static str,
     /// What that does.
     pub action: &'static str,
-    /// EndCause the step exists.
+    /// Why the step exists.
     pub reason: &'static str,
 }
 

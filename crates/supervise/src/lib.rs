@@ -10,12 +10,12 @@
 //!
 //! - COMMAND runs only between the start of a leadership and its deadline. Where renewals fail, [`KILL_SEQUENCE`] lists who ends the
 //!   tree before the deadline, and when: the guard first, and others if the guard does not act.
-//! - What proves a crash dies last. The guard keeps duplicates of the proof (a lock file, a connection). When the
-//!   supervisor dies, however it dies, the guard kills and reaps the tree, and only then lets go of the proof.
+//! - The proof of a crash comes last. The guard keeps duplicates of what proves that this process lives (a lock file, a connection). When
+//!   the supervisor dies, for whatever reason, the guard kills and reaps the tree, and only then closes the duplicates.
 //! - The release of a leadership waits until the whole tree has been reaped.
 //! - No process of the tree outlives COMMAND, daemons included. With a PID namespace ([`Containment::Namespace`]) the
-//!   kernel sees to it; without the right to make one ([`Containment::Sweep`]), its descendants are looked for and killed until
-//!   there is none, by whoever is left of supervisor, guard and init: [`Containment::promise`] says what that leaves open.
+//!   kernel ensures it. Without permission to make one ([`Containment::Sweep`]), supervisor, guard or init search `/proc` for descendants
+//!   and kill them until none is left: [`Containment::promise`] says what that leaves open.
 //!
 //! The guard is this very program, started again with a hidden argument, so `main` begins like this:
 //!
@@ -37,17 +37,17 @@
 //! # }
 //! ```
 //!
-//! Beyond its reach: descendants that gained more rights than this process has (a setuid program), which it reports
-//! ([`EndCause::Unkillable`]); work that others do for the command (a container engine), and processes in uninterruptible sleep.
+//! It cannot end descendants that gained more rights than this process has (a setuid program), which it reports
+//! ([`EndCause::Unkillable`]); work that others do for the command (a container engine); and processes in uninterruptible sleep.
 //!
 //! COMMAND begins as this program did: descriptors that were open stay open, signals that were ignored stay ignored, and where
 //! there is a terminal that it is not given, it stays in this program's process group.
 //!
-//! It assumes that descriptors 0 to 2 are open, which Rust sees to. It leaves to the caller: which signals to pass on,
-//! what to do when COMMAND has ended, and saying aloud which containment holds.
+//! It assumes that descriptors 0 to 2 are open, which Rust's runtime ensures. The caller decides which signals to pass on and what to do
+//! when COMMAND has ended, and tells users which containment holds.
 //!
-//! Linux only. Elsewhere [`Supervisor::new`] answers that it is unsupported;
-//! [`PROTECTIONS`](bellwether_deadman::PROTECTIONS) has the words.
+//! Linux only. Elsewhere [`Supervisor::new`] fails with what the system lacks, from
+//! [`PROTECTIONS`](bellwether_deadman::PROTECTIONS).
 
 mod command_end;
 mod command_spec;
@@ -97,9 +97,9 @@ pub use supervisor::{containment_here, reap_orphans, start_beside};
 #[cfg(target_os = "linux")]
 const ROLE: &str = "__guard";
 
-/// In a guard, does a guard's work and never returns. Else, does nothing.
+/// In a guard process, does the guard's work and never returns. In any other process, does nothing.
 ///
-/// To be called first thing in `main`, before any thread and before [`bellwether_deadman::leave_pid1`].
+/// Call it first in `main`, before starting threads and before [`bellwether_deadman::leave_pid1`].
 pub fn guard_main_if_asked() {
     #[cfg(target_os = "linux")]
     {

@@ -1,17 +1,17 @@
-//! EndCause a command was not started.
+//! Why a command was not started.
 
 use crate::NotRunnable;
 use bellwether_election::Over;
 use std::{fmt, io};
 
-/// EndCause a command was not started. Nothing runs.
+/// Why a command was not started. Nothing of it runs.
 #[derive(Debug)]
 pub enum StartError {
-    /// The leadership was over before it could be.
+    /// The leadership ended first.
     Over(Over),
     /// The command cannot be run.
     NotRunnable(NotRunnable),
-    /// The guard could not be started, or did not do its part.
+    /// The guard could not be started, or failed.
     Guard(io::Error),
 }
 
@@ -25,7 +25,7 @@ impl fmt::Display for StartError {
     }
 }
 
-/// An error of making a process, a thread or a descriptor, and what to do about it where that is known.
+/// An error of making a process, a thread or a file descriptor, followed by what to do about it if that is known.
 pub fn advised(error: &io::Error) -> String {
     use rustix::io::Errno;
     let advice = match error.raw_os_error().map(Errno::from_raw_os_error) {

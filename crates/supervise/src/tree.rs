@@ -137,7 +137,7 @@ impl Numbering {
         Some(Numbering { own, column })
     }
 
-    /// SignalFd the process, if it still lives and is a child of one of these.
+    /// Signals the process, if it still lives and is a child of one of these.
     fn signal(&self, shown: i32, parents: &[i32], signal: Signal, pass: &mut Pass) {
         let Some(pid) = self.ours(shown) else { return };
         let Ok(held) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else { return };

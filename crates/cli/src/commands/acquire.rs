@@ -10,7 +10,7 @@ use crate::exit::{Exit, Failure};
 use crate::id::id;
 use crate::{backend, output};
 
-/// Takes the lead if nobody living has it, prints the epoch, lets go.
+/// Becomes leader if no living leader is there, prints the epoch, and releases.
 pub(crate) async fn acquire(global: &Global, acquire: &Acquire) -> Result<Exit, Failure> {
     let on = backend::election(global, acquire.election.as_ref())?;
     let mut options = backend::options(global)?;

@@ -109,7 +109,7 @@ impl<'a> Asked<'a> {
                     return Err(self.unknown(failure));
                 }
                 Err(_) if asks_again => {
-                    // The request may be lost, and the store tells a leader of it only once. Whoever is letting go already ignores it.
+                    // The request may be lost, and the store tells a leader of it only once. A leader that is already releasing ignores it.
                     let what = Ask::StepDown { to: self.to.clone() };
                     let _ = watched.request(self.on, &Request { epoch: self.epoch, what }).await;
                     again = boot_now() + self.ttl;

@@ -170,7 +170,7 @@ fn is_work(pid: i32, program: i32, spared: &[AtomicU64]) -> bool {
             next = parent;
         }
     }
-    // In doubt, it is.
+    // Its ancestors could not be followed, so it counts.
     true
 }
 

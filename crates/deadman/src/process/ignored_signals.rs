@@ -28,7 +28,7 @@ extern "C" fn take_note() {
     IGNORED.store(ignored, Ordering::Relaxed);
 }
 
-/// SignalFd that are ignored.
+/// Signals that are ignored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IgnoredSignals(u64);
 

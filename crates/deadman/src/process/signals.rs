@@ -1,4 +1,4 @@
-//! SignalFd as something to read, and back to how a fresh program expects them.
+//! Signals as something to read, and back to how a fresh program expects them.
 
 use super::IgnoredSignals;
 use std::io;
@@ -6,7 +6,7 @@ use std::mem;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
 
-/// SignalFd that are read from a descriptor instead of interrupting the process.
+/// Signals that are read from a descriptor instead of interrupting the process.
 #[derive(Debug)]
 pub struct SignalFd(OwnedFd);
 
@@ -66,7 +66,7 @@ pub fn reset_signals(ignored: IgnoredSignals) {
     set_mask(&set_of([]));
 }
 
-/// SignalFd that this program was started to ignore, as under `nohup`, do what they do by default again: in this process, and in
+/// Signals that this program was started to ignore, as under `nohup`, do what they do by default again: in this process, and in
 /// what it starts from now on. Not SIGPIPE, which Rust's runtime ignores by itself.
 ///
 /// For a program whose children are to be signalled, as those of tests are.

@@ -54,7 +54,7 @@ pub(super) struct GuardedCommand {
     terminal: Option<Terminal>,
 }
 
-/// EndCause there is no COMMAND.
+/// Why there is no COMMAND.
 enum StartFailure {
     /// The kernel refused to run it.
     NotRunnable(i32),
@@ -290,7 +290,7 @@ impl GuardedCommand {
         self.phase = Phase::Gone;
     }
 
-    /// Calls the kernel deadline off, takes the terminal back, lets go of the proofs, and only then tells.
+    /// Cancels the kernel deadline, takes the terminal back, closes the proofs, and only then reports the end.
     pub(super) fn finish(mut self, station: &mut Station) {
         self.hear_command(station);
         station.kernel.disarm();
@@ -347,7 +347,7 @@ impl GuardedCommand {
                     Some(InitReport::Ended(status)) => {
                         self.status = Some(status);
                         if self.init.containment == Containment::Sweep {
-                            // Init is at it, too, but only this process can say that it is in vain.
+                            // Init kills too, but only this process can report what cannot be killed.
                             self.kill();
                         }
                     }

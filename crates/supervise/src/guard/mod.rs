@@ -1,9 +1,9 @@
 //! The guard: a process of one thread that outlives its supervisor for as long as there is something to put in order.
 //!
 //! ```text
-//!            StartOrder                     tree reaped
+//!            Start                     tree reaped
 //!  idle ───────────────▶ running ──────────────────▶ idle
-//!    │                    │   │                        └ proofs closed, then `CommandEnd`
+//!    │                    │   │                        └ proofs closed, then `Ended`
 //!    │ supervisor gone    │   └ supervisor gone: KILL at once, reap, close the proofs, leave
 //!    ▼                    └ no renewal: TERM, KILL, at their times
 //!  leaves

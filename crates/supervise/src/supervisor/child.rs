@@ -39,12 +39,12 @@ impl Child {
         self.containment
     }
 
-    /// Whether it is in this process's own group, and so hears by itself what is typed at the terminal. Else it leads one.
+    /// Whether it is in this process's group, and so gets the signals of keys typed at the terminal. If not, it leads a group of its own.
     pub fn shares_group(&self) -> bool {
         self.shares_group
     }
 
-    /// Whether the terminal was lent to it: it alone hears what is typed there, until it ends.
+    /// Whether it has the terminal's foreground until it ends, and so alone gets what is typed there.
     pub fn has_terminal(&self) -> bool {
         self.has_terminal
     }
@@ -61,7 +61,7 @@ impl Child {
         let _ = self.requests.send(ChildRequest::Stop(Some(signal)));
     }
 
-    /// Likewise for a tree that has been sent the signal by somebody else: from the keyboard.
+    /// As [`stop`](Child::stop), for a tree that already got the signal from the keyboard.
     pub fn stop_signalled(&self) {
         let _ = self.requests.send(ChildRequest::Stop(None));
     }
@@ -84,8 +84,8 @@ impl Child {
         ended
     }
 
-    /// After [`EndCause::Unkillable`]: waits until that process has ended by itself, and with it the whole tree, so that the leadership may be released.
-    /// Without an end if that cannot be found out any more. Cancel-safe.
+    /// After [`EndCause::Unkillable`], waits until the whole tree has ended by itself, so that the leadership may be released. Never returns if
+    /// that can no longer be found out. Cancel-safe.
     pub async fn outlived(&mut self) {
         if (&mut self.gone).await.is_err() {
             std::future::pending::<()>().await;

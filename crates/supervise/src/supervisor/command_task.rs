@@ -48,7 +48,7 @@ pub(super) struct CommandTask {
     requests: mpsc::UnboundedReceiver<ChildRequest>,
     /// The handle is gone, and no request will come any more.
     dropped: bool,
-    /// EndCause the tree is being stopped, once it is.
+    /// Why the tree is being stopped, once it is.
     stopping: Option<EndCause>,
     init: Option<InitHandle>,
     /// For a tree that the kernel does not kill by itself: whoever else is stopped, process 1 is there.
@@ -302,7 +302,7 @@ impl CommandTask {
         }
     }
 
-    /// The signal is sent once: a leadership that is let go because its command was asked to stop brings no second one.
+    /// The signal is sent once: a leadership that is released because its command was asked to stop does not cause a second one.
     /// The guard kills after `span`, or before the deadline if that comes first, which renewals move.
     fn stop(&mut self, why: EndCause, signal: Option<Signal>, span: Duration, latest: Boot) {
         let now = boot_now();
@@ -347,7 +347,7 @@ impl CommandTask {
     /// Without the guard, the tree's end is that of the process it hangs on.
     async fn guard_died(&mut self, started: Option<Started>, error: io::Error) -> CommandEnd {
         let pid = self.guard.as_ref().and_then(|guard| Pid::from_raw(guard.pid().cast_signed()));
-        // Also if it only raves: the end of the channel is its sign to leave.
+        // Also one that still runs but sends nonsense: it leaves when the channel ends.
         self.kill_guard();
         *self.guard = None;
         let survivor = guard_lost::end(self.init.as_ref(), pid, self.limit.deadline()).await;

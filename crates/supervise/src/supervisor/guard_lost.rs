@@ -85,7 +85,7 @@ async fn end_init(init: &InitHandle, until: Boot) -> bool {
 
 /// Kills what a tree without a namespace has left, until nobody is there any more; what is left at that instant is returned.
 ///
-/// InitHandle ends when it has swept, unless it was killed too. What it left has come to this process, as every orphan does, next to the children
+/// Init ends when it has swept, unless it was killed too. What it left has come to this process, as every orphan does, next to the children
 /// that this process started itself. So whoever is its child and was not started by it counts, and all below; and so does what still
 /// hangs on the guard that was lost, if that has not ended yet.
 async fn sweep(guard: Option<Pid>, until: Boot) -> Option<Survivor> {

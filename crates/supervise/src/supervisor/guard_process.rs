@@ -59,7 +59,7 @@ impl GuardProcess {
     /// The next report, with what came along. Cancel-safe.
     ///
     /// # Errors
-    /// EndCause there will be none any more: the guard is gone, or cannot do its part, or this process cannot take in what it says.
+    /// Why there will be none any more: the guard is gone, or cannot do its part, or this process cannot take in what it says.
     pub(super) async fn receive(&self) -> io::Result<(GuardReport, Option<OwnedFd>)> {
         loop {
             let Some(Packet { bytes, descriptors, .. }) = self.socket.read_with(channel::receive).await?
@@ -77,7 +77,7 @@ impl GuardProcess {
         }
     }
 
-    /// EndCause the guard cannot be told anything: what it said last, or else this error.
+    /// Why the guard cannot be told anything: what it said last, or else this error.
     pub(super) async fn last_word(&self, error: io::Error) -> io::Error {
         if !matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) {
             return error;

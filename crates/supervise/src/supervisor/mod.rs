@@ -36,11 +36,11 @@ pub struct Supervisor {
 }
 
 impl Supervisor {
-    /// Starts the guard, so that it is there when it is needed.
+    /// Starts the guard.
     ///
-    /// Where no PID namespace is permitted, orphans among this process's descendants become its own children from the
-    /// first rehearsal or command on; those of other commands too, which [`Orphans`](crate::Orphans) reaps. Should guard and init be killed there, this process
-    /// kills every child that it has had since the first `Supervisor` was made and that was not started by
+    /// Where no PID namespace is permitted, orphans among this process's descendants become its children from the first rehearsal or
+    /// command on, including those of other commands; [`reap_orphans`](crate::reap_orphans) reaps them. If guard and init are killed
+    /// there, this process kills every child that it has had since the first `Supervisor` was made, except those started by
     /// [`start_beside`](crate::start_beside): it cannot tell the others from a command's.
     ///
     /// # Errors
@@ -54,8 +54,8 @@ impl Supervisor {
         Ok(Supervisor { spec: Arc::new(spec), guard, namespace_announced: Arc::default() })
     }
 
-    /// Does everything that starting the command takes, except becoming the command, and tells which containment it has: so
-    /// that a node which cannot start anything finds out before it leads. A later start that has to do with less is warned of in the log.
+    /// Goes through a start up to the point of executing the command, and returns its containment, so that a node which cannot start
+    /// anything finds out before it leads. If a later start has less containment, a warning is logged.
     ///
     /// # Errors
     /// What is missing. Nothing runs then.
@@ -144,7 +144,7 @@ impl Supervisor {
         }
     }
 
-    /// The guard's process id, for those who want to look at it; `None` when it is dead or busy with a command.
+    /// The guard's process id; `None` when it is dead or runs a command.
     pub fn guard_pid(&self) -> Option<u32> {
         self.guard.try_lock().ok()?.as_ref().map(GuardProcess::pid)
     }

@@ -39,7 +39,7 @@ impl Rows {
         let before = std::mem::replace(&mut row.seen, seen);
         let same = (&before.holder, before.epoch) == (&row.seen.holder, row.seen.epoch);
         if !same {
-            // The claim that made it was seen just now, unless somebody let go.
+            // The claim that made it was seen just now, unless somebody released.
             row.first_seen = now;
             row.renewal_seen = row.seen.holder.is_some().then_some(now);
         } else if before.renewed != row.seen.renewed {

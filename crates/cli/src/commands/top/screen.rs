@@ -10,6 +10,7 @@ use rustix::termios::{
     LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetwinsize, tcsetattr,
 };
 use tokio::sync::mpsc;
+use unicode_width::UnicodeWidthChar;
 
 /// Alternate screen, no cursor, no wrapping of long lines.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[?7l";
@@ -92,13 +93,23 @@ fn frame(title: &str, lines: &[String], footing: &str, rows: usize, columns: usi
         shown.pop();
         shown.push(format!("… and {hidden} more: make the window taller, or name the elections to see"));
     }
-    let cut = |line: &str| line.chars().take(columns).collect::<String>();
+    let cut = |line: &str| cut(line, columns);
     let mut text = format!("\x1b[H\x1b[1m{}\x1b[0m\x1b[K\r\n\x1b[K\r\n", cut(title));
     for line in &shown {
         text.push_str(&format!("{}\x1b[K\r\n", cut(line)));
     }
     text.push_str(&format!("\x1b[2m{}\x1b[0m\x1b[K\x1b[J", cut(footing)));
     text
+}
+
+/// As much of a line as fits; some characters take two columns.
+fn cut(line: &str, columns: usize) -> String {
+    let mut used = 0;
+    let fits = |char: &char| {
+        used += char.width().unwrap_or(0);
+        used <= columns
+    };
+    line.chars().take_while(fits).collect()
 }
 
 /// Whatever the error, a terminal that takes nothing is gone.
@@ -109,6 +120,12 @@ fn write(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_is_cut_by_the_columns_that_it_takes() {
+        assert_eq!(cut("選挙の名前", 7), "選挙の");
+        assert_eq!(cut("e\u{301}lection", 2), "e\u{301}l");
+    }
 
     #[test]
     fn what_does_not_fit_is_counted_and_cut() {
