@@ -6,7 +6,7 @@
 use crate::Survivor;
 use serde::{Deserialize, Serialize};
 
-/// Raised with every change to what is said.
+/// Raised with every change to these messages.
 pub(crate) const VERSION: u32 = 4;
 /// Longest packet: the names of an election and a candidate are short, and a program's arguments are not sent.
 pub(crate) const MESSAGE_MAX_BYTES: usize = 16 * 1024;
@@ -43,9 +43,9 @@ pub(crate) enum GuardOrder {
 pub(crate) enum GuardReport {
     /// Up, and waiting for orders.
     Ready { version: u32 },
-    /// The guard cannot do its part, for this reason, and leaves.
+    /// The guard cannot work, for this reason, and ends.
     Unable { sentence: String },
-    /// The process that everything hangs on is there, and its pidfd comes with this; nothing of the command runs yet.
+    /// Init runs, and its pidfd comes with this; nothing of the command runs yet.
     /// Where a PID namespace was wanted and there is none, `refused` says why.
     Contained { epoch: u64, init: i32, namespace: bool, refused: Option<String> },
     /// The command runs, in the supervisor's process group or in one of its own, and in the latter case perhaps with the terminal.

@@ -4,13 +4,12 @@
 //!
 //! - **in a PID namespace**, as its first process. It dies with the guard by the parent-death signal, and the
 //!   kernel kills the namespace with it; nothing else is needed, so nothing else is done.
-//! - **without**, as an adopter of orphans. When the guard is gone, or has not acted in time, it kills and reaps the tree by
-//!   itself, holding the proofs until then, so that even a kill −9 of supervisor and guard proves nothing too early. Should it
-//!   be stopped itself, a kernel deadline ends it: COMMAND dies with it by the parent-death signal, and the rest goes to the
-//!   guard.
+//! - **without**, as an adopter of orphans. If the guard is gone, or has not acted in time, init kills and reaps the tree. It holds the
+//!   proofs until then, so that even a kill −9 of supervisor and guard does not prove a crash too early. If init itself is stopped, a
+//!   kernel deadline ends it: COMMAND dies with it by the parent-death signal, and the rest of the tree becomes the guard's.
 //!
-//! It makes COMMAND only when told to, and the guard tells it only when the supervisor knows about it: whoever dies in
-//! between, nothing runs that nobody knows of. It ends when COMMAND has ended and, without a namespace, the rest is gone.
+//! Init starts COMMAND only when the guard tells it to, which is after the supervisor has heard of init. So if one of them dies in
+//! between, no unknown process runs. Init ends when COMMAND has ended and, without a namespace, the rest of the tree is gone.
 
 use crate::channel::{self, Packet};
 use crate::init_protocol::{InitOrder, InitReport};
@@ -62,7 +61,7 @@ impl Init<'_> {
         let signals = SignalFd::new([Signal::CHILD.as_raw()])?;
         let limit = match self.containment {
             Containment::Namespace => {
-                // Should the guard have died before this, the channel has ended, and `Go` never comes.
+                // If the guard has died before this, the channel has ended, and `Go` never comes.
                 process::die_with_parent()?;
                 process::own_proc()?;
                 None
@@ -201,7 +200,7 @@ impl Serving {
     fn wait(&self, killing: bool) {
         let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
         if killing {
-            // The channel may have ended, and the time is over: each would end every wait at once.
+            // Neither channel nor timer: both may be readable for good, and no wait would last.
             let _ = poll(&mut fds, Some(&PASS_EVERY));
             return;
         }
@@ -238,7 +237,7 @@ impl Serving {
         }
     }
 
-    /// The next word, if there is one; a break when there will be none any more.
+    /// The next order, if one has arrived; breaks when the channel has ended.
     fn hear(&self) -> ControlFlow<(), Option<InitOrder>> {
         match channel::receive(self.control.as_fd()) {
             Ok(Some(Packet { bytes, .. })) => ControlFlow::Continue(InitOrder::decode(&bytes)),
@@ -280,7 +279,7 @@ impl Serving {
     }
 
     fn answer(&self, answer: InitReport) {
-        // A guard that is gone wants no answer.
+        // It fails only if the guard is gone.
         let _ = channel::send(self.control.as_fd(), &answer.encode(), &[]);
     }
 }

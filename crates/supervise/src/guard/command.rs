@@ -20,7 +20,7 @@ use std::time::Duration;
 
 /// Between two passes over a tree that is being killed without a namespace.
 const PASS_EVERY: Duration = Duration::from_millis(1);
-/// Likewise, when all that is left of it cannot be killed.
+/// Between two passes when all that is left of it cannot be killed.
 const PASS_IN_VAIN_EVERY: Duration = Duration::from_millis(100);
 
 pub(super) struct StartOrder {
@@ -42,10 +42,10 @@ pub(super) struct GuardedCommand {
     deadline: Boot,
     grace: Duration,
     phase: Phase,
-    /// Told to stop for want of a renewal.
+    /// Told to stop because no renewal came.
     overdue: bool,
     init: InitProcess,
-    /// Where COMMAND says that it was made, and why it could not become what it should; closed once it has.
+    /// Where COMMAND's process reports that it exists, and why it could not execute the program; closed once it has.
     report: Option<OwnedFd>,
     pid: Option<Pid>,
     failure: Option<StartFailure>,
@@ -62,11 +62,11 @@ enum StartFailure {
     NotMade(String),
 }
 
-/// How far the end of a command has come. It only goes on, never back.
+/// How far the end of a command has come. It never goes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Running,
-    /// Told to stop; killed at that instant at the latest.
+    /// Told to stop, and killed at that instant or earlier.
     Stopping(Boot),
     Killing,
     /// What is left cannot be killed, which has been reported.
@@ -158,7 +158,7 @@ impl GuardedCommand {
 
     /// What to wake up for.
     pub(super) fn watched(&self) -> Vec<BorrowedFd<'_>> {
-        // An init that has ended, and its channel, would wake us for ever; every end of an orphan does, and the clock.
+        // Not an init that has ended, nor its channel: both stay readable. The ends of orphans and the timer wake us.
         let killing = matches!(self.phase, Phase::Killing | Phase::InVain);
         if killing && self.init.containment == Containment::Sweep {
             return Vec::new();
@@ -198,8 +198,8 @@ impl GuardedCommand {
     pub(super) fn obey(&mut self, station: &mut Station, order: GuardOrder) {
         match order {
             GuardOrder::Start { .. } => {}
-            // What has been told to stop stays so. In a planned end the renewal only protects it for longer; where the want of
-            // a renewal was the reason, that is over even if one comes after all.
+            // A command that was told to stop does not run on. In a planned end, a renewal moves the deadline of the kill. A command
+            // that was stopped because no renewal came is killed in time even if one comes after all.
             GuardOrder::Extend { deadline, .. }
                 if self.phase == Phase::Running
                     || matches!(self.phase, Phase::Stopping(_)) && !self.overdue =>
@@ -244,7 +244,7 @@ impl GuardedCommand {
         self.reap(station);
     }
 
-    /// Nothing of the tree is to live any longer.
+    /// Kills the whole tree.
     pub(super) fn kill(&mut self) {
         if matches!(self.phase, Phase::Running | Phase::Stopping(_)) {
             self.phase = Phase::Killing;
@@ -273,7 +273,7 @@ impl GuardedCommand {
                 if tree::reap(|pid, _| init_ended |= pid == init) {
                     self.gone();
                 } else if init_ended {
-                    // Killed before it had put its children in order: they are ours now.
+                    // Killed before it had killed its children, which are ours now.
                     self.kill();
                 } else if let (Phase::Killing, Some(survivor)) = (self.phase, pass.unkillable()) {
                     self.phase = Phase::InVain;

@@ -1,4 +1,4 @@
-//! Making the process that a command's tree hangs on.
+//! Starting init, the process that a command's tree descends from.
 
 use super::Station;
 use super::command::StartOrder;
@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// An init that waits for its word to begin.
+/// An init that waits for the order to start COMMAND.
 pub(super) struct InitProcess {
     pub(super) pid: Pid,
     pub(super) pidfd: OwnedFd,
@@ -75,9 +75,9 @@ pub(super) fn contain(
         init.live()
     })?;
     let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
-    // With a terminal of its own, COMMAND is in its foreground. Else, where there is one at all, it is where the rest of the job is, so that it
-    // may read from the terminal when its job may, and is stopped and continued with it. Init, which is there for COMMAND to stay in, hears
-    // no signals.
+    // A COMMAND with the terminal is in its foreground, in a group of its own. If there is a terminal that it was not given, it stays in the
+    // supervisor's group: it may read from the terminal whenever that job may, and is stopped and continued with it. Init is in that group
+    // only so that COMMAND stays there; all its signals are blocked.
     let group = station.supervisors_group.filter(|_| terminal.is_none() && controls_session());
     let shares_group = group.is_some_and(|group| setpgid(Some(pid), Some(group)).is_ok());
     let mut init_process =

@@ -1,4 +1,4 @@
-//! The guard: a process of one thread that outlives its supervisor for as long as there is something to put in order.
+//! The guard: a process of one thread that outlives its supervisor until the command's tree is gone.
 //!
 //! ```text
 //!            Start                     tree reaped
@@ -10,9 +10,9 @@
 //! ```
 //!
 //! It waits for four things at once: orders, its init's end, what init and COMMAND report, and the time. It never waits for
-//! any of them alone, and never for the supervisor to read. Every signal is blocked: only SIGKILL ends it early, and the
-//! kernel deadline is one. It has that only where the kernel then kills the tree, daemons too: with a PID namespace. Without one
-//! the guard is who has to do it, and late is better than never.
+//! any of them alone, and never for the supervisor to read. Every signal is blocked, so only SIGKILL ends it early, such as that of
+//! the kernel deadline. It has a kernel deadline only with a PID namespace, where the kernel then kills the whole tree. Without one,
+//! the guard itself has to kill the tree, even if it is late.
 
 mod command;
 mod init_process;
@@ -35,7 +35,7 @@ use std::time::Duration;
 
 /// Bad usage, as the command has it.
 const USAGE: i32 = 64;
-/// Something that cannot be.
+/// The guard could not be set up.
 const BUG: i32 = 70;
 
 /// A guard's whole life; returns its exit code.
@@ -48,7 +48,7 @@ pub(crate) fn main(args: Vec<OsString>) -> i32 {
     match Guard::new(Program { path: PathBuf::from(path), argv: args.collect() }) {
         Ok(guard) => guard.live(),
         Err(error) => {
-            // Whoever started it says so, where people look.
+            // The supervisor logs it.
             let report = guard_protocol::encode(&GuardReport::Unable { sentence: advised(&error) });
             let _ = channel::send(io::stdin(), &report, &[]);
             BUG
@@ -81,7 +81,7 @@ impl Guard {
         // Here and in every init, which is forked from here.
         bellwether_deadman::never_wait_for_stderr();
         process::block_all_signals();
-        // One that is ignored would let children go without a word.
+        // If SIGCHLD is ignored, the exit status of children is lost.
         process::default_signals();
         process::set_name(c"bellw-guard");
         let supervisors_group = process::group();
@@ -124,7 +124,7 @@ impl Guard {
         }
         let watched = self.run.as_ref().map(GuardedCommand::watched).unwrap_or_default();
         fds.extend(watched.iter().map(|fd| PollFd::new(fd, PollFlags::IN)));
-        // It can only fail for want of memory, and then what is due is looked at all the same.
+        // It fails only without memory, and then what is due is done all the same.
         let _ = poll(&mut fds, None);
         while self.children.next().is_some() {}
     }
@@ -134,7 +134,7 @@ impl Guard {
             match channel::receive(self.station.socket.as_fd()) {
                 Ok(Some(packet)) => self.obey(packet),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                // Gone, or not to be understood, which is as bad.
+                // The supervisor is gone, or its messages cannot be read, which is as bad.
                 end @ (Ok(None) | Err(_)) => {
                     if let Err(error) = end {
                         self.station.report(&GuardReport::Unable { sentence: error.to_string() }, &[]);

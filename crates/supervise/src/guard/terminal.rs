@@ -40,9 +40,9 @@ impl Drop for Terminal {
 
 /// Whether there is a terminal that a process in the background could be stopped by.
 ///
-/// Where there is none, as under cron, systemd or CI, COMMAND is better off in a group of its own. In the supervisor's it would tie that
-/// group to the guard's; and when a tie of a group ends that has no other, while somebody in it is stopped, the kernel
-/// hangs up on the whole group: on the script that started `bellwether`, too.
+/// Where there is none, as under cron, systemd or CI, COMMAND gets a group of its own. In the supervisor's group, its parent would be in
+/// another group of the session, and when such a parent ends, the supervisor's group can become orphaned. If a process of it is stopped
+/// then, the kernel sends SIGHUP to the whole group, and so to the script that started `bellwether`.
 pub(super) fn controls_session() -> bool {
     rustix::fs::open("/dev/tty", OFlags::RDONLY | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()).is_ok()
 }

@@ -51,7 +51,7 @@ pub(super) struct CommandTask {
     /// Why the tree is being stopped, once it is.
     stopping: Option<EndCause>,
     init: Option<InitHandle>,
-    /// For a tree that the kernel does not kill by itself: whoever else is stopped, process 1 is there.
+    /// For a tree that the kernel does not kill: process 1 of a container ends it when all others are stopped.
     pid1: Option<Pid1Deadline>,
     /// The guard has been killed, or is about to be found dead.
     given_up: bool,
@@ -97,7 +97,7 @@ impl CommandTask {
         }
     }
 
-    /// Sees the command through. When this returns, nothing of it is left but that.
+    /// Runs until the command has ended. Nothing of it is left then except what is returned.
     pub(super) async fn run(
         mut self,
         proofs: Vec<OwnedFd>,
@@ -158,7 +158,7 @@ impl CommandTask {
         }
     }
 
-    /// When the guard, or whoever acts in its place, has to be done.
+    /// When the guard, or init in its place, has to be done.
     fn limit(&self) -> Boot {
         if self.given_up {
             return Boot::FOREVER;
@@ -205,8 +205,8 @@ impl CommandTask {
                 if containment == Containment::Namespace {
                     self.pid1 = None;
                 } else {
-                    // Should guard and init be killed, what they leave comes to us. It cannot fail on a kernel that is
-                    // not broken, and then the tree's end is still that of its init.
+                    // If guard and init are killed, their orphans become our children. It fails only on a broken kernel, where the
+                    // end of init still counts as that of the tree.
                     let _ = process::adopt_orphans();
                     if let Some(error) = refused.filter(|_| self.namespace_announced) {
                         tracing::warn!(
@@ -249,7 +249,7 @@ impl CommandTask {
                 Some(CommandEnd { exit, why })
             }
             GuardReport::Unkillable { epoch, survivor, status } if epoch == self.epoch => {
-                // At once: until it has ended, nobody else leads for the rest of the lease. It may do so by itself, which the guard tells then.
+                // Reported at once: nobody else leads before it has ended or the lease has run out. The guard reports its end.
                 tracing::error!(
                     "{survivor} was started by the command and cannot be killed: it has more rights than bellwether. End it by \
                      hand. The leadership is not released before it has ended; others take over when the lease has run out"
@@ -351,7 +351,7 @@ impl CommandTask {
         self.kill_guard();
         *self.guard = None;
         let survivor = guard_lost::end(self.init.as_ref(), pid, self.limit.deadline()).await;
-        // Only now: whoever reads the log must not hold up what has to be done.
+        // Logged only now: a log that is not read must not delay the kill.
         tracing::warn!(epoch = self.epoch, %error, "the guard is gone, and the command with it");
         if let Some(started) = started {
             let _ = started.send(Err(StartError::Guard(error)));

@@ -1,4 +1,4 @@
-//! What the supervisor does when the guard is gone: it ends the process that the tree hangs on, and what that one left.
+//! What the supervisor does when the guard is gone: it ends init, and what init leaves.
 
 use super::guard_process::GuardProcess;
 use crate::guard_protocol::GuardReport;
@@ -14,13 +14,13 @@ use std::time::Duration;
 
 /// How long an init without a guard has to kill its tree.
 const SWEPT_WITHIN: Duration = Duration::from_millis(500);
-/// How long a tree gets that nobody can be asked about: a hundred times what it takes to die.
+/// How long to wait for a tree whose init is unknown: a hundred times what it takes to die.
 const BLIND_WAIT: Duration = Duration::from_millis(250);
-/// How long what a lost guard left is killed again and again, also past the deadline, before it counts as not to be killed.
+/// How long the processes that a lost guard left are killed again, even past the deadline, before they count as unkillable.
 const SWEPT_AT_LEAST: Duration = Duration::from_secs(1);
 /// How often orphans of a tree without a namespace are killed after guard and init were lost.
 const SWEEP_EVERY: Duration = Duration::from_millis(2);
-/// Likewise, when all that is left cannot be killed.
+/// How often when all that is left cannot be killed.
 const WAIT_EVERY: Duration = Duration::from_millis(50);
 
 /// The process that the tree hangs on.
@@ -46,7 +46,7 @@ impl InitHandle {
     }
 }
 
-/// Ends what a guard that is gone has left; who cannot be ended by the deadline is returned.
+/// Kills what a lost guard has left. Returns a process that could not be killed by the deadline.
 pub(super) async fn end(init: Option<&InitHandle>, guard: Option<Pid>, deadline: Boot) -> Option<Survivor> {
     let until = deadline.max(boot_now() + SWEPT_AT_LEAST);
     match init {
@@ -58,15 +58,15 @@ pub(super) async fn end(init: Option<&InitHandle>, guard: Option<Pid>, deadline:
             }
         }
         None => {
-            // Dead before it had said what the tree hangs on, or we could not take it in: whatever it made is dying.
+            // The guard died before it had reported its init, or the report could not be read: what it made is dying.
             tokio::time::sleep(BLIND_WAIT).await;
             sweep(guard, until).await
         }
     }
 }
 
-/// Waits for the end of an init whose guard is gone. One without a namespace kills the tree by itself, unless it has been stopped: so it is
-/// woken, and killed if that does not help, since what it leaves is found from here. A frozen one is not waited for any longer than `until`.
+/// Waits for the end of an init whose guard is gone, until `until`. One without a namespace kills the tree itself, unless it is stopped. So it
+/// is continued, and killed if that does not help; this process then finds what it leaves.
 async fn end_init(init: &InitHandle, until: Boot) -> bool {
     let first = match init.containment {
         Containment::Namespace => Signal::KILL,
@@ -83,11 +83,11 @@ async fn end_init(init: &InitHandle, until: Boot) -> bool {
     ended
 }
 
-/// Kills what a tree without a namespace has left, until nobody is there any more; what is left at that instant is returned.
+/// Kills what is left of a tree without a namespace, until nothing is. Returns a process that is left at `until`.
 ///
-/// Init ends when it has swept, unless it was killed too. What it left has come to this process, as every orphan does, next to the children
-/// that this process started itself. So whoever is its child and was not started by it counts, and all below; and so does what still
-/// hangs on the guard that was lost, if that has not ended yet.
+/// Init kills its tree before it ends, unless init was killed too. Then its orphans are children of this process, next to those that this
+/// process started. So every child that it did not start is killed, with all its descendants, and so are those of the lost guard if that
+/// has not ended yet.
 async fn sweep(guard: Option<Pid>, until: Boot) -> Option<Survivor> {
     loop {
         let pass = children::told_apart(|own| {
@@ -115,8 +115,7 @@ pub(super) struct Unkilled {
 }
 
 impl Unkilled {
-    /// Waits until it is gone too, if that comes to pass while somebody can tell; process 1 of a container, if it keeps a deadline, keeps it
-    /// meanwhile.
+    /// Waits until it is gone too; false if nobody can tell any more. Meanwhile, process 1 of a container is told of every new deadline.
     pub(super) async fn gone(self) -> bool {
         let Unkilled { epoch, guard, init, mut standing, mut pid1 } = self;
         let gone = async {

@@ -59,7 +59,7 @@ impl GuardProcess {
     /// The next report, with what came along. Cancel-safe.
     ///
     /// # Errors
-    /// Why there will be none any more: the guard is gone, or cannot do its part, or this process cannot take in what it says.
+    /// No more reports will come: the guard is gone or cannot work, or this process cannot read what it sends.
     pub(super) async fn receive(&self) -> io::Result<(GuardReport, Option<OwnedFd>)> {
         loop {
             let Some(Packet { bytes, descriptors, .. }) = self.socket.read_with(channel::receive).await?

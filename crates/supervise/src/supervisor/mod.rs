@@ -1,8 +1,8 @@
 //! The supervisor's side: starts the guard, tells it of every renewal, hears how the command ended.
 //!
 //! One task per command owns the channel to the guard for as long as the command runs. It holds the work guard of the
-//! leadership and drops it only when the whole tree has been reaped: by the guard's word, or, should the guard be dead, by
-//! waiting for the end of the process that the tree hangs on.
+//! leadership and drops it only when the whole tree has been reaped: when the guard reports it or, if the guard is dead, when init has
+//! ended.
 
 mod child;
 mod command_task;
@@ -79,7 +79,7 @@ impl Supervisor {
         rehearsed.map_err(StartError::Guard)
     }
 
-    /// There is a guard, or it cannot be started.
+    /// Starts a guard if there is none.
     fn raise(&self, guard: &mut Option<GuardProcess>) -> Result<(), StartError> {
         if guard.as_mut().is_none_or(|guard| !guard.is_up()) {
             *guard = Some(GuardProcess::start(&self.spec).map_err(StartError::Guard)?);
@@ -112,8 +112,7 @@ impl Supervisor {
         let spec = Arc::clone(&self.spec);
         let task =
             command_task::CommandTask::new(guard, spec, announced, leadership, standing, deadline, receiver);
-        // Let go only where the tree is known to be gone. Should the task be given up half-way, nothing is released, and
-        // the leadership runs out.
+        // Dropped only when the tree is known to be gone. If the task is dropped half-way, the leadership is not released, and runs out.
         let hold = ManuallyDrop::new(hold);
         tokio::spawn(async move {
             let (outcome, rest) = task.run(proofs, started).await;
@@ -136,7 +135,7 @@ impl Supervisor {
         match is_started.await {
             Ok(Ok(running)) => Ok(Child::new(running, requests, is_ended, is_gone)),
             Ok(Err(error)) => {
-                // The release must not be in the way of whoever acts on the error.
+                // The leadership has been released when the caller gets the error.
                 let _ = is_ended.await;
                 Err(error)
             }
