@@ -60,6 +60,13 @@ impl Latest {
 }
 
 impl Connection {
+    /// Whoever stops following forgets what it saw, and is a newcomer when it comes back.
+    fn follow(&mut self, followed: bool) {
+        self.followed = followed;
+        self.known = Knowledge::default();
+        self.latest = None;
+    }
+
     /// Since when the process has known this state of the record; `None` if it does not.
     pub fn since_beat(&self, found: Option<&Record>) -> Option<Nanos> {
         match (&self.latest, found) {
@@ -193,7 +200,9 @@ impl Register for SimRegister {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { crash_proof: self.crash_proof, history: false, lists: false, ..Capabilities::REGISTER }
+        Capabilities::REGISTER.with(|can| {
+            (can.crash_proof, can.history, can.lists) = (self.crash_proof, false, false);
+        })
     }
 
     fn load<'a>(&'a self, _: &'a ElectionName) -> Fut<'a, Result<Found<u64>, Error>> {
@@ -221,12 +230,12 @@ impl Register for SimRegister {
         })
     }
 
-    fn follow(&self, _: &ElectionName, interested: bool) {
-        let mut connection = lock(&self.connection);
-        connection.followed = interested;
-        // Whoever stops following forgets what it saw, and is a newcomer when it comes back.
-        connection.known = Knowledge::default();
-        connection.latest = None;
+    fn follow(&self, _: &ElectionName) {
+        lock(&self.connection).follow(true);
+    }
+
+    fn unfollow(&self, _: &ElectionName) {
+        lock(&self.connection).follow(false);
     }
 
     fn changes(&self) -> Changes<u64> {

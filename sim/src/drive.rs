@@ -315,7 +315,7 @@ impl World {
         }
         if process.core.is_quiet() && lock(&self.nodes[node].connection).followed {
             let backend = Arc::clone(&process.backend);
-            backend.follow(&self.election, false);
+            backend.unfollow(&self.election);
             backend.retire(&self.election, &self.nodes[node].who);
         }
         if !self.nodes[node].start_planned {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use bellwether_backend::{Backend, Lease, Notices};
-use bellwether_core::{Boot, Candidate, Core, ElectionName, Epoch, Grant, Input, Output, Signal, StateName};
+use bellwether_core::{Boot, Candidate, Core, ElectionName, Epoch, Input, Output, Signal, StateName};
 
 use crate::call::{Purpose, Slot};
 use crate::clock::Machine;
@@ -264,11 +264,7 @@ impl Node {
             ),
             Output::Renew { call, grant, sent } => (
                 Purpose::Renew(me, grant.epoch),
-                Box::pin(async move {
-                    let held: [(ElectionName, Grant); 1] = [(on, grant)];
-                    let mut answers = backend.renew(sent, &held).await;
-                    answers.pop().map(|outcome| Input::Renewed(call, outcome))
-                }),
+                Box::pin(async move { Some(Input::Renewed(call, backend.renew(&on, &grant, sent).await)) }),
             ),
             Output::Release(call, grant, parting) => (
                 Purpose::Release(me, grant.epoch),

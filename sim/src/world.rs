@@ -248,7 +248,7 @@ impl World {
         }
         let backend = Arc::clone(&process.backend);
         if !crate::connection::lock(&self.nodes[node].connection).followed {
-            backend.follow(&self.election, true);
+            backend.follow(&self.election);
         }
         self.tell(node, Input::Start);
         self.tell(node, Input::Health(!self.nodes[node].sick));

@@ -72,12 +72,14 @@ impl Following {
     }
 
     /// Touches no file: whoever takes the news does, on a thread that may wait for a disk.
-    pub(crate) fn follow(&self, on: &ElectionName, interested: bool) {
+    pub(crate) fn follow(&self, on: &ElectionName) {
+        self.followed().elections.entry(on.clone()).or_insert(Watch::New);
+        self.unwatched.notify_one();
+    }
+
+    pub(crate) fn unfollow(&self, on: &ElectionName) {
         let mut followed = self.followed();
-        if interested {
-            followed.elections.entry(on.clone()).or_insert(Watch::New);
-            self.unwatched.notify_one();
-        } else if followed.elections.remove(on).is_some()
+        if followed.elections.remove(on).is_some()
             && let Some(watches) = &followed.watches
         {
             watches.unwatch(on);

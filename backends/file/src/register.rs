@@ -145,7 +145,7 @@ impl Register for FileRegister {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { crash_proof: self.store.crash_proof, ..Capabilities::REGISTER }
+        Capabilities::REGISTER.with(|can| can.crash_proof = self.store.crash_proof)
     }
 
     fn load<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Found<Version>, Error>> {
@@ -179,8 +179,12 @@ impl Register for FileRegister {
         })
     }
 
-    fn follow(&self, on: &ElectionName, interested: bool) {
-        self.store.following.follow(on, interested);
+    fn follow(&self, on: &ElectionName) {
+        self.store.following.follow(on);
+    }
+
+    fn unfollow(&self, on: &ElectionName) {
+        self.store.following.unfollow(on);
     }
 
     fn changes(&self) -> Changes<Version> {

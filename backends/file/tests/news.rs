@@ -96,7 +96,7 @@ async fn nothing_is_told_while_nothing_happens_nor_of_what_is_not_followed() {
     assert_eq!(news.count(Duration::from_millis(700)).await, 0);
     a.keep(&grant).await;
     assert_eq!(news.count(Duration::from_millis(100)).await, 1, "one renewal, one look");
-    b.backend.follow(&b.on, false);
+    b.backend.unfollow(&b.on);
     a.keep(&grant).await;
     assert_eq!(news.count(Duration::from_millis(100)).await, 0);
 }

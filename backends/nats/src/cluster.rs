@@ -59,7 +59,7 @@ struct Incoming {
 impl Shape for Cluster {
     fn capabilities(&self) -> Capabilities {
         // Buckets of others could not be told from these, so they are not listed.
-        Capabilities { lists: false, ..Capabilities::REGISTER }
+        Capabilities::REGISTER.with(|can| (can.floor_outlives_record, can.lists) = (false, false))
     }
 
     fn bucket(&self, on: &ElectionName) -> Result<String, Error> {

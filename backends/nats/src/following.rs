@@ -30,15 +30,21 @@ struct Followed {
 }
 
 impl Following {
-    pub(crate) fn follow(&self, bucket: String, key: String, on: &ElectionName, interested: bool) {
+    pub(crate) fn follow(&self, bucket: String, key: String, on: &ElectionName) {
         let mut followed = self.followed();
         let of_bucket = followed.entry(bucket).or_default();
-        if !interested {
-            of_bucket.keys.remove(&key);
-        } else if of_bucket.keys.insert(key, on.clone()).is_none() && of_bucket.open {
+        if of_bucket.keys.insert(key, on.clone()).is_none() && of_bucket.open {
             self.mail.put(on.clone());
         }
         drop(followed);
+        self.changed.send_modify(|count| *count += 1);
+    }
+
+    /// The bucket itself stays until its watch asks what to watch, and finds nothing.
+    pub(crate) fn unfollow(&self, bucket: &str, key: &str) {
+        if let Some(of_bucket) = self.followed().get_mut(bucket) {
+            of_bucket.keys.remove(key);
+        }
         self.changed.send_modify(|count| *count += 1);
     }
 
@@ -132,17 +138,17 @@ mod tests {
     fn one_election_is_asked_for_by_its_key_and_several_by_a_wildcard() {
         let following = Following::default();
         let on = |name| ElectionName::new(name).unwrap();
-        following.follow("b".into(), "election.a".into(), &on("a"), true);
+        following.follow("b".into(), "election.a".into(), &on("a"));
         assert_eq!(following.unwatched(), ["b"]);
         assert!(following.unwatched().is_empty());
         assert_eq!(following.filter("b", "election.>").as_deref(), Some("election.a"));
-        following.follow("b".into(), "election.c".into(), &on("c"), true);
+        following.follow("b".into(), "election.c".into(), &on("c"));
         assert_eq!(following.filter("b", "election.>").as_deref(), Some("election.>"));
         assert_eq!(following.opened("b").len(), 2);
-        following.follow("b".into(), "election.a".into(), &on("a"), false);
-        following.follow("b".into(), "election.c".into(), &on("c"), false);
+        following.unfollow("b", "election.a");
+        following.unfollow("b", "election.c");
         assert_eq!(following.filter("b", "election.>"), None);
-        following.follow("b".into(), "election.a".into(), &on("a"), true);
+        following.follow("b".into(), "election.a".into(), &on("a"));
         assert_eq!(following.unwatched(), ["b"]);
     }
 }

@@ -16,7 +16,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bellwether_backend::{Capabilities, Note, Record, json};
+use bellwether_backend::{Note, Record, json};
 use bellwether_core::{CandidateId, ElectionName, Epoch, Error, ErrorKind, Holder, Incarnation};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -57,10 +57,6 @@ struct Incoming {
 }
 
 impl Shape for Leader {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::REGISTER
-    }
-
     fn bucket(&self, _: &ElectionName) -> Result<String, Error> {
         Ok(self.bucket.clone())
     }

@@ -3,7 +3,7 @@
 //! No server-side expiry is used: followers time the lease on their own clocks, so a bucket of any age of server will do and a
 //! ttl may be shorter than a second.
 
-use bellwether_backend::{Capabilities, Note, Record, json};
+use bellwether_backend::{Note, Record, json};
 use bellwether_core::{ElectionName, Error, ErrorKind};
 
 use crate::errors::{BACKEND, misconfigured};
@@ -15,10 +15,6 @@ pub(crate) struct Native {
 }
 
 impl Shape for Native {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::REGISTER
-    }
-
     fn bucket(&self, _: &ElectionName) -> Result<String, Error> {
         Ok(self.bucket.clone())
     }

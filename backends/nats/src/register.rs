@@ -263,10 +263,16 @@ impl Register for NatsRegister {
         Box::pin(async move { written(self.store.write(on, at.copied(), new).await) })
     }
 
-    fn follow(&self, on: &ElectionName, interested: bool) {
+    fn follow(&self, on: &ElectionName) {
         // A name that the profile cannot take is refused by the first call, with the reason.
         if let (Ok(bucket), Ok(key)) = (self.store.shape.bucket(on), self.store.shape.key(on)) {
-            self.store.following.follow(bucket, key, on, interested);
+            self.store.following.follow(bucket, key, on);
+        }
+    }
+
+    fn unfollow(&self, on: &ElectionName) {
+        if let (Ok(bucket), Ok(key)) = (self.store.shape.bucket(on), self.store.shape.key(on)) {
+            self.store.following.unfollow(&bucket, &key);
         }
     }
 

@@ -19,7 +19,10 @@ pub(crate) enum Place {
 
 /// Names and records of a profile.
 pub(crate) trait Shape: Send + Sync {
-    fn capabilities(&self) -> Capabilities;
+    /// After a deletion, epochs come from the stream's own counter.
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::REGISTER.with(|can| can.floor_outlives_record = false)
+    }
 
     /// The bucket that an election is held in.
     fn bucket(&self, on: &ElectionName) -> Result<String, Error>;

@@ -62,11 +62,6 @@ impl Harness for Servers {
     fn fingerprint(&self) -> Fut<'_, Result<Option<String>, Error>> {
         Box::pin(async move { Ok(Some(format!("{:?}", self.server.revisions().await))) })
     }
-
-    /// After a deletion they come from the stream's own counter.
-    fn remembers_floors(&self) -> bool {
-        false
-    }
 }
 
 /// What a profile's elections are called, and what it cannot do beyond what no bucket can.

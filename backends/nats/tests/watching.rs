@@ -44,7 +44,7 @@ async fn many_elections_of_a_process_are_one_consumer() {
     let b = actor(&server.url(), "b");
     let names: Vec<ElectionName> = (0..200).map(|n| election(&format!("e{n}"))).collect();
     for on in &names {
-        b.backend.follow(on, true);
+        b.backend.follow(on);
     }
     let mut news = b.news();
     for on in &names {

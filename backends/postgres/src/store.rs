@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bellwether_backend::{
     Capabilities, Claimed, Discarded, Ear, Failure, Finding, Followers, Fut, LockHolder, LockSession, Past,
-    Probing, Renewal, SessionLease, SessionStore, Sessions, WantedLock, Written,
+    Probing, SessionLease, SessionStore, Sessions, WantedLock, Written,
 };
 use bellwether_core::{
     Bid, Boot, Candidate, CandidateId, Clock, ElectionName, Epoch, Error, ErrorKind, Grant, Incarnation, Seen,
@@ -155,18 +155,12 @@ impl SessionStore for PgStore {
 
     fn capabilities(&self) -> Capabilities {
         let tables = self.config.schema_used().is_some();
-        Capabilities {
-            renewal: Renewal::PerSession,
-            crash_proof: true,
-            notifies: true,
-            epoch_visible: true,
-            ttl_visible: false,
-            requests: true,
-            history: tables,
-            cooldown: tables,
-            lists: tables,
-            ttl_unit: Duration::from_millis(1),
-        }
+        Capabilities::SESSION.with(|can| {
+            (can.epoch_visible, can.requests) = (true, true);
+            (can.history, can.cooldown, can.lists) = (tables, tables, tables);
+            (can.metadata_visible, can.crash_leaves_record) = (tables, tables);
+            can.ttl_unit = Duration::from_millis(1);
+        })
     }
 
     fn now(&self) -> Boot {

@@ -17,7 +17,6 @@ struct Database {
     /// The test that another process is to run.
     test: &'static str,
     url: String,
-    tables: bool,
 }
 
 impl Harness for Database {
@@ -69,14 +68,6 @@ impl Harness for Database {
             Ok(true)
         })
     }
-
-    fn shows_metadata(&self) -> bool {
-        self.tables
-    }
-
-    fn leaves_records(&self) -> bool {
-        self.tables
-    }
 }
 
 async fn conforms(test: &'static str, schema: Option<Schema>) {
@@ -93,7 +84,7 @@ async fn conforms(test: &'static str, schema: Option<Schema>) {
         init(&Config::from_url(&url).unwrap(), schema, &[]).await.unwrap();
         url = format!("{url}?schema={}", schema.name());
     }
-    let harness = Database { server, test, url, tables: schema.is_some() };
+    let harness = Database { server, test, url };
     let report = conformance::run(Arc::new(harness)).await;
     println!("{report}");
     report.assert_passed();

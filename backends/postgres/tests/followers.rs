@@ -67,7 +67,7 @@ async fn followers_of_one_leader_s_elections_are_told_apart() {
     until_followed(&looking, "x", &["b"], true).await;
     until_followed(&looking, "y", &["c"], true).await;
     // Who only observes an election does not follow it, though it takes part in another and waits for the end of both leaders.
-    second.backend().follow(&election("y"), true);
+    second.backend().follow(&election("y"));
     looking.ask_to_step_down(&election("y"), None).await.unwrap();
     c.wait_for_leadership().await.unwrap();
     until_followed(&looking, "y", &["a"], true).await;

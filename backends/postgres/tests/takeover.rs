@@ -310,7 +310,7 @@ async fn a_renewal_that_an_earlier_heartbeat_answers_counts_from_when_that_left(
     let left = a.keep(&first).await.counted_from;
     // Asked while that heartbeat was under way: it answers for both, and the server knows of no later instant.
     let asked = left + Duration::from_nanos(1);
-    match a.backend.renew(asked, &[(other, second)]).await.remove(0) {
+    match a.backend.renew(&other, &second, asked).await {
         Outcome::Done(grant) => assert_eq!(grant.counted_from, left),
         outcome => panic!("{outcome:?}"),
     }

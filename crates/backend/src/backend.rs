@@ -46,10 +46,12 @@ pub trait Backend: Any + Send + Sync {
     /// Tries to lead, once.
     fn claim<'a>(&'a self, on: &'a ElectionName, bid: &'a Bid) -> Fut<'a, Outcome<Grant>>;
 
-    /// Renews what is held: one grant a call, or all of a session in one round trip, as the capabilities say.
-    /// The answers come in the order of `held`; the new grants count from `sent`. Where one heartbeat renews a whole session they count
-    /// from the instant before it left, be that before `sent`: so a heartbeat that others have just had does, and all fall into step.
-    fn renew<'a>(&'a self, sent: Boot, held: &'a [(ElectionName, Grant)]) -> Fut<'a, Vec<Outcome<Grant>>>;
+    /// Renews this grant. The new grant counts from `sent`, the instant before the call.
+    ///
+    /// Where one heartbeat renews every grant of a session ([`Capabilities::session_bound`]), it counts from the instant before that
+    /// heartbeat left, even if that was before `sent`. So a recent heartbeat answers this renewal too, and all elections of a
+    /// session come to renew at the same instants.
+    fn renew<'a>(&'a self, on: &'a ElectionName, grant: &'a Grant, sent: Boot) -> Fut<'a, Outcome<Grant>>;
 
     /// Lets go of exactly this grant.
     fn release<'a>(
@@ -72,8 +74,12 @@ pub trait Backend: Any + Send + Sync {
     /// Asks something of the leader. [`Outcome::Done`] means that the request was written, not that it was obeyed.
     fn request<'a>(&'a self, on: &'a ElectionName, what: &'a Request) -> Fut<'a, Outcome<()>>;
 
-    /// From now on, news of this election is wanted, or no longer is.
-    fn follow(&self, on: &ElectionName, interested: bool);
+    /// From now on, [`signals`](Backend::signals) tells of this election. Every call is undone by one of
+    /// [`unfollow`](Backend::unfollow).
+    fn follow(&self, on: &ElectionName);
+
+    /// One of those who follow this election no longer does.
+    fn unfollow(&self, on: &ElectionName);
 
     /// Why changes of this election, which is followed, are not announced at the moment, so that candidates here notice them late; `None`
     /// where they are announced, or where nothing is known. Quick; does not wait.
@@ -127,7 +133,8 @@ pub trait Backend: Any + Send + Sync {
     }
 }
 
-pub(crate) fn ended_with_its_runtime(backend: &'static str) -> Error {
+/// The error of a store that cannot outlive the runtime that it was opened in; see [`Backend::change_runtime`].
+pub fn ended_with_its_runtime(backend: &'static str) -> Error {
     let sentence = "the store's connection ended with the runtime that it was opened in: open the store again in this one";
     Error::new(ErrorKind::Unsupported, backend, sentence)
 }

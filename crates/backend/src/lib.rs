@@ -20,6 +20,7 @@ pub mod conformance;
 #[cfg(feature = "conformance")]
 pub mod faults;
 mod followers;
+mod forward;
 mod history;
 pub mod json;
 mod lease;
@@ -35,10 +36,11 @@ mod session_lease;
 mod session_store;
 mod takeover;
 
-pub use backend::{Backend, Fut, Notice, Notices};
-pub use capabilities::{Capabilities, Renewal};
+pub use backend::{Backend, Fut, Notice, Notices, ended_with_its_runtime};
+pub use capabilities::Capabilities;
 pub use checkup::{Discarded, Finding, Mark, Probing};
 pub use followers::Followers;
+pub use forward::Forward;
 pub use history::{HISTORY_MAX, Past};
 pub use lease::Lease;
 pub use mailbox::Mailbox;

@@ -141,13 +141,12 @@ impl Register for Memory {
         })
     }
 
-    fn follow(&self, on: &ElectionName, interested: bool) {
-        let mut followed = lock(&self.connection.followed);
-        if interested {
-            followed.insert(on.clone());
-        } else {
-            followed.remove(on);
-        }
+    fn follow(&self, on: &ElectionName) {
+        lock(&self.connection.followed).insert(on.clone());
+    }
+
+    fn unfollow(&self, on: &ElectionName) {
+        lock(&self.connection.followed).remove(on);
     }
 
     fn changes(&self) -> Changes<u64> {

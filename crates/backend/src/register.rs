@@ -34,8 +34,12 @@ pub trait Register: Send + Sync + 'static {
         new: &'a Record,
     ) -> Fut<'a, Write<Self::Version>>;
 
-    /// From now on, news of this election is wanted, or no longer is.
-    fn follow(&self, on: &ElectionName, interested: bool);
+    /// From now on, [`changes`](Register::changes) tells of this election. Not called again before
+    /// [`unfollow`](Register::unfollow).
+    fn follow(&self, on: &ElectionName);
+
+    /// Changes of this election are no longer wanted.
+    fn unfollow(&self, on: &ElectionName);
 
     /// News of what is followed. May repeat itself and may be late; what it shows is sorted out by
     /// [`Observations`](crate::Observations). Taken once, and again after [`change_runtime`](Register::change_runtime).

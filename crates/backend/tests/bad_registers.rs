@@ -93,8 +93,12 @@ impl Register for Bad {
         })
     }
 
-    fn follow(&self, on: &ElectionName, interested: bool) {
-        self.inner.follow(on, interested);
+    fn follow(&self, on: &ElectionName) {
+        self.inner.follow(on);
+    }
+
+    fn unfollow(&self, on: &ElectionName) {
+        self.inner.unfollow(on);
     }
 
     fn changes(&self) -> Changes<u64> {

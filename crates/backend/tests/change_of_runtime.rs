@@ -12,12 +12,12 @@ async fn what_was_followed_in_the_old_runtime_is_followed_by_nobody_in_the_new_o
     let store = MemoryStore::default();
     let [first, second] = ["first", "second"].map(|name| ElectionName::new(name).unwrap());
     let lease = store.connect(Arc::new(SystemClock));
-    lease.follow(&first, true);
+    lease.follow(&first);
     lease.change_runtime().unwrap();
     // One follower comes and goes. The one of before does not keep the news coming.
-    lease.follow(&first, true);
-    lease.follow(&first, false);
-    lease.follow(&second, true);
+    lease.follow(&first);
+    lease.unfollow(&first);
+    lease.follow(&second);
     let mut news = lease.signals();
     store.put(&first, Record::default());
     store.put(&second, Record::default());

@@ -25,7 +25,7 @@ async fn lead(lease: &impl Backend) -> Grant {
 }
 
 async fn renew<R: Register>(lease: &Lease<R>, grant: &Grant) -> Outcome<Grant> {
-    lease.renew(SystemClock.boot(), &[(on(), grant.clone())]).await.remove(0)
+    lease.renew(&on(), grant, SystemClock.boot()).await
 }
 
 fn cloned(lease: &Lease<Memory>, store: &MemoryStore) -> Lease<Memory> {
@@ -145,7 +145,7 @@ async fn a_clone_from_before_the_first_claim_does_not_take_the_record_for_a_left
     let store = MemoryStore::default();
     let one = store.connect(Arc::new(SystemClock));
     let two = cloned(&one, &store);
-    two.follow(&on(), true);
+    two.follow(&on());
     let grant = lead(&one).await;
     two.observe(&on()).await.unwrap();
     assert!(matches!(two.claim(&on(), &bid()).await, Outcome::Denied(_)), "took the other's record");

@@ -167,7 +167,7 @@ async fn a_claim_that_hung_while_a_later_one_won_leaves_that_ones_record_alone()
     gate.open();
     let Outcome::Denied(seen) = hung.await.unwrap() else { panic!("not denied") };
     assert_eq!(seen.epoch, Some(grant.epoch));
-    assert!(matches!(lease.renew(SystemClock.boot(), &[(on(), grant)]).await[..], [Outcome::Done(_)]));
+    assert!(matches!(lease.renew(&on(), &grant, SystemClock.boot()).await, Outcome::Done(_)));
 }
 
 /// Found by the simulator: with the reads inside the stream, the news that the connection is back queued behind one
@@ -178,7 +178,7 @@ async fn that_the_connection_is_back_does_not_wait_for_a_read_that_hangs() {
     let (register, faults) = faulty(&store);
     let register = Announcing { register, changes: vec![Change::Look(on()), Change::Restored] };
     let lease = Lease::new(register, Arc::new(SystemClock));
-    lease.follow(&on(), true);
+    lease.follow(&on());
     let gate = Gate::new();
     faults.next(Op::Read, Fault::HoldsAnswer(gate.clone()));
     let mut signals = lease.signals();
@@ -198,12 +198,11 @@ async fn after_a_reconnect_a_leader_reads_its_record_before_it_renews() {
     let lease = Lease::new(Announcing { register, changes: vec![Change::Restored] }, Arc::new(SystemClock));
     let Outcome::Done(grant) = lease.claim(&on(), &bid("a", 1)).await else { panic!("not held") };
     let reads = faults.calls(Op::Read);
-    let held = [(on(), grant)];
-    assert!(matches!(lease.renew(SystemClock.boot(), &held).await[..], [Outcome::Done(_)]));
+    assert!(matches!(lease.renew(&on(), &grant, SystemClock.boot()).await, Outcome::Done(_)));
     assert_eq!(faults.calls(Op::Read), reads, "a renewal needs no read");
     let mut signals = lease.signals();
     assert!(matches!(signals.next().await.unwrap().signal, Signal::Restored));
-    assert!(matches!(lease.renew(SystemClock.boot(), &held).await[..], [Outcome::Done(_)]));
+    assert!(matches!(lease.renew(&on(), &grant, SystemClock.boot()).await, Outcome::Done(_)));
     assert_eq!(faults.calls(Op::Read), reads + 1);
 }
 
@@ -237,8 +236,12 @@ impl<R: Register> Register for Announcing<R> {
         self.register.write(on, at, new)
     }
 
-    fn follow(&self, on: &ElectionName, interested: bool) {
-        self.register.follow(on, interested);
+    fn follow(&self, on: &ElectionName) {
+        self.register.follow(on);
+    }
+
+    fn unfollow(&self, on: &ElectionName) {
+        self.register.unfollow(on);
     }
 
     fn changes(&self) -> Changes<R::Version> {

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use bellwether_backend::{
     Backend, Capabilities, Claimed, Ear, Failure, Fut, LockAnswer, LockHolder, LockKey, LockResult,
-    LockSession, Presence, PresenceSession, Renewal, Session, SessionLease, SessionNotice, SessionStore,
-    Sessions, WantedLock, WantedPresence, Written,
+    LockSession, Presence, PresenceSession, Session, SessionLease, SessionNotice, SessionStore, Sessions,
+    WantedLock, WantedPresence, Written,
 };
 use bellwether_core::{Boot, Clock, ElectionName, Epoch, Error, Outcome, Parting};
 use bellwether_deadman::SystemClock;
@@ -163,18 +163,7 @@ impl SessionStore for Store {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            renewal: Renewal::PerSession,
-            crash_proof: true,
-            notifies: true,
-            epoch_visible: false,
-            ttl_visible: false,
-            requests: false,
-            history: false,
-            cooldown: false,
-            lists: false,
-            ttl_unit: Duration::from_nanos(1),
-        }
+        Capabilities::SESSION
     }
 
     fn now(&self) -> Boot {
@@ -237,11 +226,9 @@ async fn a_renewal_under_way_does_not_make_a_leader_present_again_that_is_lettin
         server.presence_opened.notified().await;
     };
     replace().await;
-    let renew = async |grant| {
-        let mut answers = lease.renew(SystemClock.boot(), &[(on.clone(), grant)]).await;
-        answers.pop().unwrap()
+    let Outcome::Done(grant) = lease.renew(&on, &grant, SystemClock.boot()).await else {
+        panic!("a renewal makes it present")
     };
-    let Outcome::Done(grant) = renew(grant).await else { panic!("a renewal makes it present") };
     // Once more, and now it lets go while that is found out.
     replace().await;
     server.unlocks_wait.store(true, Ordering::Relaxed);
@@ -250,7 +237,7 @@ async fn a_renewal_under_way_does_not_make_a_leader_present_again_that_is_lettin
         tokio::spawn(async move { releasing.release(&released_on, &held, &Parting::default()).await });
     server.unlock_asked.notified().await;
     let before = server.appeared.load(Ordering::Relaxed);
-    let renewed = renew(grant).await;
+    let renewed = lease.renew(&on, &grant, SystemClock.boot()).await;
     assert!(matches!(renewed, Outcome::Unknown(_)), "{renewed:?}");
     assert_eq!(server.appeared.load(Ordering::Relaxed), before, "it is letting go");
     server.unlock.notify_one();

@@ -42,6 +42,22 @@ pub struct Bid {
     pub sent: Boot,
 }
 
+impl Bid {
+    /// A bid with nothing but what every bid needs: no floor, priority 0, no metadata, no cooldown.
+    pub fn new(who: Candidate, ttl: Duration, sent: Boot) -> Bid {
+        Bid {
+            who,
+            ttl,
+            floor: Epoch::ZERO,
+            priority: 0,
+            metadata: BTreeMap::new(),
+            cooldown: None,
+            danger_reclaim: false,
+            sent,
+        }
+    }
+}
+
 /// The right to lead, as a store granted it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {

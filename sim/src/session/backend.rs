@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use bellwether_backend::{Backend, Capabilities, Fut, Notices, Past, SessionLease};
-use bellwether_core::{Bid, Boot, Candidate, ElectionName, Error, Grant, Outcome, Parting, Request, Seen};
+use bellwether_backend::{Backend, Forward, Notices, SessionLease};
+use bellwether_core::ElectionName;
 use futures_util::{StreamExt, stream};
 
 use super::store::{Shared, SimStore};
@@ -27,47 +27,19 @@ impl SimSessions {
     }
 }
 
-impl Backend for SimSessions {
-    fn name(&self) -> &'static str {
-        self.lease.name()
+impl Forward for SimSessions {
+    fn inner(&self) -> &dyn Backend {
+        &self.lease
     }
 
-    fn capabilities(&self) -> Capabilities {
-        self.lease.capabilities()
+    fn follow(&self, on: &ElectionName) {
+        lock(&self.shared.wire.connection).followed = true;
+        self.lease.follow(on);
     }
 
-    fn claim<'a>(&'a self, on: &'a ElectionName, bid: &'a Bid) -> Fut<'a, Outcome<Grant>> {
-        self.lease.claim(on, bid)
-    }
-
-    fn renew<'a>(&'a self, sent: Boot, held: &'a [(ElectionName, Grant)]) -> Fut<'a, Vec<Outcome<Grant>>> {
-        self.lease.renew(sent, held)
-    }
-
-    fn release<'a>(
-        &'a self,
-        on: &'a ElectionName,
-        grant: &'a Grant,
-        how: &'a Parting,
-    ) -> Fut<'a, Outcome<()>> {
-        self.lease.release(on, grant, how)
-    }
-
-    fn observe<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Seen, Error>> {
-        self.lease.observe(on)
-    }
-
-    fn request<'a>(&'a self, on: &'a ElectionName, what: &'a Request) -> Fut<'a, Outcome<()>> {
-        self.lease.request(on, what)
-    }
-
-    fn follow(&self, on: &ElectionName, interested: bool) {
-        lock(&self.shared.wire.connection).followed = interested;
-        self.lease.follow(on, interested);
-    }
-
-    fn retire(&self, on: &ElectionName, who: &Candidate) {
-        self.lease.retire(on, who);
+    fn unfollow(&self, on: &ElectionName) {
+        lock(&self.shared.wire.connection).followed = false;
+        self.lease.unfollow(on);
     }
 
     fn signals(&self) -> Notices {
@@ -79,17 +51,5 @@ impl Backend for SimSessions {
                 Poll::Pending => Poll::Pending,
             }
         }))
-    }
-
-    fn remember<'a>(&'a self, on: &'a ElectionName, past: &'a Past) -> Fut<'a, Result<(), Error>> {
-        self.lease.remember(on, past)
-    }
-
-    fn history<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Vec<Past>, Error>> {
-        self.lease.history(on)
-    }
-
-    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>> {
-        self.lease.elections()
     }
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use bellwether_backend::{
     Capabilities, Claimed, Ear, Failure, Fut, LockAnswer, LockHolder, LockKey, LockResult, LockSession,
-    Presence, PresenceSession, Renewal, Session, SessionNotice, SessionStore, Sessions, WantedLock,
-    WantedPresence, Written,
+    Presence, PresenceSession, Session, SessionNotice, SessionStore, Sessions, WantedLock, WantedPresence,
+    Written,
 };
 use bellwether_core::{Boot, ElectionName, Epoch, Error, ErrorKind};
 
@@ -240,18 +240,7 @@ impl SessionStore for SimStore {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            renewal: Renewal::PerSession,
-            crash_proof: true,
-            notifies: true,
-            epoch_visible: false,
-            ttl_visible: false,
-            requests: false,
-            history: false,
-            cooldown: false,
-            lists: false,
-            ttl_unit: Duration::from_nanos(1),
-        }
+        Capabilities::SESSION
     }
 
     fn now(&self) -> Boot {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use bellwether_backend::{Backend, Notices};
 use bellwether_core::{
-    Bid, Boot, Candidate, CandidateId, Clock, ElectionName, Epoch, Grant, Incarnation, Outcome, Parting,
-    Seen, Signal,
+    Bid, Boot, Candidate, CandidateId, Clock, ElectionName, Grant, Incarnation, Outcome, Parting, Seen,
+    Signal,
 };
 use bellwether_deadman::{SystemClock, boot_now, random_bits};
 use futures_util::StreamExt;
@@ -39,16 +39,7 @@ impl<B: Backend> Actor<B> {
     pub fn new(backend: B, id: &str, ttl: Duration) -> Actor<B> {
         let id = CandidateId::new(id).expect("an id");
         let who = Candidate { id, incarnation: Incarnation::from_bits(random_bits()) };
-        let bid = Bid {
-            who,
-            ttl,
-            floor: Epoch::ZERO,
-            priority: 0,
-            metadata: Default::default(),
-            cooldown: None,
-            danger_reclaim: false,
-            sent: Boot::default(),
-        };
+        let bid = Bid::new(who, ttl, Boot::default());
         Actor { backend, on: election("reports"), bid }
     }
 
@@ -101,7 +92,7 @@ impl<B: Backend> Actor<B> {
 
     /// One renewal.
     pub async fn renew(&self, grant: &Grant) -> Outcome<Grant> {
-        self.backend.renew(boot_now(), &[(self.on.clone(), grant.clone())]).await.remove(0)
+        self.backend.renew(&self.on, grant, boot_now()).await
     }
 
     /// One renewal, which must succeed.
@@ -125,7 +116,7 @@ impl<B: Backend> Actor<B> {
 
     /// From now on. Once an actor.
     pub fn news(&self) -> News {
-        self.backend.follow(&self.on, true);
+        self.backend.follow(&self.on);
         News(self.backend.signals())
     }
 }

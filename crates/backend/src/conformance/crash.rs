@@ -19,7 +19,7 @@ async fn killed(stage: Stage) -> Ran {
     let b = stage.candidate("b").await?;
     let (grant, _) = b.lead_by(b.clock.boot() + stage.slack).await?;
     // Who comes after a death that left no record behind, and never saw its holder, cannot know of it.
-    let told = grant.after_crash || !stage.harness.leaves_records();
+    let told = grant.after_crash || !stage.can.crash_leaves_record;
     ensure!(told, "the grant does not say that it was taken after a crash");
     Ok(())
 }

@@ -109,7 +109,7 @@ async fn above_floor(stage: Stage) -> Ran {
 }
 
 async fn floor_outlives_record(stage: Stage) -> Ran {
-    needs!(stage.harness.remembers_floors(), "epochs come from the store's own counter");
+    needs!(stage.can.floor_outlives_record, "epochs come from the store's own counter");
     let mut a = stage.candidate("a").await?;
     let first = a.lead().await?;
     a.let_go(&first).await?;

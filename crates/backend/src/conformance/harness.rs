@@ -67,27 +67,4 @@ pub trait Harness: Send + Sync + 'static {
         let _ = (on, who, ttl);
         Box::pin(async { Ok(false) })
     }
-
-    /// Whether readers are shown the leader's metadata and priority.
-    fn shows_metadata(&self) -> bool {
-        true
-    }
-
-    /// Whether a released record can be kept for a named candidate.
-    fn keeps_reservations(&self) -> bool {
-        true
-    }
-
-    /// Whether a dead leader's record is still there for those who never saw it alive. Where a session is all that there is
-    /// of a leader, nothing is; they cannot tell a crash from an election that nobody held.
-    fn leaves_records(&self) -> bool {
-        true
-    }
-
-    /// Whether the store still knows, after a record was removed, an epoch that a candidate's floor had pushed far ahead.
-    /// Where epochs come from the store's own counter it may not: two accidents at once, an earlier life of the
-    /// store and a deletion by hand.
-    fn remembers_floors(&self) -> bool {
-        true
-    }
 }

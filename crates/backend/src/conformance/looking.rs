@@ -55,7 +55,7 @@ async fn observe_shows(stage: Stage) -> Ran {
 }
 
 async fn metadata(stage: Stage) -> Ran {
-    needs!(stage.harness.shows_metadata(), "the store shows no metadata");
+    needs!(stage.can.metadata_visible, "the store shows no metadata");
     let (mut a, b) = (stage.candidate("a").await?, stage.candidate("b").await?);
     a.bid.metadata.insert("url".to_owned(), "http://[::1]:80/?q=\"é\"&r=\\".to_owned());
     a.bid.metadata.insert("Zone of the \u{1F411}".to_owned(), String::new());
@@ -67,7 +67,7 @@ async fn metadata(stage: Stage) -> Ran {
 }
 
 async fn priority(stage: Stage) -> Ran {
-    needs!(stage.harness.shows_metadata(), "the store shows no priority");
+    needs!(stage.can.metadata_visible, "the store shows no priority");
     for (number, priority) in [-7, 0, 42].into_iter().enumerate() {
         let on = stage.election(number);
         let (a, b) = (stage.candidate("a").await?, stage.candidate("b").await?);
@@ -125,9 +125,9 @@ async fn observe_writes_nothing(stage: Stage) -> Ran {
         b.backend.elections().await?;
     }
     let _news = idle.backend.signals();
-    idle.backend.follow(&idle.on, true);
+    idle.backend.follow(&idle.on);
     idle.observe().await?;
-    idle.backend.follow(&idle.on, false);
+    idle.backend.unfollow(&idle.on);
     let after = stage.harness.fingerprint().await?;
     ensure!(after.as_ref() == Some(&before), "the store was {before}, and is {after:?}");
     Ok(())

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use bellwether_core::{Boot, ElectionName, Grant, NAME_MAX_BYTES, Outcome};
+use futures_util::future::join_all;
 
 use super::case::{Case, Ran, Stop, case, ensure};
 use super::stage::{Actor, Stage};
-use crate::Renewal;
 
 pub(super) const CASES: &[Case] = &[
     case!("many elections on one backend are independent", many_elections),
@@ -23,11 +23,11 @@ async fn many_elections(stage: Stage) -> Ran {
     let (mut held, mut renewed) = (Vec::new(), a.clock.boot());
     for on in &names {
         held.push((on.clone(), a.in_election(on).lead().await?));
-        renewed = renewed_since(&stage, &a, &held, renewed).await;
+        renewed = renewed_since(&a, &held, renewed).await;
     }
     for on in &names {
         b.in_election(on).denied().await?;
-        renewed = renewed_since(&stage, &a, &held, renewed).await;
+        renewed = renewed_since(&a, &held, renewed).await;
     }
     // Every third goes to b; the others must not notice.
     let (gone, mut kept): (Vec<_>, Vec<_>) =
@@ -37,7 +37,7 @@ async fn many_elections(stage: Stage) -> Ran {
         b.in_election(on).lead().await?;
     }
     let kept: Vec<_> = kept.drain(..).map(|(_, held)| held).collect();
-    for (outcome, (on, _)) in renew_all(&stage, &a, &kept).await.iter().zip(&kept) {
+    for (outcome, (on, _)) in renew_all(&a, &kept).await.iter().zip(&kept) {
         ensure!(matches!(outcome, Outcome::Done(_)), "{on} could not be renewed: {outcome:?}");
     }
     for (number, on) in names.iter().enumerate() {
@@ -49,27 +49,19 @@ async fn many_elections(stage: Stage) -> Ran {
 }
 
 /// Renews everything if it is time, as a driver would: many calls may take longer than a ttl on a busy machine.
-async fn renewed_since(stage: &Stage, a: &Actor, held: &[(ElectionName, Grant)], last: Boot) -> Boot {
+async fn renewed_since(a: &Actor, held: &[(ElectionName, Grant)], last: Boot) -> Boot {
     let now = a.clock.boot();
     if now.since(last) < a.bid.ttl / 4 {
         return last;
     }
     // What cannot be renewed shows when it is renewed for the last time.
-    let _ = renew_all(stage, a, held).await;
+    let _ = renew_all(a, held).await;
     now
 }
 
-async fn renew_all(stage: &Stage, a: &Actor, held: &[(ElectionName, Grant)]) -> Vec<Outcome<Grant>> {
-    match stage.can.renewal {
-        Renewal::PerSession => a.backend.renew(a.clock.boot(), held).await,
-        Renewal::PerElection => {
-            let mut all = Vec::new();
-            for (on, grant) in held {
-                all.push(a.in_election(on).renew(grant).await);
-            }
-            all
-        }
-    }
+async fn renew_all(a: &Actor, held: &[(ElectionName, Grant)]) -> Vec<Outcome<Grant>> {
+    let sent = a.clock.boot();
+    join_all(held.iter().map(|(on, grant)| a.backend.renew(on, grant, sent))).await
 }
 
 async fn odd_names(stage: Stage) -> Ran {

@@ -5,7 +5,7 @@ use futures_util::StreamExt;
 
 use super::case::{Case, Ran, Stop, case, ensure, needs};
 use super::stage::Stage;
-use crate::{Notices, Renewal};
+use crate::Notices;
 
 pub(super) const CASES: &[Case] = &[
     case!("notification on release", on_release),
@@ -37,7 +37,7 @@ async fn on_release(stage: Stage) -> Ran {
     let (a, b) = (stage.candidate("a").await?, stage.candidate("b").await?);
     let grant = a.lead().await?;
     let mut news = b.backend.signals();
-    b.backend.follow(&b.on, true);
+    b.backend.follow(&b.on);
     b.denied().await?;
     a.let_go(&grant).await?;
     let told = changed(&mut news, &b.on, |seen| seen.leader().is_none());
@@ -48,10 +48,10 @@ async fn on_release(stage: Stage) -> Ran {
 
 async fn on_claim(stage: Stage) -> Ran {
     needs!(stage.can.notifies, "followers are not told of changes");
-    needs!(stage.can.renewal == Renewal::PerElection, "a claim on a session changes nothing that is watched");
+    needs!(!stage.can.session_bound, "a claim on a session changes nothing that is watched");
     let (a, b) = (stage.candidate("a").await?, stage.candidate("b").await?);
     let mut news = b.backend.signals();
-    b.backend.follow(&b.on, true);
+    b.backend.follow(&b.on);
     b.observe().await?;
     a.lead().await?;
     let told = changed(&mut news, &b.on, |seen| seen.leader() == Some(&a.bid.who.id));
@@ -61,13 +61,10 @@ async fn on_claim(stage: Stage) -> Ran {
 
 async fn on_renewal(stage: Stage) -> Ran {
     needs!(stage.can.notifies, "followers are not told of changes");
-    needs!(
-        stage.can.renewal == Renewal::PerElection,
-        "a session's heartbeat changes nothing that is watched"
-    );
+    needs!(!stage.can.session_bound, "a session's heartbeat changes nothing that is watched");
     let (a, b) = (stage.candidate("a").await?, stage.candidate("b").await?);
     let mut news = b.backend.signals();
-    b.backend.follow(&b.on, true);
+    b.backend.follow(&b.on);
     let mut grant = a.lead().await?;
     let told = changed(&mut news, &b.on, |seen| seen.leader().is_some());
     let mut last = stage.promptly("news of the claim", told).await??;
@@ -84,7 +81,7 @@ async fn on_deletion(stage: Stage) -> Ran {
     needs!(stage.can.notifies, "followers are not told of changes");
     let (a, b) = (stage.candidate("a").await?, stage.candidate("b").await?);
     let mut news = b.backend.signals();
-    b.backend.follow(&b.on, true);
+    b.backend.follow(&b.on);
     a.lead().await?;
     b.denied().await?;
     stage.delete().await?;
@@ -98,9 +95,9 @@ async fn not_followed(stage: Stage) -> Ran {
     let (a, b) = (stage.candidate("a").await?, stage.candidate("b").await?);
     let (quiet, left) = (stage.election("quiet"), stage.election("left"));
     let mut news = b.backend.signals();
-    b.backend.follow(&b.on, true);
-    b.backend.follow(&left, true);
-    b.backend.follow(&left, false);
+    b.backend.follow(&b.on);
+    b.backend.follow(&left);
+    b.backend.unfollow(&left);
     let grant = a.lead().await?;
     b.denied().await?;
     for on in [&quiet, &left] {

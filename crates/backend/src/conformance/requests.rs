@@ -40,7 +40,7 @@ async fn listening(stage: &Stage) -> Result<(Actor, Notices, Grant), Stop> {
     needs!(stage.can.requests, "a leader cannot be asked");
     let a = stage.candidate("a").await?;
     let news = a.backend.signals();
-    a.backend.follow(&a.on, true);
+    a.backend.follow(&a.on);
     let grant = a.lead().await?;
     Ok((a, news, grant))
 }
@@ -168,7 +168,6 @@ async fn takes_nothing(stage: Stage) -> Ran {
 
 /// A release that keeps the record for `named`, and the instant before it.
 async fn handed_over(stage: &Stage, named: &Actor) -> Result<bellwether_core::Boot, Stop> {
-    needs!(stage.harness.keeps_reservations(), "a released record cannot be kept for anybody");
     let a = stage.candidate("a").await?;
     let grant = a.lead().await?;
     named.denied().await?;

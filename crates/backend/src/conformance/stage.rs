@@ -1,20 +1,19 @@
 //! The stage of a case: an election of its own, and candidates with connections of their own.
 
-use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bellwether_core::{
-    Bid, Boot, Candidate, CandidateId, Clock, ElectionName, Epoch, Grant, Incarnation, Outcome, Parting, Rng,
-    Seen, Wall,
+    Bid, Boot, Candidate, CandidateId, Clock, ElectionName, Grant, Incarnation, Outcome, Parting, Rng, Seen,
+    Wall,
 };
 
 use super::Harness;
 use super::case::{Stop, ensure};
 use crate::faults::Faults;
-use crate::{Backend, Capabilities, Renewal};
+use crate::{Backend, Capabilities};
 
 /// Where a case is played.
 pub(super) struct Stage {
@@ -76,16 +75,7 @@ impl Stage {
             backend,
             clock,
             on: self.on.clone(),
-            bid: Bid {
-                who,
-                ttl: self.ttl,
-                floor: Epoch::ZERO,
-                priority: 0,
-                metadata: BTreeMap::new(),
-                cooldown: None,
-                danger_reclaim: false,
-                sent: Boot::default(),
-            },
+            bid: Bid::new(who, self.ttl, Boot::default()),
             slack: self.slack,
         }
     }
@@ -198,10 +188,7 @@ impl Actor {
     }
 
     pub(super) async fn renew(&self, grant: &Grant) -> Outcome<Grant> {
-        let held = [(self.on.clone(), grant.clone())];
-        let mut answers = self.backend.renew(self.clock.boot(), &held).await;
-        assert_eq!(answers.len(), 1, "one answer for each grant");
-        answers.remove(0)
+        self.backend.renew(&self.on, grant, self.clock.boot()).await
     }
 
     /// Renews, and has to get it.
@@ -211,8 +198,8 @@ impl Actor {
             Outcome::Done(new) => {
                 ensure!(new.epoch == grant.epoch, "a renewal changed {:?} to {:?}", grant.epoch, new.epoch);
                 // A session's heartbeat that another election asked for a moment ago renews this one too, from when it left.
-                let shared = self.backend.capabilities().renewal == Renewal::PerSession
-                    && new.counted_from > grant.counted_from;
+                let shared =
+                    self.backend.capabilities().session_bound && new.counted_from > grant.counted_from;
                 ensure!(
                     (new.counted_from >= before || shared) && new.counted_from <= self.clock.boot(),
                     "a renewed grant counts from the start of its call"

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use bellwether_core::{Bid, Boot, Candidate, ElectionName, Error, Grant, Outcome, Parting, Request, Seen};
+use bellwether_core::{Bid, Boot, ElectionName, Error, Grant, Outcome, Parting, Request, Seen};
 
 use super::{Faults, Op};
-use crate::{Backend, Capabilities, Discarded, Finding, Followers, Fut, Notices, Past, Probing};
+use crate::{Backend, Followers, Forward, Fut, Past};
 
 /// A [`Backend`] whose calls meet what its [`Faults`] say. News comes through untouched.
 pub struct FaultyBackend {
@@ -42,25 +42,19 @@ macro_rules! again {
     }};
 }
 
-impl Backend for FaultyBackend {
-    fn name(&self) -> &'static str {
-        self.inner.name()
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
+impl Forward for FaultyBackend {
+    fn inner(&self) -> &dyn Backend {
+        &*self.inner
     }
 
     fn claim<'a>(&'a self, on: &'a ElectionName, bid: &'a Bid) -> Fut<'a, Outcome<Grant>> {
         let call = again!(self, on, bid => |inner| inner.claim(&on, &bid));
-        Box::pin(self.faults.meet(Op::Write, self.name(), call, lost))
+        Box::pin(self.faults.meet(Op::Write, self.inner.name(), call, lost))
     }
 
-    fn renew<'a>(&'a self, sent: Boot, held: &'a [(ElectionName, Grant)]) -> Fut<'a, Vec<Outcome<Grant>>> {
-        let count = held.len();
-        let call = again!(self, held => |inner| inner.renew(sent, &held));
-        let lost = move |error: Error| (0..count).map(|_| lost(error.clone())).collect();
-        Box::pin(self.faults.meet(Op::Write, self.name(), call, lost))
+    fn renew<'a>(&'a self, on: &'a ElectionName, grant: &'a Grant, sent: Boot) -> Fut<'a, Outcome<Grant>> {
+        let call = again!(self, on, grant => |inner| inner.renew(&on, &grant, sent));
+        Box::pin(self.faults.meet(Op::Write, self.inner.name(), call, lost))
     }
 
     fn release<'a>(
@@ -70,69 +64,36 @@ impl Backend for FaultyBackend {
         how: &'a Parting,
     ) -> Fut<'a, Outcome<()>> {
         let call = again!(self, on, grant, how => |inner| inner.release(&on, &grant, &how));
-        Box::pin(self.faults.meet(Op::Write, self.name(), call, lost))
+        Box::pin(self.faults.meet(Op::Write, self.inner.name(), call, lost))
     }
 
     fn observe<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Seen, Error>> {
         let call = again!(self, on => |inner| inner.observe(&on));
-        Box::pin(self.faults.meet(Op::Read, self.name(), call, Err))
+        Box::pin(self.faults.meet(Op::Read, self.inner.name(), call, Err))
     }
 
     fn followers<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Option<Followers>, Error>> {
         let call = again!(self, on => |inner| inner.followers(&on));
-        Box::pin(self.faults.meet(Op::Read, self.name(), call, Err))
+        Box::pin(self.faults.meet(Op::Read, self.inner.name(), call, Err))
     }
 
     fn request<'a>(&'a self, on: &'a ElectionName, what: &'a Request) -> Fut<'a, Outcome<()>> {
         let call = again!(self, on, what => |inner| inner.request(&on, &what));
-        Box::pin(self.faults.meet(Op::Write, self.name(), call, lost))
-    }
-
-    fn follow(&self, on: &ElectionName, interested: bool) {
-        self.inner.follow(on, interested);
-    }
-
-    fn unwatched(&self, on: &ElectionName) -> Option<Error> {
-        self.inner.unwatched(on)
-    }
-
-    fn retire(&self, on: &ElectionName, who: &Candidate) {
-        self.inner.retire(on, who);
-    }
-
-    fn signals(&self) -> Notices {
-        self.inner.signals()
-    }
-
-    fn change_runtime(&self) -> Result<(), Error> {
-        self.inner.change_runtime()
+        Box::pin(self.faults.meet(Op::Write, self.inner.name(), call, lost))
     }
 
     fn remember<'a>(&'a self, on: &'a ElectionName, past: &'a Past) -> Fut<'a, Result<(), Error>> {
         let call = again!(self, on, past => |inner| inner.remember(&on, &past));
-        Box::pin(self.faults.meet(Op::Note, self.name(), call, Err))
+        Box::pin(self.faults.meet(Op::Note, self.inner.name(), call, Err))
     }
 
     fn history<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Vec<Past>, Error>> {
         let call = again!(self, on => |inner| inner.history(&on));
-        Box::pin(self.faults.meet(Op::Note, self.name(), call, Err))
+        Box::pin(self.faults.meet(Op::Note, self.inner.name(), call, Err))
     }
 
     fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>> {
         let call = again!(self, => |inner| inner.elections());
-        Box::pin(self.faults.meet(Op::Read, self.name(), call, Err))
-    }
-
-    fn checkup(&self, probing: Probing) -> Fut<'_, Vec<Finding>> {
-        self.inner.checkup(probing)
-    }
-
-    fn danger_discard<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Discarded, Error>> {
-        self.inner.danger_discard(on)
-    }
-
-    #[cfg(unix)]
-    fn crash_proof(&self, on: &ElectionName, who: &Candidate) -> Vec<std::os::fd::OwnedFd> {
-        self.inner.crash_proof(on, who)
+        Box::pin(self.faults.meet(Op::Read, self.inner.name(), call, Err))
     }
 }

@@ -66,8 +66,12 @@ impl<R: Register> Register for FaultyRegister<R> {
         Box::pin(self.faults.meet(Op::Write, self.name(), call, lost))
     }
 
-    fn follow(&self, on: &ElectionName, interested: bool) {
-        self.inner.follow(on, interested);
+    fn follow(&self, on: &ElectionName) {
+        self.inner.follow(on);
+    }
+
+    fn unfollow(&self, on: &ElectionName) {
+        self.inner.unfollow(on);
     }
 
     fn changes(&self) -> Changes<R::Version> {

@@ -221,15 +221,9 @@ impl<R: Register> Backend for Lease<R> {
         Box::pin(self.shared.claim(on, bid))
     }
 
-    fn renew<'a>(&'a self, sent: Boot, held: &'a [(ElectionName, Grant)]) -> Fut<'a, Vec<Outcome<Grant>>> {
+    fn renew<'a>(&'a self, on: &'a ElectionName, grant: &'a Grant, sent: Boot) -> Fut<'a, Outcome<Grant>> {
         self.shared.retire_leavers();
-        Box::pin(async move {
-            let mut answers = Vec::with_capacity(held.len());
-            for (on, grant) in held {
-                answers.push(self.shared.renew(on, grant, sent).await);
-            }
-            answers
-        })
+        Box::pin(self.shared.renew(on, grant, sent))
     }
 
     fn release<'a>(
@@ -252,19 +246,32 @@ impl<R: Register> Backend for Lease<R> {
         Box::pin(self.shared.request(on, what))
     }
 
-    fn follow(&self, on: &ElectionName, interested: bool) {
-        let mut memory = self.shared.memory();
-        let count = memory.followers.entry(on.clone()).or_insert(0);
-        let before = *count;
-        *count = if interested { before + 1 } else { before.saturating_sub(1) };
-        let after = *count;
-        if after == 0 {
-            memory.followers.remove(on);
-            memory.observations.forget(on);
+    fn follow(&self, on: &ElectionName) {
+        let first = {
+            let mut memory = self.shared.memory();
+            let count = memory.followers.entry(on.clone()).or_insert(0);
+            *count += 1;
+            *count == 1
+        };
+        if first {
+            self.shared.register.follow(on);
         }
-        drop(memory);
-        if (before == 0) != (after == 0) {
-            self.shared.register.follow(on, interested);
+    }
+
+    fn unfollow(&self, on: &ElectionName) {
+        let last = {
+            let mut memory = self.shared.memory();
+            let Some(count) = memory.followers.get_mut(on) else { return };
+            *count -= 1;
+            let last = *count == 0;
+            if last {
+                memory.followers.remove(on);
+                memory.observations.forget(on);
+            }
+            last
+        };
+        if last {
+            self.shared.register.unfollow(on);
         }
     }
 
@@ -298,7 +305,7 @@ impl<R: Register> Backend for Lease<R> {
             memory.all_leave(now);
             memory.followers.drain().map(|(on, _)| on).collect()
         };
-        followed.iter().for_each(|on| shared.register.follow(on, false));
+        followed.iter().for_each(|on| shared.register.unfollow(on));
         Ok(())
     }
 

@@ -63,20 +63,15 @@ impl Stage {
     }
 
     async fn renew(&self, grant: &Grant) -> Outcome<Grant> {
-        self.lease.renew(self.clock.boot(), &[(on(), grant.clone())]).await.remove(0)
+        self.lease.renew(&on(), grant, self.clock.boot()).await
     }
 
     fn bid(&self, who: &str, start: u128) -> Bid {
-        Bid {
-            who: Candidate { id: id(who), incarnation: Incarnation::from_bits(start) },
-            ttl: TTL,
-            floor: Epoch::ZERO,
-            priority: 0,
-            metadata: Default::default(),
-            cooldown: None,
-            danger_reclaim: false,
-            sent: self.clock.boot(),
-        }
+        Bid::new(
+            Candidate { id: id(who), incarnation: Incarnation::from_bits(start) },
+            TTL,
+            self.clock.boot(),
+        )
     }
 }
 
@@ -114,7 +109,9 @@ fn requests(notices: &mut Notices) -> Vec<Request> {
 async fn a_request_is_told_once_and_the_next_renewal_takes_it_out_of_the_record() {
     for watched in [false, true] {
         let stage = Stage::new();
-        stage.lease.follow(&on(), watched);
+        if watched {
+            stage.lease.follow(&on());
+        }
         let mut notices = stage.lease.signals();
         let grant = stage.lead().await;
         assert_eq!(requests(&mut notices), []);
@@ -135,8 +132,8 @@ async fn a_request_is_told_to_its_leader_alone_and_once_though_it_is_written_aga
     let stage = Stage::new();
     let other = stage.other();
     let mut notices = [stage.lease.signals(), other.signals()];
-    stage.lease.follow(&on(), true);
-    other.follow(&on(), true);
+    stage.lease.follow(&on());
+    other.follow(&on());
     let grant = stage.lead().await;
     for told in [1, 0] {
         held(stage.other().request(&on(), &step_down(grant.epoch)).await);
@@ -227,7 +224,9 @@ impl Register for Shown {
         Box::pin(async { Write::Conflict })
     }
 
-    fn follow(&self, _: &ElectionName, _: bool) {}
+    fn follow(&self, _: &ElectionName) {}
+
+    fn unfollow(&self, _: &ElectionName) {}
 
     fn changes(&self) -> Changes<u64> {
         let announced = std::mem::take(&mut *self.announces.lock().unwrap());
@@ -350,7 +349,7 @@ async fn a_record_that_was_told_is_not_read_and_one_that_nobody_follows_is_not_t
     let told = |on: &ElectionName| Change::Now(on.clone(), Some((led_by_b(5), 5)));
     let gone = Change::Now(unfollowed.clone(), None);
     *lease.register().announces.lock().unwrap() = vec![told(&on()), told(&unfollowed), gone];
-    lease.follow(&on(), true);
+    lease.follow(&on());
     let heard: Vec<_> = std::iter::from_fn({
         let mut notices = lease.signals();
         move || notices.next().now_or_never().flatten()
@@ -368,7 +367,7 @@ async fn so_many_reads_are_under_way_at_once_and_no_more() {
     lease.register().hangs.store(true, Ordering::SeqCst);
     for n in 0..2 * news::LOOKS_MAX {
         let on = ElectionName::new(format!("e{n}")).unwrap();
-        lease.follow(&on, true);
+        lease.follow(&on);
         lease.register().announces.lock().unwrap().push(Change::Look(on));
     }
     assert!(lease.signals().next().now_or_never().is_none());

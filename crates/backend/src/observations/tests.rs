@@ -21,16 +21,7 @@ fn id(text: &str) -> CandidateId {
 }
 
 fn bid(who: &str, start: u128) -> Bid {
-    Bid {
-        who: Candidate { id: id(who), incarnation: Incarnation::from_bits(start) },
-        ttl: TTL,
-        floor: Epoch::ZERO,
-        priority: 0,
-        metadata: Default::default(),
-        cooldown: None,
-        danger_reclaim: false,
-        sent: Boot::default(),
-    }
+    Bid::new(Candidate { id: id(who), incarnation: Incarnation::from_bits(start) }, TTL, Boot::default())
 }
 
 fn record(who: &str, start: u128, epoch: u64, beat: u64) -> Record {

@@ -23,16 +23,10 @@ impl<S: SessionStore> Backend for SessionLease<S> {
         Box::pin(async { self.0.store.finish(call).await.unwrap_or_else(Outcome::Unknown) })
     }
 
-    fn renew<'a>(&'a self, sent: Boot, held: &'a [(ElectionName, Grant)]) -> Fut<'a, Vec<Outcome<Grant>>> {
-        let (shared, all, count) = (Arc::clone(&self.0), held.to_vec(), held.len());
-        let call = async move {
-            let each = all.iter().map(|(on, grant)| shared.renew(on, grant, sent));
-            futures_util::future::join_all(each).await
-        };
-        Box::pin(async move {
-            let failed = |error: Error| (0..count).map(|_| Outcome::Unknown(error.clone())).collect();
-            self.0.store.finish(call).await.unwrap_or_else(failed)
-        })
+    fn renew<'a>(&'a self, on: &'a ElectionName, grant: &'a Grant, sent: Boot) -> Fut<'a, Outcome<Grant>> {
+        let (shared, on, grant) = (Arc::clone(&self.0), on.clone(), grant.clone());
+        let call = async move { shared.renew(&on, &grant, sent).await };
+        Box::pin(async { self.0.store.finish(call).await.unwrap_or_else(Outcome::Unknown) })
     }
 
     fn release<'a>(
@@ -61,17 +55,18 @@ impl<S: SessionStore> Backend for SessionLease<S> {
         Box::pin(async { self.0.store.finish(call).await.unwrap_or_else(Outcome::Unknown) })
     }
 
-    fn follow(&self, on: &ElectionName, interested: bool) {
+    fn follow(&self, on: &ElectionName) {
         let Ok(key) = self.0.store.key(on) else { return };
-        if interested {
-            self.0.known().of(key, on).followers += 1;
-            if self.0.current().is_none() {
-                let shared = Arc::clone(&self.0);
-                // The claim that follows says what is wrong; this only saves it the wait.
-                self.0.store.spawn(Box::pin(async move { drop(shared.pair().await) }));
-            }
-            return;
+        self.0.known().of(key, on).followers += 1;
+        if self.0.current().is_none() {
+            let shared = Arc::clone(&self.0);
+            // The claim that follows says what is wrong; this only saves it the wait.
+            self.0.store.spawn(Box::pin(async move { drop(shared.pair().await) }));
         }
+    }
+
+    fn unfollow(&self, on: &ElectionName) {
+        let Ok(key) = self.0.store.key(on) else { return };
         let mut elections = self.0.known();
         let known = elections.of(key, on);
         known.followers = known.followers.saturating_sub(1);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bellwether_core::{Bid, Candidate, CandidateId, Clock, ElectionName, Epoch, Incarnation};
+use bellwether_core::{Bid, Candidate, CandidateId, Clock, ElectionName, Incarnation};
 use bellwether_deadman::SystemClock;
 
 pub(crate) fn on() -> ElectionName {
@@ -11,14 +11,9 @@ pub(crate) fn on() -> ElectionName {
 
 /// A bid that leaves now, by the start with this number of the candidate `id`.
 pub(crate) fn bid(id: &str, start: u128, ttl: Duration) -> Bid {
-    Bid {
-        who: Candidate { id: CandidateId::new(id).unwrap(), incarnation: Incarnation::from_bits(start) },
+    Bid::new(
+        Candidate { id: CandidateId::new(id).unwrap(), incarnation: Incarnation::from_bits(start) },
         ttl,
-        floor: Epoch::ZERO,
-        priority: 0,
-        metadata: Default::default(),
-        cooldown: None,
-        danger_reclaim: false,
-        sent: SystemClock.boot(),
-    }
+        SystemClock.boot(),
+    )
 }

@@ -104,7 +104,7 @@ fn table(rows: &[(ElectionName, Seen)]) -> Vec<String> {
 async fn confirm(store: &Store, on: &ElectionName, mut seen: Seen) -> Result<Seen, Failure> {
     let backend = store.backend();
     let mut signals = backend.signals();
-    backend.follow(on, true);
+    backend.follow(on);
     while seen.proof == Proof::Record {
         let left = seen.free_at.map(|free_at| free_at.since(bellwether::boot_now()));
         let Some(left) = left.filter(|left| !left.is_zero()) else { break };

@@ -32,7 +32,7 @@ pub(crate) async fn step_down(global: &Global, step_down: &StepDown) -> Result<E
     let mut leave = Signals::new()?;
     let watched = store.backend();
     let mut signals = watched.signals();
-    watched.follow(on, true);
+    watched.follow(on);
     let before = watched.observe(on).await?;
     // Before it changes who leads, and with that who follows.
     let followers = followers(&store, on).await;

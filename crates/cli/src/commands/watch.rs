@@ -62,7 +62,7 @@ pub(crate) async fn watch(global: &Global, watch: &Watch) -> Result<Exit, Failur
 
 /// From now on the store tells of its changes.
 async fn look(store: &Store, on: &ElectionName) -> Result<Seen, bellwether::StoreError> {
-    store.backend().follow(on, true);
+    store.backend().follow(on);
     store.backend().observe(on).await
 }
 

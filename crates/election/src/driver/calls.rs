@@ -61,12 +61,7 @@ impl Calls {
     pub(super) fn renew(&mut self, caller: Caller<'_>, call: Call, grant: Grant, sent: Boot) {
         let (backend, on) = self.parts(caller);
         let name = backend.name();
-        let work = async move {
-            let held = [(on, grant)];
-            backend.renew(sent, &held).await.pop().unwrap_or_else(|| {
-                Outcome::Unknown(Error::new(ErrorKind::Bug, name, "a renewal was not answered"))
-            })
-        };
+        let work = async move { backend.renew(&on, &grant, sent).await };
         self.push(caller, guarded(work, name), move |outcome| Some(Input::Renewed(call, flatten(outcome))));
     }
 

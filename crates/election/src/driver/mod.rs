@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use admission::Admission;
-use bellwether_backend::{Backend, Notice, Notices, Renewal};
+use bellwether_backend::{Backend, Notice, Notices};
 use bellwether_core::{Boot, CandidateId, Core, ElectionName, Epoch, Input};
 use calls::Calls;
 use entry::Entry;
@@ -186,12 +186,12 @@ impl Driver {
     }
 
     fn enter(&mut self, key: Key, mut entrant: Entrant) {
-        let each_for_itself = self.backend.capabilities().renewal == Renewal::PerElection;
+        let each_for_itself = !self.backend.capabilities().session_bound;
         if each_for_itself && self.entries.len() >= SPREAD_FROM {
             entrant.core.jitter_renewals();
         }
         let on = entrant.shared.election.clone();
-        self.guarded(|backend| backend.follow(&on, true));
+        self.guarded(|backend| backend.follow(&on));
         self.names.entry(on).or_default().push(key);
         let waits = each_for_itself && self.admission.is_crowded(self.calls.claims());
         self.entries.insert(key, Entry::new(key, entrant, waits));
@@ -323,7 +323,7 @@ impl Driver {
         }
         self.guarded(|backend| {
             backend.retire(&on, entry.core.who());
-            backend.follow(&on, false);
+            backend.unfollow(&on);
         });
         entry.left();
     }

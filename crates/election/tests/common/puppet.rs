@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bellwether_backend::{Backend, Capabilities, Fut, Notice, Notices, Past};
+use bellwether_backend::{Backend, Forward, Fut, Notice, Notices, Past, ended_with_its_runtime};
 use bellwether_core::{
-    Bid, Boot, Candidate, ElectionName, Error, ErrorKind, Grant, Outcome, Parting, Request, Seen, Signal,
+    Bid, Boot, Candidate, ElectionName, Error, ErrorKind, Grant, Outcome, Parting, Seen, Signal,
 };
 use futures_util::{StreamExt, stream};
 use tokio::sync::{broadcast, watch};
@@ -173,13 +173,13 @@ impl Denial {
     }
 }
 
-impl Backend for Puppet {
-    fn name(&self) -> &'static str {
-        "puppet"
+impl Forward for Puppet {
+    fn inner(&self) -> &dyn Backend {
+        &*self.inner
     }
 
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
+    fn name(&self) -> &'static str {
+        "puppet"
     }
 
     fn claim<'a>(&'a self, on: &'a ElectionName, bid: &'a Bid) -> Fut<'a, Outcome<Grant>> {
@@ -190,11 +190,11 @@ impl Backend for Puppet {
         })
     }
 
-    fn renew<'a>(&'a self, sent: Boot, held: &'a [(ElectionName, Grant)]) -> Fut<'a, Vec<Outcome<Grant>>> {
+    fn renew<'a>(&'a self, on: &'a ElectionName, grant: &'a Grant, sent: Boot) -> Fut<'a, Outcome<Grant>> {
         Box::pin(async move {
-            let call = self.inner.renew(sent, held);
-            let line = format!("renew {}", held[0].1.epoch);
-            self.play(Op::Renew, line, call).await.unwrap_or_else(|denial| vec![denial.outcome()])
+            let call = self.inner.renew(on, grant, sent);
+            let line = format!("renew {}", grant.epoch);
+            self.play(Op::Renew, line, call).await.unwrap_or_else(Denial::outcome)
         })
     }
 
@@ -218,13 +218,14 @@ impl Backend for Puppet {
         })
     }
 
-    fn request<'a>(&'a self, on: &'a ElectionName, what: &'a Request) -> Fut<'a, Outcome<()>> {
-        self.inner.request(on, what)
+    fn follow(&self, on: &ElectionName) {
+        assert!(self.rule(Op::Follow) != Rule::Panic, "a planned panic in the backend");
+        self.inner.follow(on);
     }
 
-    fn follow(&self, on: &ElectionName, interested: bool) {
+    fn unfollow(&self, on: &ElectionName) {
         assert!(self.rule(Op::Follow) != Rule::Panic, "a planned panic in the backend");
-        self.inner.follow(on, interested);
+        self.inner.unfollow(on);
     }
 
     fn retire(&self, on: &ElectionName, who: &Candidate) {
@@ -244,19 +245,16 @@ impl Backend for Puppet {
         Box::pin(stream::select(Box::pin(told), heard))
     }
 
+    /// As a store that has a connection in its runtime.
+    fn change_runtime(&self) -> Result<(), Error> {
+        Err(ended_with_its_runtime("puppet"))
+    }
+
     fn remember<'a>(&'a self, on: &'a ElectionName, past: &'a Past) -> Fut<'a, Result<(), Error>> {
         Box::pin(async move {
             let call = self.inner.remember(on, past);
             let line = format!("remember {}", past.epoch);
             self.play(Op::Remember, line, call).await.unwrap_or_else(|denial| Err(denial.error()))
         })
-    }
-
-    fn history<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Vec<Past>, Error>> {
-        self.inner.history(on)
-    }
-
-    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>> {
-        self.inner.elections()
     }
 }

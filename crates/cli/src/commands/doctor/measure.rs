@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bellwether::backend::{Bid, Grant, Outcome, Parting};
 use bellwether::backend::{Discarded, Finding, Probing};
-use bellwether::{Backend, Boot, CandidateId, ElectionName, Epoch, Incarnation, boot_now};
+use bellwether::{Backend, CandidateId, ElectionName, Incarnation, boot_now};
 use bellwether::{Candidate, ErrorKind, StoreError, Timing};
 use bellwether_deadman::random_bits;
 
@@ -113,12 +113,11 @@ async fn take_part(
 ) -> (Option<Latency>, Vec<Finding>) {
     let id = CandidateId::new("bellwether-doctor").expect("an id");
     let who = Candidate { id, incarnation: Incarnation::from_bits(random_bits()) };
-    let claimed = done(backend, backend.claim(on, &bid(&who, timing.ttl(), boot_now())).await);
+    let claimed = done(backend, backend.claim(on, &Bid::new(who.clone(), timing.ttl(), boot_now())).await);
     let held = match claimed {
         Ok(grant) => {
-            let mut held = [(on.clone(), grant)];
-            let renewed = renew(backend, &mut held, leaving).await;
-            let released = done(backend, backend.release(on, &held[0].1, &Parting::default()).await);
+            let renewed = renew(backend, on, &grant, leaving).await;
+            let released = done(backend, backend.release(on, &grant, &Parting::default()).await);
             renewed.and_then(|latency| released.map(|()| latency))
         }
         Err(error) => Err(error),
@@ -151,33 +150,18 @@ fn left(on: &ElectionName, discarded: Result<Discarded, StoreError>) -> Finding 
     }
 }
 
-fn bid(who: &Candidate, ttl: Duration, sent: Boot) -> Bid {
-    Bid {
-        who: who.clone(),
-        ttl,
-        floor: Epoch::ZERO,
-        priority: 0,
-        metadata: Default::default(),
-        cooldown: None,
-        danger_reclaim: false,
-        sent,
-    }
-}
-
 async fn renew(
     backend: &dyn Backend,
-    held: &mut [(ElectionName, Grant); 1],
+    on: &ElectionName,
+    grant: &Grant,
     leaving: &Leaving,
 ) -> Result<Option<Latency>, StoreError> {
-    let mut times = Vec::with_capacity(CALLS);
+    let (mut times, mut grant) = (Vec::with_capacity(CALLS), grant.clone());
     while times.len() < CALLS && !leaving.is_asked() {
         let sent = boot_now();
-        let answer = backend.renew(sent, held.as_slice()).await.into_iter().next();
+        let renewed = backend.renew(on, &grant, sent).await;
         times.push(boot_now().since(sent));
-        held[0].1 = match answer {
-            Some(answer) => done(backend, answer)?,
-            None => return Err(StoreError::new(ErrorKind::Bug, backend.name(), "a renewal had no answer")),
-        };
+        grant = done(backend, renewed)?;
     }
     Ok(latency(times))
 }

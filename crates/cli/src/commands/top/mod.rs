@@ -98,11 +98,11 @@ impl View {
         let known = self.rows.names();
         let gone: Vec<ElectionName> = known.iter().filter(|on| !names.contains(on)).cloned().collect();
         for on in &gone {
-            self.store.backend().follow(on, false);
+            self.store.backend().unfollow(on);
         }
         let mut news = self.rows.forget(&gone);
         for on in names.iter().filter(|on| !known.contains(on)) {
-            self.store.backend().follow(on, true);
+            self.store.backend().follow(on);
             let seen = self.store.backend().observe(on).await?;
             news |= self.rows.saw(on, seen, boot_now());
         }

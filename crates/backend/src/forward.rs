@@ -1,0 +1,184 @@
+//! A backend around another one.
+
+use bellwether_core::{Bid, Boot, Candidate, ElectionName, Error, Grant, Outcome, Parting, Request, Seen};
+
+use crate::{Backend, Capabilities, Discarded, Finding, Followers, Fut, Notices, Past, Probing};
+
+/// A [`Backend`] that passes every call on to [`inner`](Forward::inner), except those that it overrides.
+///
+/// A wrapper that times, logs or disturbs calls implements this trait, and with it `Backend`.
+pub trait Forward: Send + Sync + 'static {
+    /// The backend that the calls are passed on to.
+    fn inner(&self) -> &dyn Backend;
+
+    /// See [`Backend::name`].
+    fn name(&self) -> &'static str {
+        self.inner().name()
+    }
+
+    /// See [`Backend::claim`].
+    fn claim<'a>(&'a self, on: &'a ElectionName, bid: &'a Bid) -> Fut<'a, Outcome<Grant>> {
+        self.inner().claim(on, bid)
+    }
+
+    /// See [`Backend::renew`].
+    fn renew<'a>(&'a self, on: &'a ElectionName, grant: &'a Grant, sent: Boot) -> Fut<'a, Outcome<Grant>> {
+        self.inner().renew(on, grant, sent)
+    }
+
+    /// See [`Backend::release`].
+    fn release<'a>(
+        &'a self,
+        on: &'a ElectionName,
+        grant: &'a Grant,
+        how: &'a Parting,
+    ) -> Fut<'a, Outcome<()>> {
+        self.inner().release(on, grant, how)
+    }
+
+    /// See [`Backend::observe`].
+    fn observe<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Seen, Error>> {
+        self.inner().observe(on)
+    }
+
+    /// See [`Backend::followers`].
+    fn followers<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Option<Followers>, Error>> {
+        self.inner().followers(on)
+    }
+
+    /// See [`Backend::request`].
+    fn request<'a>(&'a self, on: &'a ElectionName, what: &'a Request) -> Fut<'a, Outcome<()>> {
+        self.inner().request(on, what)
+    }
+
+    /// See [`Backend::follow`].
+    fn follow(&self, on: &ElectionName) {
+        self.inner().follow(on);
+    }
+
+    /// See [`Backend::unfollow`].
+    fn unfollow(&self, on: &ElectionName) {
+        self.inner().unfollow(on);
+    }
+
+    /// See [`Backend::retire`].
+    fn retire(&self, on: &ElectionName, who: &Candidate) {
+        self.inner().retire(on, who);
+    }
+
+    /// See [`Backend::signals`].
+    fn signals(&self) -> Notices {
+        self.inner().signals()
+    }
+
+    /// See [`Backend::change_runtime`].
+    ///
+    /// # Errors
+    /// When what this store needs ended with that runtime.
+    fn change_runtime(&self) -> Result<(), Error> {
+        self.inner().change_runtime()
+    }
+
+    /// See [`Backend::remember`].
+    fn remember<'a>(&'a self, on: &'a ElectionName, past: &'a Past) -> Fut<'a, Result<(), Error>> {
+        self.inner().remember(on, past)
+    }
+
+    /// See [`Backend::history`].
+    fn history<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Vec<Past>, Error>> {
+        self.inner().history(on)
+    }
+
+    /// See [`Backend::elections`].
+    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>> {
+        self.inner().elections()
+    }
+}
+
+impl<F: Forward> Backend for F {
+    fn name(&self) -> &'static str {
+        Forward::name(self)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.inner().capabilities()
+    }
+
+    fn claim<'a>(&'a self, on: &'a ElectionName, bid: &'a Bid) -> Fut<'a, Outcome<Grant>> {
+        Forward::claim(self, on, bid)
+    }
+
+    fn renew<'a>(&'a self, on: &'a ElectionName, grant: &'a Grant, sent: Boot) -> Fut<'a, Outcome<Grant>> {
+        Forward::renew(self, on, grant, sent)
+    }
+
+    fn release<'a>(
+        &'a self,
+        on: &'a ElectionName,
+        grant: &'a Grant,
+        how: &'a Parting,
+    ) -> Fut<'a, Outcome<()>> {
+        Forward::release(self, on, grant, how)
+    }
+
+    fn observe<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Seen, Error>> {
+        Forward::observe(self, on)
+    }
+
+    fn followers<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Option<Followers>, Error>> {
+        Forward::followers(self, on)
+    }
+
+    fn request<'a>(&'a self, on: &'a ElectionName, what: &'a Request) -> Fut<'a, Outcome<()>> {
+        Forward::request(self, on, what)
+    }
+
+    fn follow(&self, on: &ElectionName) {
+        Forward::follow(self, on);
+    }
+
+    fn unfollow(&self, on: &ElectionName) {
+        Forward::unfollow(self, on);
+    }
+
+    fn unwatched(&self, on: &ElectionName) -> Option<Error> {
+        self.inner().unwatched(on)
+    }
+
+    fn retire(&self, on: &ElectionName, who: &Candidate) {
+        Forward::retire(self, on, who);
+    }
+
+    fn signals(&self) -> Notices {
+        Forward::signals(self)
+    }
+
+    fn change_runtime(&self) -> Result<(), Error> {
+        Forward::change_runtime(self)
+    }
+
+    fn remember<'a>(&'a self, on: &'a ElectionName, past: &'a Past) -> Fut<'a, Result<(), Error>> {
+        Forward::remember(self, on, past)
+    }
+
+    fn history<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Vec<Past>, Error>> {
+        Forward::history(self, on)
+    }
+
+    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>> {
+        Forward::elections(self)
+    }
+
+    fn checkup(&self, probing: Probing) -> Fut<'_, Vec<Finding>> {
+        self.inner().checkup(probing)
+    }
+
+    fn danger_discard<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Discarded, Error>> {
+        self.inner().danger_discard(on)
+    }
+
+    #[cfg(unix)]
+    fn crash_proof(&self, on: &ElectionName, who: &Candidate) -> Vec<std::os::fd::OwnedFd> {
+        self.inner().crash_proof(on, who)
+    }
+}
