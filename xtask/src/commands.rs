@@ -84,8 +84,8 @@ const COMMANDS: &[Command] = &[
         name: "lines",
         synopsis: "lines [DIR]",
         what: "how many lines of product code each crate has",
-        more: "Counts what is published (crates/ and backends/), without tests, comments and blank lines. DIR is another\n\
-               checkout to count instead, to compare with.",
+        more: "Counts what is published (crates/ and backends/), without tests, comments, blank lines and lines of\n\
+               brackets alone. DIR is another checkout to count instead, to compare with.",
         run: lines::run,
     },
     Command {

@@ -1,6 +1,6 @@
 //! `cargo xtask lines`: how much product code there is, crate by crate.
 //!
-//! A line counts if it has code on it and is published: under `crates/` or `backends/`, outside tests. It is a measure for
+//! A line counts if it has more than brackets on it and is published: under `crates/` or `backends/`, outside tests. It is a measure for
 //! comparing two checkouts, so one and the same count is applied to both.
 
 use crate::metadata::Workspace;
@@ -11,6 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 const TEST: &str = "#[cfg(test)]";
+/// A line of these alone only ends what others began.
+const BRACKETS: &str = "()[]{};, ";
 
 pub(crate) fn run(args: &[String]) -> Result<Verdict, Problem> {
     let tree = match args {
@@ -81,7 +83,8 @@ fn lines_of_code(text: &str) -> usize {
     let tests: Vec<_> =
         bodies(&code, TEST).into_iter().map(|body| line(&code, body.start)..=line(&code, body.end)).collect();
     let counts = |number: usize, line: &str| {
-        !line.trim().is_empty() && !tests.iter().any(|test| test.contains(&number))
+        let says_something = !line.trim().chars().all(|c| BRACKETS.contains(c));
+        says_something && !tests.iter().any(|test| test.contains(&number))
     };
     without_comments(text).lines().zip(1..).filter(|(line, number)| counts(*number, line)).count()
 }
@@ -92,9 +95,14 @@ mod tests {
 
     #[test]
     fn comments_blank_lines_and_tests_do_not_count_and_texts_do() {
-        let text = "//! Doc.\n\nconst SQL: &str = \"\nSELECT 1 -- {\n\";\n/* no */\nfn f() {} // yes\n\
+        let text = "//! Doc.\n\nconst SQL: &str = \"\nSELECT 1 -- {\n\";\n/* no */\nfn f() {} // yes\n});\n\
                     #[cfg(test)]\nmod tests {\n    const A: &str = \"\n}\n\";\n}\nfn g() {}\n";
         assert_eq!(lines_of_code(text), 5);
+        assert_eq!(
+            lines_of_code("fn f() {\n    g(\n        1,\n    );\n}\n"),
+            3,
+            "brackets alone are no code"
+        );
     }
 
     #[test]
