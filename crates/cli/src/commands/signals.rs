@@ -8,7 +8,7 @@ use crate::exit::{Exit, Failure};
 
 /// A signal that was sent to us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum ReceivedSignal {
     Hangup,
     Interrupt,
     Quit,
@@ -18,26 +18,26 @@ pub(crate) enum Asked {
     Window,
 }
 
-impl Asked {
-    const ALL: [Asked; 7] = [
-        Asked::Hangup,
-        Asked::Interrupt,
-        Asked::Quit,
-        Asked::Terminate,
-        Asked::User1,
-        Asked::User2,
-        Asked::Window,
+impl ReceivedSignal {
+    const ALL: [ReceivedSignal; 7] = [
+        ReceivedSignal::Hangup,
+        ReceivedSignal::Interrupt,
+        ReceivedSignal::Quit,
+        ReceivedSignal::Terminate,
+        ReceivedSignal::User1,
+        ReceivedSignal::User2,
+        ReceivedSignal::Window,
     ];
 
     fn kind(self) -> SignalKind {
         match self {
-            Asked::Hangup => SignalKind::hangup(),
-            Asked::Interrupt => SignalKind::interrupt(),
-            Asked::Quit => SignalKind::quit(),
-            Asked::Terminate => SignalKind::terminate(),
-            Asked::User1 => SignalKind::user_defined1(),
-            Asked::User2 => SignalKind::user_defined2(),
-            Asked::Window => SignalKind::window_change(),
+            ReceivedSignal::Hangup => SignalKind::hangup(),
+            ReceivedSignal::Interrupt => SignalKind::interrupt(),
+            ReceivedSignal::Quit => SignalKind::quit(),
+            ReceivedSignal::Terminate => SignalKind::terminate(),
+            ReceivedSignal::User1 => SignalKind::user_defined1(),
+            ReceivedSignal::User2 => SignalKind::user_defined2(),
+            ReceivedSignal::Window => SignalKind::window_change(),
         }
     }
 
@@ -68,14 +68,14 @@ fn is_ignored(_: i32) -> bool {
 
 /// The signals that we hear instead of being ended by them; not those that we were started to ignore, as by `nohup`.
 pub(crate) struct Signals {
-    heard: Vec<(Asked, Signal)>,
+    heard: Vec<(ReceivedSignal, Signal)>,
 }
 
 impl Signals {
     /// From now on these signals are heard.
     pub(crate) fn new() -> Result<Signals, Failure> {
         let mut heard = Vec::new();
-        for asked in Asked::ALL {
+        for asked in ReceivedSignal::ALL {
             let number = asked.kind().as_raw_value();
             if is_ignored(number) {
                 continue;
@@ -89,7 +89,7 @@ impl Signals {
     }
 
     /// Waits for the next one, whichever it is.
-    pub(crate) async fn next(&mut self) -> Asked {
+    pub(crate) async fn next(&mut self) -> ReceivedSignal {
         std::future::poll_fn(|context| {
             for (asked, signal) in &mut self.heard {
                 if signal.poll_recv(context).is_ready() {
@@ -103,6 +103,9 @@ impl Signals {
 
     /// Waits for one that asks to leave; the others are ignored.
     pub(crate) async fn leave(&mut self) {
-        while matches!(self.next().await, Asked::User1 | Asked::User2 | Asked::Window) {}
+        while matches!(
+            self.next().await,
+            ReceivedSignal::User1 | ReceivedSignal::User2 | ReceivedSignal::Window
+        ) {}
     }
 }

@@ -17,7 +17,7 @@ use crate::backend;
 use crate::exit::{Exit, Failure, of_kind};
 
 /// What was found, and what was measured.
-struct Report {
+struct DoctorReport {
     backend: Option<&'static str>,
     findings: Vec<Finding>,
     reads: Option<Latency>,
@@ -47,7 +47,7 @@ pub(crate) async fn doctor(global: &Global, doctor: &Doctor) -> Result<Exit, Fai
     Ok(worst.unwrap_or(Exit::Clean))
 }
 
-async fn examine(store: &Store, probing: Probing, settings: &Settings) -> Result<Report, Failure> {
+async fn examine(store: &Store, probing: Probing, settings: &Settings) -> Result<DoctorReport, Failure> {
     let backend = store.backend();
     let leaving = Leaving::listen()?;
     let Measured { reads, renewals, findings: mut measured } =
@@ -61,10 +61,10 @@ async fn examine(store: &Store, probing: Probing, settings: &Settings) -> Result
     findings.extend(measured);
     // First things first.
     findings.sort_by_key(|finding| finding.what != "reachable");
-    Ok(Report { backend: Some(backend.name()), findings, reads, renewals })
+    Ok(DoctorReport { backend: Some(backend.name()), findings, reads, renewals })
 }
 
-fn unreachable(failure: &Failure) -> Report {
+fn unreachable(failure: &Failure) -> DoctorReport {
     let kind = match failure.exit() {
         Exit::Permission => ErrorKind::PermissionDenied,
         Exit::Misconfigured => ErrorKind::Misconfigured,
@@ -72,5 +72,5 @@ fn unreachable(failure: &Failure) -> Report {
         _ => ErrorKind::Unavailable,
     };
     let findings = vec![Finding::bad("reachable", kind, failure.to_string())];
-    Report { backend: None, findings, reads: None, renewals: None }
+    DoctorReport { backend: None, findings, reads: None, renewals: None }
 }

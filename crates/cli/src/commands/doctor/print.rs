@@ -5,14 +5,14 @@ use std::io::{IsTerminal, stdout};
 use bellwether::backend::{Finding, Mark};
 use serde_json::{Value, json};
 
-use super::Report;
+use super::DoctorReport;
 use super::measure::Latency;
 use crate::args::{Format, Global};
 use crate::exit::Failure;
 use crate::output;
 
 /// A line a finding, or one object.
-pub(super) fn print(global: &Global, report: &Report) -> Result<(), Failure> {
+pub(super) fn print(global: &Global, report: &DoctorReport) -> Result<(), Failure> {
     if global.output == Format::Json {
         output::line(&object(report).to_string())?;
         return Ok(());
@@ -38,7 +38,7 @@ fn mark(verdict: Mark, terminal: bool) -> &'static str {
     }
 }
 
-fn object(report: &Report) -> Value {
+fn object(report: &DoctorReport) -> Value {
     let bad = |finding: &Finding| matches!(finding.verdict, Mark::Bad(_));
     json!({
         "ok": !report.findings.iter().any(bad),

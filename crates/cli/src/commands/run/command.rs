@@ -14,7 +14,7 @@ use super::restart::RestartBackoff;
 use super::start_backoff::StartBackoff;
 use super::{Candidacy, stopped};
 use crate::args::Run;
-use crate::commands::signals::{Asked, Signals};
+use crate::commands::signals::{ReceivedSignal, Signals};
 use crate::exit::{Exit, Failure};
 use crate::output::span;
 use crate::secrets;
@@ -42,7 +42,7 @@ pub(super) struct SupervisedCommand {
 }
 
 /// What comes after a command has ended.
-enum Next {
+enum AfterCommand {
     Stand,
     /// The command ended by itself, with this code.
     Ended(u8),
@@ -93,12 +93,12 @@ impl SupervisedCommand {
             };
             first = false;
             match self.lead_once(election, store, leadership, run, signals, &mut start_backoff).await? {
-                Next::Leave(exit) => return Ok(exit),
-                Next::Ended(code) => return Ok(Exit::Command(code)),
-                Next::Stand if run.once => return Ok(Exit::Lost),
-                Next::Stand => {}
-                Next::StayOut(error) if run.once => return Err(not_startable(error)),
-                Next::StayOut(error) => tokio::select! {
+                AfterCommand::Leave(exit) => return Ok(exit),
+                AfterCommand::Ended(code) => return Ok(Exit::Command(code)),
+                AfterCommand::Stand if run.once => return Ok(Exit::Lost),
+                AfterCommand::Stand => {}
+                AfterCommand::StayOut(error) if run.once => return Err(not_startable(error)),
+                AfterCommand::StayOut(error) => tokio::select! {
                     back = start_backoff.stay_out(election, &self.supervisor, error) => back?,
                     () = signals.leave() => return Ok(Exit::Clean),
                 },
@@ -115,13 +115,13 @@ impl SupervisedCommand {
         run: &Run,
         signals: &mut Signals,
         start_backoff: &mut StartBackoff,
-    ) -> Result<Next, Failure> {
+    ) -> Result<AfterCommand, Failure> {
         let kept_until = run.keep_for.map(|span| boot_now() + span);
         let mut restart_backoff = RestartBackoff::default();
         loop {
             let begun = boot_now();
             let code = match self.run_once(election, store, &leadership, signals, start_backoff).await? {
-                Next::Ended(code) => code,
+                AfterCommand::Ended(code) => code,
                 next => return Ok(next),
             };
             if !run.restart.after(code) {
@@ -134,14 +134,14 @@ impl SupervisedCommand {
                         () = signals.leave() => {}
                     }
                 }
-                return Ok(Next::Ended(code));
+                return Ok(AfterCommand::Ended(code));
             }
             let pause = restart_backoff.next(boot_now().since(begun));
             tracing::warn!(code, "the command ended and is restarted in {pause:?}");
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
-                _ = leadership.lost() => return Ok(Next::Stand),
-                () = signals.leave() => return Ok(Next::Leave(Exit::Clean)),
+                _ = leadership.lost() => return Ok(AfterCommand::Stand),
+                () = signals.leave() => return Ok(AfterCommand::Leave(Exit::Clean)),
             }
         }
     }
@@ -154,17 +154,17 @@ impl SupervisedCommand {
         leadership: &Leadership,
         signals: &mut Signals,
         start_backoff: &mut StartBackoff,
-    ) -> Result<Next, Failure> {
+    ) -> Result<AfterCommand, Failure> {
         let epoch = leadership.epoch();
         let proofs = store.backend().crash_proof(election.name(), &election.candidate());
         let mut child = match self.supervisor.start(leadership, proofs).await {
             Ok(child) => child,
-            Err(StartError::Over(_)) => return Ok(Next::Stand),
+            Err(StartError::Over(_)) => return Ok(AfterCommand::Stand),
             Err(StartError::NotRunnable(error)) => {
                 return Err(Failure::new(Exit::Command(error.code()), error.to_string()));
             }
             // Nothing runs. Another candidate may be able to start it.
-            Err(error @ StartError::Guard(_)) => return Ok(Next::StayOut(error)),
+            Err(error @ StartError::Guard(_)) => return Ok(AfterCommand::StayOut(error)),
         };
         start_backoff.reset();
         election.report(epoch, What::ChildStarted { pid: child.pid() });
@@ -183,15 +183,15 @@ impl SupervisedCommand {
                         return Err(unkillable(survivor));
                     }
                 }
-                Next::Leave(if leaving { Exit::Clean } else { Exit::Command(ended.exit.code()) })
+                AfterCommand::Leave(if leaving { Exit::Clean } else { Exit::Command(ended.exit.code()) })
             }
-            _ if leaving => Next::Leave(Exit::Clean),
+            _ if leaving => AfterCommand::Leave(Exit::Clean),
             // Nobody but the command hears what is typed, and whoever types it wants all of this to end.
             EndCause::ByItself if has_terminal && is_interruption(ended.exit.code()) => {
-                Next::Leave(Exit::Command(ended.exit.code()))
+                AfterCommand::Leave(Exit::Command(ended.exit.code()))
             }
-            EndCause::ByItself => Next::Ended(ended.exit.code()),
-            EndCause::Asked | EndCause::Over(_) => Next::Stand,
+            EndCause::ByItself => AfterCommand::Ended(ended.exit.code()),
+            EndCause::Asked | EndCause::Over(_) => AfterCommand::Stand,
             EndCause::Overdue | EndCause::GuardDied => {
                 let on = election.name();
                 if ended.why == EndCause::GuardDied {
@@ -204,7 +204,7 @@ impl SupervisedCommand {
                     );
                 }
                 let _ = election.step_down().await;
-                Next::Stand
+                AfterCommand::Stand
             }
         })
     }
@@ -270,25 +270,25 @@ async fn wait(child: &mut Child, signals: &mut Signals) -> (CommandEnd, bool) {
         // What is typed reaches the whole group that is in the foreground, and so the command, if that is its group too.
         let heard = child.shares_group() && asked.is_typed();
         match asked {
-            Asked::Interrupt | Asked::Terminate if leaving => child.kill(),
-            Asked::Interrupt if heard => {
+            ReceivedSignal::Interrupt | ReceivedSignal::Terminate if leaving => child.kill(),
+            ReceivedSignal::Interrupt if heard => {
                 leaving = true;
                 child.stop_signalled();
             }
-            Asked::Hangup | Asked::Quit | Asked::Window if heard => {}
-            Asked::Interrupt => {
+            ReceivedSignal::Hangup | ReceivedSignal::Quit | ReceivedSignal::Window if heard => {}
+            ReceivedSignal::Interrupt => {
                 leaving = true;
                 child.stop(Signal::INT);
             }
-            Asked::Terminate => {
+            ReceivedSignal::Terminate => {
                 leaving = true;
                 child.stop(Signal::TERM);
             }
-            Asked::Hangup => child.signal(Signal::HUP),
-            Asked::Quit => child.signal(Signal::QUIT),
-            Asked::User1 => child.signal(Signal::USR1),
-            Asked::User2 => child.signal(Signal::USR2),
-            Asked::Window => child.signal(Signal::WINCH),
+            ReceivedSignal::Hangup => child.signal(Signal::HUP),
+            ReceivedSignal::Quit => child.signal(Signal::QUIT),
+            ReceivedSignal::User1 => child.signal(Signal::USR1),
+            ReceivedSignal::User2 => child.signal(Signal::USR2),
+            ReceivedSignal::Window => child.signal(Signal::WINCH),
         }
     }
 }

@@ -18,7 +18,7 @@ use tokio::time::{Interval, MissedTickBehavior};
 
 use self::rows::Rows;
 use self::screen::Screen;
-use super::signals::{Asked, Signals};
+use super::signals::{ReceivedSignal, Signals};
 use crate::args::{Format, Global, Top};
 use crate::exit::{Exit, Failure};
 use crate::{backend, output};
@@ -60,8 +60,8 @@ pub(crate) async fn top(global: &Global, top: &Top) -> Result<Exit, Failure> {
         let silence = view.rows.next_silence(now);
         draw = tokio::select! {
             asked = leave.next() => match asked {
-                Asked::Window => true,
-                Asked::User1 | Asked::User2 => false,
+                ReceivedSignal::Window => true,
+                ReceivedSignal::User1 | ReceivedSignal::User2 => false,
                 _ => return Ok(Exit::Clean),
             },
             Some(key) = keys.recv() => match key {
