@@ -175,9 +175,9 @@ impl World {
         let mut verdicts = vec![me.quiet.calls(self.now, process.core.calls_unanswered())];
         let boot = me.machine.boot(self.now);
         match call {
-            Output::Release(_, grant, parting) => {
+            Output::Release(_, grant, options) => {
                 me.grants.given_back(grant.epoch);
-                if let Some(span) = parting.cooldown {
+                if let Some(span) = options.cooldown {
                     me.cooldown.begins(boot, span);
                 }
             }

@@ -266,15 +266,15 @@ impl Node {
                 Purpose::Renew(me, grant.epoch),
                 Box::pin(async move { Some(Input::Renewed(call, backend.renew(&on, &grant, sent).await)) }),
             ),
-            Output::Release(call, grant, parting) => (
+            Output::Release(call, grant, options) => (
                 Purpose::Release(me, grant.epoch),
                 Box::pin(
-                    async move { Some(Input::Released(call, backend.release(&on, &grant, &parting).await)) },
+                    async move { Some(Input::Released(call, backend.release(&on, &grant, &options).await)) },
                 ),
             ),
-            Output::Look(call) => (
+            Output::Observe(call) => (
                 Purpose::Look,
-                Box::pin(async move { Some(Input::Looked(call, backend.observe(&on).await)) }),
+                Box::pin(async move { Some(Input::Observed(call, backend.observe(&on).await)) }),
             ),
             Output::Request(call, request) => (
                 Purpose::Request(request.epoch),

@@ -4,10 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_core::{
-    AtMost, Breaker, DecorrelatedJitter, Exponential, Fixed, RetryStrategy, Rng, Settings, Timeline,
-    TimingOptions,
-};
+use bellwether_core::{AtMost, Breaker, DecorrelatedJitter, Exponential, Fixed, Rng, Settings, Timeline};
 
 use crate::clock::PPM_TRUE;
 use crate::faults::Fault;
@@ -190,9 +187,14 @@ fn draw_settings(rng: &mut Rng, ttl: Duration, profile: Profile) -> Settings {
     let work_grace = if some(rng, 3) { ttl / 20 } else { Duration::ZERO };
     let renew = if some(rng, 4) { Some(rng.between(ttl / 6, ttl / 3)) } else { None };
     let retry = if some(rng, 4) { Some(rng.between(ttl / 10, ttl / 3)) } else { None };
-    let timing = TimingOptions { ttl, renew, retry, margin, call_timeout: None, work_grace };
+    let mut options = bellwether_core::Options::default();
+    options.timing.ttl = ttl;
+    options.timing.renew = renew;
+    options.timing.retry = retry;
+    options.timing.margin = margin;
+    options.timing.work_grace = work_grace;
     let renew = renew.unwrap_or(ttl / 3);
-    let strategy: Arc<dyn RetryStrategy> = match rng.below(5) {
+    options.strategy = match rng.below(5) {
         0 => Arc::new(Fixed(ttl / 5)),
         1 => Arc::new(DecorrelatedJitter { base: ttl / 20, max: ttl / 2 }),
         2 if profile.allows_giving_up() => {
@@ -202,27 +204,19 @@ fn draw_settings(rng: &mut Rng, ttl: Duration, profile: Profile) -> Settings {
     };
     let graceful = profile.wants_grace() || some(rng, 4);
     let priority = if some(rng, 3) { rng.below(4) as i32 } else { 0 };
-    let options = bellwether_core::Options {
-        timing,
-        failed_renewals: if some(rng, 5) { Some(2 + rng.below(3) as u32) } else { None },
-        disconnect_grace: if some(rng, 5) { Some(renew * 2) } else { None },
-        reconnect_grace: graceful.then(|| rng.between(ttl / 4, ttl * 2)),
-        auto_reacquire: !some(rng, 12),
-        cooldown: if some(rng, 4) { Some(rng.between(ttl / 2, ttl * 2)) } else { None },
-        priority,
-        preempt: priority > 0 && some(rng, 2),
-        health_failures: if some(rng, 4) { Some(1 + rng.below(3) as u32) } else { None },
-        validation: if some(rng, 5) { Some(rng.between(renew, ttl)) } else { None },
-        strategy,
-        breaker: if some(rng, 5) {
-            Some(Breaker { failures: 3 + rng.below(8) as u32, open_for: rng.between(ttl / 2, ttl * 3) })
-        } else {
-            None
-        },
-        settle: Duration::from_millis(rng.below(30)).min(ttl / 4),
-        stop_timeout: if some(rng, 3) { rng.between(ttl / 2, ttl * 2) } else { Duration::ZERO },
-        ..bellwether_core::Options::default()
-    };
+    options.failed_renewals = some(rng, 5).then(|| 2 + rng.below(3) as u32);
+    options.disconnect_grace = some(rng, 5).then_some(renew * 2);
+    options.reconnect_grace = graceful.then(|| rng.between(ttl / 4, ttl * 2));
+    options.auto_reacquire = !some(rng, 12);
+    options.cooldown = some(rng, 4).then(|| rng.between(ttl / 2, ttl * 2));
+    options.priority = priority;
+    options.preempt = priority > 0 && some(rng, 2);
+    options.health_failures = some(rng, 4).then(|| 1 + rng.below(3) as u32);
+    options.validation = some(rng, 5).then(|| rng.between(renew, ttl));
+    options.breaker = some(rng, 5)
+        .then(|| Breaker { failures: 3 + rng.below(8) as u32, open_for: rng.between(ttl / 2, ttl * 3) });
+    options.settle = Duration::from_millis(rng.below(30)).min(ttl / 4);
+    options.stop_timeout = if some(rng, 3) { rng.between(ttl / 2, ttl * 2) } else { Duration::ZERO };
     Settings::new(options).expect("what is drawn here is safe together")
 }
 

@@ -5,7 +5,7 @@ mod support;
 use std::time::Duration;
 
 use bellwether_backend::{Backend, Discarded};
-use bellwether_core::{Epoch, Error, ErrorKind, Outcome, Parting};
+use bellwether_core::{Epoch, Error, ErrorKind, Outcome, ReleaseOptions};
 use bellwether_deadman::boot_now;
 use bellwether_support::servers::nats::{Server, Version};
 use serde_json::{Value, json};
@@ -112,7 +112,7 @@ async fn a_cooldown_is_stored_as_others_do_survives_a_restart_and_a_look_and_is_
     server.bucket(CLUSTER, json!({})).await;
     let ours = actor(&cluster(&server), "ours");
     let grant = ours.lead().await;
-    let how = Parting { reserve_for: None, cooldown: Some(minute) };
+    let how = ReleaseOptions { reserve_for: None, cooldown: Some(minute) };
     assert!(matches!(ours.backend.release(&ours.on, &grant, &how).await, Outcome::Done(())));
     assert_eq!(server.keys(CLUSTER).await, ["cooldown-ours", "lease"]);
     let body = json!({ "last_by_subj": format!("$KV.{CLUSTER}.cooldown-ours") });

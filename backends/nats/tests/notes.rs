@@ -5,7 +5,7 @@ mod support;
 use std::time::Duration;
 
 use bellwether_backend::{Backend, Discarded, Past};
-use bellwether_core::{ErrorKind, Grant, Outcome, Parting, Wall};
+use bellwether_core::{ErrorKind, Grant, Outcome, ReleaseOptions, Wall};
 use bellwether_deadman::boot_now;
 use bellwether_election::{Election, ElectionBuilder};
 use bellwether_nats::{Config, Nats, from_url};
@@ -150,7 +150,7 @@ async fn without_their_bucket_elections_go_on_and_who_asks_for_the_past_is_told_
             for part in [BUCKET, "past leaderships", "nats kv add", "create=yes", "notes="] {
                 assert!(error.to_string().contains(part), "{part} is missing: {error}");
             }
-            let how = Parting { reserve_for: None, cooldown: Some(MINUTE) };
+            let how = ReleaseOptions { reserve_for: None, cooldown: Some(MINUTE) };
             let released = a.backend.release(&a.on, &grant, &how).await;
             assert!(matches!(released, Outcome::Done(())), "{released:?}");
             assert!(boot_now().since(start) < Duration::from_secs(10), "nothing of it waits for a time-out");
@@ -356,7 +356,7 @@ async fn in_the_profile_leader_a_cooldown_outlives_a_restart_and_ends_with_its_n
     server.bucket(BUCKET, json!({})).await;
     let a = actor(&OF_LEADERS.url(&server), "a");
     let grant = a.lead().await;
-    let how = Parting { reserve_for: None, cooldown: Some(MINUTE) };
+    let how = ReleaseOptions { reserve_for: None, cooldown: Some(MINUTE) };
     assert!(matches!(a.backend.release(&a.on, &grant, &how).await, Outcome::Done(())));
     assert_eq!(server.keys(BUCKET).await, ["leader.cooldown.leaders/reports/a"]);
     assert_eq!(server.keys(LEADERS).await, [KEY], "a key was added to the user's bucket");

@@ -5,7 +5,7 @@ mod support;
 use std::time::Duration;
 
 use bellwether_backend::Backend;
-use bellwether_core::{Boot, Epoch, Grant, Outcome, Parting, Signal};
+use bellwether_core::{Boot, Epoch, Grant, Outcome, ReleaseOptions, Signal};
 use bellwether_deadman::boot_now;
 use bellwether_election::Election;
 use bellwether_nats::{Nats, from_url};
@@ -125,7 +125,10 @@ async fn every_server_is_restarted_in_turn_and_there_are_never_two() {
         whole(&servers, at).await;
         // Hand over to oneself, so that every server has seen an epoch of its own.
         let released = async {
-            while !matches!(a.backend.release(&a.on, &grant, &Parting::default()).await, Outcome::Done(())) {
+            while !matches!(
+                a.backend.release(&a.on, &grant, &ReleaseOptions::default()).await,
+                Outcome::Done(())
+            ) {
                 tokio::time::sleep(RENEWAL).await;
             }
         };
@@ -200,7 +203,7 @@ async fn notes_that_are_out_of_reach_keep_nobody_from_leading() {
     let (missed, kept) = tokio::join!(a.backend.remember(&a.on, &past), a.renew(&grant));
     assert!(missed.as_ref().is_err_and(bellwether_core::Error::is_retryable), "{missed:?}");
     assert!(matches!(kept, Outcome::Done(_)), "{kept:?}");
-    let how = Parting { reserve_for: None, cooldown: Some(TTL) };
+    let how = ReleaseOptions { reserve_for: None, cooldown: Some(TTL) };
     let released = a.backend.release(&a.on, &grant, &how).await;
     assert!(matches!(released, Outcome::Done(())), "{released:?}");
     assert!(candidate("b").lead().await.epoch > grant.epoch);

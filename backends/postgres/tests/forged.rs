@@ -6,7 +6,7 @@ mod support;
 use std::time::Duration;
 
 use bellwether_backend::Backend;
-use bellwether_core::{CandidateId, Outcome, Parting, Signal, Timing};
+use bellwether_core::{CandidateId, Outcome, ReleaseOptions, Signal, Timing};
 use bellwether_deadman::boot_now;
 use bellwether_postgres::{Config, DEFAULT_SCHEMA, Keys, Schema, init};
 use bellwether_support::servers::postgres::Server;
@@ -136,7 +136,7 @@ async fn forged_reservations_keep_nobody_out() {
     let grant = a.lead_within(10 * TTL).await.0;
     b.denied().await;
     let from = boot_now();
-    let how = Parting { reserve_for: Some(CandidateId::new("named").unwrap()), cooldown: None };
+    let how = ReleaseOptions { reserve_for: Some(CandidateId::new("named").unwrap()), cooldown: None };
     let released = a.backend.release(&a.on, &grant, &how).await;
     assert!(matches!(released, Outcome::Done(())), "{released:?}");
     let (_, at) = b.lead_within(10 * TTL).await;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bellwether_backend::Backend;
-use bellwether_core::{Ask, CandidateId, Epoch, ErrorKind, Outcome, Parting, Request, Signal, Timing};
+use bellwether_core::{Ask, CandidateId, Epoch, ErrorKind, Outcome, ReleaseOptions, Request, Signal, Timing};
 use bellwether_deadman::boot_now;
 use bellwether_postgres::{Keys, Postgres, from_url};
 use bellwether_support::servers::postgres::Server;
@@ -112,7 +112,7 @@ async fn what_is_let_go_for_somebody_is_left_to_it_by_those_who_heard() {
         // Who has seen the leader knows that it is the leader who keeps it for somebody.
         futures_util::future::join_all(others.iter().chain([&named]).map(Actor::denied)).await;
         let from = boot_now();
-        let how = Parting { reserve_for: Some(named.bid.who.id.clone()), cooldown: None };
+        let how = ReleaseOptions { reserve_for: Some(named.bid.who.id.clone()), cooldown: None };
         let released = a.backend.release(&a.on, &grant, &how).await;
         assert!(matches!(released, Outcome::Done(())), "{released:?}");
         // All at once, and each may have the lock for a moment; none may keep it.
@@ -168,7 +168,7 @@ async fn epochs_are_told_apart_on_one_session_and_gone_with_the_leadership() {
         assert_eq!(b.backend.observe(on).await.unwrap().epoch, Some(grant.epoch));
     }
     for (on, grant) in &held {
-        let released = a.backend.release(on, grant, &Parting::default()).await;
+        let released = a.backend.release(on, grant, &ReleaseOptions::default()).await;
         assert!(matches!(released, Outcome::Done(())));
         assert_eq!(b.backend.observe(on).await.unwrap().epoch, None);
     }

@@ -4,7 +4,8 @@ use std::any::Any;
 use std::pin::Pin;
 
 use bellwether_core::{
-    Bid, Boot, Candidate, ElectionName, Error, ErrorKind, Grant, Outcome, Parting, Request, Seen, Signal,
+    Bid, Boot, Candidate, ElectionName, Error, ErrorKind, Grant, Outcome, ReleaseOptions, Request, Seen,
+    Signal,
 };
 use futures_util::Stream;
 
@@ -58,7 +59,7 @@ pub trait Backend: Any + Send + Sync {
         &'a self,
         on: &'a ElectionName,
         grant: &'a Grant,
-        how: &'a Parting,
+        how: &'a ReleaseOptions,
     ) -> Fut<'a, Outcome<()>>;
 
     /// Reads who leads.

@@ -1,6 +1,8 @@
 //! A backend around another one.
 
-use bellwether_core::{Bid, Boot, Candidate, ElectionName, Error, Grant, Outcome, Parting, Request, Seen};
+use bellwether_core::{
+    Bid, Boot, Candidate, ElectionName, Error, Grant, Outcome, ReleaseOptions, Request, Seen,
+};
 
 use crate::{Backend, Capabilities, Discarded, Finding, Followers, Fut, Notices, Past, Probing};
 
@@ -31,7 +33,7 @@ pub trait Forward: Send + Sync + 'static {
         &'a self,
         on: &'a ElectionName,
         grant: &'a Grant,
-        how: &'a Parting,
+        how: &'a ReleaseOptions,
     ) -> Fut<'a, Outcome<()>> {
         self.inner().release(on, grant, how)
     }
@@ -116,7 +118,7 @@ impl<F: Forward> Backend for F {
         &'a self,
         on: &'a ElectionName,
         grant: &'a Grant,
-        how: &'a Parting,
+        how: &'a ReleaseOptions,
     ) -> Fut<'a, Outcome<()>> {
         Forward::release(self, on, grant, how)
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bellwether_backend::faults::{Fault, Faults, FaultyRegister, Op};
 use bellwether_backend::{Backend, Lease, Memory, MemoryStore, Register};
-use bellwether_core::{Ask, Bid, Clock, ErrorKind, Grant, Outcome, Parting, Request, Rng};
+use bellwether_core::{Ask, Bid, Clock, ErrorKind, Grant, Outcome, ReleaseOptions, Request, Rng};
 use bellwether_deadman::SystemClock;
 use bidding::on;
 
@@ -55,7 +55,7 @@ async fn the_clone_that_lost_takes_nothing_from_the_other_and_waits_for_its_ttl(
     let from = SystemClock.boot();
     assert!(matches!(renew(&one, &grant).await, Outcome::Denied(_)));
     let writes = store.writes();
-    assert!(matches!(one.release(&on(), &grant, &Parting::default()).await, Outcome::Denied(_)));
+    assert!(matches!(one.release(&on(), &grant, &ReleaseOptions::default()).await, Outcome::Denied(_)));
     let Outcome::Denied(seen) = one.claim(&on(), &bid()).await else { panic!("took the other's record") };
     assert!(seen.free_at.is_some_and(|at| at >= from + TTL), "{seen:?}");
     assert_eq!(store.writes(), writes);

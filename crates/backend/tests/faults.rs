@@ -9,7 +9,7 @@ use bellwether_backend::faults::{Fault, Faults, FaultyRegister, Gate, Op};
 use bellwether_backend::{
     Backend, Capabilities, Change, Changes, Found, Fut, Lease, MemoryStore, Record, Register, Write,
 };
-use bellwether_core::{Bid, Clock, ElectionName, Epoch, Error, ErrorKind, Outcome, Parting, Signal};
+use bellwether_core::{Bid, Clock, ElectionName, Epoch, Error, ErrorKind, Outcome, ReleaseOptions, Signal};
 use bellwether_deadman::SystemClock;
 use bidding::on;
 use futures_util::{StreamExt, stream};
@@ -116,8 +116,8 @@ async fn an_error_on_the_first_claim_does_not_end_the_cooldown() {
     let (store, minute) = (MemoryStore::default(), Duration::from_secs(60));
     let before = store.connect(Arc::new(SystemClock));
     let Outcome::Done(grant) = before.claim(&on(), &bid("a", 1)).await else { panic!("not held") };
-    let parting = Parting { reserve_for: None, cooldown: Some(minute) };
-    assert!(matches!(before.release(&on(), &grant, &parting).await, Outcome::Done(())));
+    let options = ReleaseOptions { reserve_for: None, cooldown: Some(minute) };
+    assert!(matches!(before.release(&on(), &grant, &options).await, Outcome::Done(())));
 
     let (register, faults) = faulty(&store);
     let after = Lease::new(register, Arc::new(SystemClock));
@@ -137,11 +137,11 @@ async fn a_release_that_succeeds_at_the_second_try_still_leaves_its_cooldown() {
     let (register, faults) = faulty(&store);
     let lease = Lease::new(register, Arc::new(SystemClock));
     let Outcome::Done(grant) = lease.claim(&on(), &bid("a", 1)).await else { panic!("not held") };
-    let parting = Parting { reserve_for: None, cooldown: Some(minute) };
+    let options = ReleaseOptions { reserve_for: None, cooldown: Some(minute) };
     faults.always(Op::Write, Fault::Fails(ErrorKind::Unavailable));
-    assert!(matches!(lease.release(&on(), &grant, &parting).await, Outcome::Unknown(_)));
+    assert!(matches!(lease.release(&on(), &grant, &options).await, Outcome::Unknown(_)));
     faults.always(Op::Write, Fault::None);
-    assert!(matches!(lease.release(&on(), &grant, &parting).await, Outcome::Done(())));
+    assert!(matches!(lease.release(&on(), &grant, &options).await, Outcome::Done(())));
 
     let again = Bid { cooldown: Some(minute), ..bid("a", 2) };
     let other = store.connect(Arc::new(SystemClock));
@@ -277,7 +277,7 @@ async fn a_claim_that_lost_against_what_is_free_again_is_made_once_more() {
     gate.reached().await;
     // It has read that nobody is there. Now somebody comes, and goes.
     let Outcome::Done(grant) = b.claim(&on(), &bid("b", 2)).await else { panic!("nobody is in the way") };
-    assert!(matches!(b.release(&on(), &grant, &Parting::default()).await, Outcome::Done(())));
+    assert!(matches!(b.release(&on(), &grant, &ReleaseOptions::default()).await, Outcome::Done(())));
     gate.open();
     let Outcome::Done(won) = claim.await.unwrap() else { panic!("nobody is in the way any more") };
     assert!(won.epoch > grant.epoch);
@@ -293,7 +293,7 @@ async fn a_release_without_an_answer_is_made_once_more_and_never_twice() {
         let b = Lease::new(store.register(), Arc::new(SystemClock));
         let Outcome::Done(grant) = a.claim(&on(), &bid("a", 1)).await else { panic!("nobody is in the way") };
         faults.next(Op::Write, fault.clone());
-        let released = a.release(&on(), &grant, &Parting::default()).await;
+        let released = a.release(&on(), &grant, &ReleaseOptions::default()).await;
         assert!(matches!(released, Outcome::Done(())), "{fault:?}: {released:?}");
         assert_eq!(store.writes(), writes, "{fault:?}");
         assert!(matches!(b.claim(&on(), &bid("b", 2)).await, Outcome::Done(_)), "{fault:?}");

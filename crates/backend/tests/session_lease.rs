@@ -10,7 +10,7 @@ use bellwether_backend::{
     LockSession, Presence, PresenceSession, Session, SessionLease, SessionNotice, SessionStore, Sessions,
     WantedLock, WantedPresence, Written,
 };
-use bellwether_core::{Boot, Clock, ElectionName, Epoch, Error, Outcome, Parting};
+use bellwether_core::{Boot, Clock, ElectionName, Epoch, Error, Outcome, ReleaseOptions};
 use bellwether_deadman::SystemClock;
 use tokio::sync::Notify;
 
@@ -234,7 +234,7 @@ async fn a_renewal_under_way_does_not_make_a_leader_present_again_that_is_lettin
     server.unlocks_wait.store(true, Ordering::Relaxed);
     let (releasing, released_on, held) = (Arc::clone(&lease), on.clone(), grant.clone());
     let release =
-        tokio::spawn(async move { releasing.release(&released_on, &held, &Parting::default()).await });
+        tokio::spawn(async move { releasing.release(&released_on, &held, &ReleaseOptions::default()).await });
     server.unlock_asked.notified().await;
     let before = server.appeared.load(Ordering::Relaxed);
     let renewed = lease.renew(&on, &grant, SystemClock.boot()).await;

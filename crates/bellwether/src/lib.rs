@@ -48,7 +48,7 @@ pub use schemes::{Scheme, SecretIn, open};
 /// [`Register`](backend::Register) with compare-and-set, and what their calls take and return.
 pub mod backend {
     pub use bellwether_backend::*;
-    pub use bellwether_core::{Ask, Bid, Grant, Outcome, Parting, Request, Signal};
+    pub use bellwether_core::{Ask, Bid, Grant, Outcome, ReleaseOptions, Request, Signal};
 }
 
 /// Elections in a directory.

@@ -4,24 +4,24 @@ use std::time::Duration;
 
 use crate::Boot;
 
-/// How many errors in a row open the breaker, and for how long it then keeps attempts back.
+/// A circuit breaker: after many errors in a row, the candidate waits longer before it tries again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Breaker {
-    /// Errors in a row that open it; at least 1.
+    /// The number of errors in a row that opens the breaker; at least 1.
     pub failures: u32,
-    /// How long it stays open; then one attempt is let through, and one more error opens it again.
+    /// How long the breaker stays open. Then the candidate makes one attempt, and another error opens the breaker again.
     pub open_for: Duration,
 }
 
 impl Default for Breaker {
-    /// What seed deployments on NATS use: ten failures, thirty seconds.
+    /// Ten failures, thirty seconds.
     fn default() -> Breaker {
         Breaker { failures: 10, open_for: Duration::from_secs(30) }
     }
 }
 
 impl Breaker {
-    /// Until when attempts are kept back, after the `errors`-th error in a row at `now`.
+    /// Until when the candidate makes no attempt, after the `errors`-th error in a row at `now`.
     pub(crate) fn open_until(&self, errors: u32, now: Boot) -> Option<Boot> {
         (errors >= self.failures).then(|| now + self.open_for)
     }

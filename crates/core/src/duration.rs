@@ -1,14 +1,13 @@
 //! Durations as people write them: `10s`, `1m30s`, `1.5s`, `500ms`, `1h0m0s`.
 //!
-//! Owns reading and writing of that syntax, with the limits of its origin: signed 64-bit nanoseconds, some
-//! 292 years. Never panics, whatever the text. A sign is understood, but only zero may be negative, since
-//! no lease lasts less than no time. Leaves to the caller which lengths make sense.
+//! The syntax is that of Go, with the same limit: signed 64-bit nanoseconds, some 292 years. No text makes it panic. A sign is
+//! accepted, but only zero may be negative. The caller decides which lengths make sense.
 
 use std::time::Duration;
 
-/// Longest duration that the syntax can carry, in nanoseconds.
+/// The longest duration that the syntax can express, in nanoseconds.
 const MAX_NANOS: u128 = i64::MAX as u128;
-/// Longest text that is looked at; no printed duration comes near it.
+/// The longest text that is parsed; no printed duration comes near it.
 const MAX_BYTES: usize = 64;
 
 const UNITS: [(&str, u64); 8] = [
@@ -22,7 +21,7 @@ const UNITS: [(&str, u64); 8] = [
     ("h", 3_600_000_000_000),
 ];
 
-/// Reads a duration, or says `None` for everything that is not one.
+/// Parses a duration; `None` for anything else.
 pub fn parse(text: &str) -> Option<Duration> {
     if text.len() > MAX_BYTES {
         return None;
@@ -63,8 +62,7 @@ pub fn parse(text: &str) -> Option<Duration> {
     Some(from_nanos(nanos))
 }
 
-/// Writes a duration so that [`parse`] reads the same; what is longer than the syntax can carry is
-/// written as the longest.
+/// Prints a duration so that [`parse`] reads the same. A longer one than the syntax can express is printed as the longest.
 pub fn print(duration: Duration) -> String {
     let nanos = duration.as_nanos().min(MAX_NANOS);
     if nanos == 0 {
@@ -192,5 +190,38 @@ mod tests {
                 assert_eq!(parse(&print(duration)), Some(duration), "{text}");
             }
         }
+    }
+
+    #[test]
+    fn each_unit_begins_where_the_one_below_it_ends() {
+        for (nanos, text) in [
+            (1, "1ns"),
+            (999, "999ns"),
+            (1_000, "1µs"),
+            (999_999, "999.999µs"),
+            (1_000_000, "1ms"),
+            (999_999_999, "999.999999ms"),
+            (1_000_000_000, "1s"),
+            (59_999_999_999, "59.999999999s"),
+            (60_000_000_000, "1m0s"),
+            (3_599_000_000_000, "59m59s"),
+            (3_600_000_000_000, "1h0m0s"),
+            (7_325_500_000_000, "2h2m5.5s"),
+        ] {
+            assert_eq!(print(Duration::from_nanos(nanos)), text);
+            assert_eq!(parse(text), Some(Duration::from_nanos(nanos)));
+        }
+        for (text, nanos) in
+            [("1us", 1_000), ("1μs", 1_000), ("0.0000000019s", 1), ("1.0000000000000000009s", 1_000_000_000)]
+        {
+            assert_eq!(parse(text), Some(Duration::from_nanos(nanos)), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_text_of_64_bytes_is_read_and_a_longer_one_is_not() {
+        let text = |zeros: usize| format!("{}1s", "0".repeat(zeros));
+        assert_eq!(parse(&text(62)), Some(Duration::from_secs(1)));
+        assert_eq!(parse(&text(63)), None);
     }
 }

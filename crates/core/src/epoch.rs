@@ -2,16 +2,16 @@
 
 use std::fmt;
 
-/// The number of a leadership: greater than that of every earlier leadership of the same election.
+/// The number of a leadership, greater than that of every earlier leadership of the same election: a fencing token.
 ///
-/// Below 2^53, so that every JSON reader carries it exactly.
+/// It is below 2^53, so that every JSON parser reads it exactly.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Epoch(u64);
 
 impl Epoch {
     /// Before the first leadership.
     pub const ZERO: Epoch = Epoch(0);
-    /// The last one that can be issued.
+    /// The last epoch.
     pub const MAX: Epoch = Epoch((1 << 53) - 1);
 
     /// `None` from 2^53 on.
@@ -19,13 +19,13 @@ impl Epoch {
         if number <= Epoch::MAX.0 { Some(Epoch(number)) } else { None }
     }
 
-    /// The number itself, to hand to whatever checks it.
+    /// The number, to pass to whatever checks it.
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// The next one; `None` when there is none left, which a corrupted store can bring about and which
-    /// must end in an error rather than in a repeated number.
+    /// The next epoch; `None` after the last, which only a corrupted store reaches. The caller must fail then, and not repeat a
+    /// number.
     pub const fn next(self) -> Option<Epoch> {
         Epoch::new(self.0 + 1)
     }
@@ -52,5 +52,11 @@ mod tests {
         assert_eq!(Epoch::MAX.next(), None);
         assert_eq!(Epoch::new(1 << 53), None);
         assert_eq!(Epoch::ZERO.next(), Epoch::new(1));
+    }
+
+    #[test]
+    fn an_epoch_prints_its_number() {
+        let epoch = Epoch::new(42).unwrap();
+        assert_eq!((epoch.get(), epoch.to_string(), format!("{epoch:?}")), (42, "42".into(), "#42".into()));
     }
 }

@@ -3,27 +3,27 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// What an error means for the one who gets it.
+/// What an error means to the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The store did not answer, or said to come back later.
+    /// The store did not answer, or asked to be tried again later.
     Unavailable,
-    /// The answer did not come in time; it may still come.
+    /// The answer did not arrive in time; it may still arrive.
     TimedOut,
-    /// The store is full or over a limit; it works again when room is made.
+    /// The store is full or over a limit; it works again when there is space.
     Exhausted,
-    /// The store answers, and does not let us.
+    /// The store denies permission.
     PermissionDenied,
-    /// The store is there and is not set up for elections.
+    /// The store is not set up for elections.
     Misconfigured,
-    /// What was asked for cannot be done here by anyone.
+    /// This store cannot do what was asked.
     Unsupported,
-    /// What was given makes no sense.
+    /// An argument is not valid.
     InvalidInput,
-    /// The retry strategy said to stop trying.
+    /// The retry strategy gave up.
     GaveUp,
-    /// A mistake in Bellwether or in code it was handed.
+    /// A mistake in Bellwether or in code passed to it.
     Bug,
 }
 
@@ -49,15 +49,15 @@ impl ErrorKind {
     /// What it means, in a few words.
     pub const fn meaning(self) -> &'static str {
         match self {
-            ErrorKind::Unavailable => "the store did not answer, or said to come back later",
-            ErrorKind::TimedOut => "the answer did not come in time; it may still come",
+            ErrorKind::Unavailable => "the store did not answer, or asked to be tried again later",
+            ErrorKind::TimedOut => "the answer did not arrive in time; it may still arrive",
             ErrorKind::Exhausted => "the store is full or over a limit",
-            ErrorKind::PermissionDenied => "the store answers, and does not let us",
-            ErrorKind::Misconfigured => "the store is there and is not set up for elections",
-            ErrorKind::Unsupported => "what was asked for cannot be done here by anyone",
-            ErrorKind::InvalidInput => "what was given makes no sense",
-            ErrorKind::GaveUp => "the retry strategy said to stop trying",
-            ErrorKind::Bug => "a mistake in Bellwether or in code it was handed",
+            ErrorKind::PermissionDenied => "the store denies permission",
+            ErrorKind::Misconfigured => "the store is not set up for elections",
+            ErrorKind::Unsupported => "this store cannot do what was asked",
+            ErrorKind::InvalidInput => "an argument is not valid",
+            ErrorKind::GaveUp => "the retry strategy gave up",
+            ErrorKind::Bug => "a mistake in Bellwether or in code passed to it",
         }
     }
 
@@ -77,7 +77,7 @@ impl ErrorKind {
     }
 }
 
-/// Something went wrong with a store: what it means, which store, what happened, and what to do.
+/// An error of a store: its kind, which store, what happened, and what to do.
 #[derive(Clone)]
 pub struct Error {
     kind: ErrorKind,
@@ -87,12 +87,12 @@ pub struct Error {
 }
 
 impl Error {
-    /// `message` is lower case, without a full stop, and says what to do where that is known.
+    /// A new error. `message` is lower case, has no full stop, and says what to do where that is known.
     pub fn new(kind: ErrorKind, backend: &'static str, message: impl Into<String>) -> Error {
         Error { kind, backend, message: message.into(), source: None }
     }
 
-    /// The same error with what caused it.
+    /// Adds the cause.
     #[must_use]
     pub fn caused_by(self, source: impl std::error::Error + Send + Sync + 'static) -> Error {
         Error { source: Some(Arc::new(source)), ..self }
@@ -103,7 +103,7 @@ impl Error {
         self.kind
     }
 
-    /// Which store said so.
+    /// The name of the store.
     pub fn backend(&self) -> &'static str {
         self.backend
     }
@@ -133,5 +133,43 @@ impl fmt::Debug for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.source.as_deref().map(|s| s as &(dyn std::error::Error + 'static))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::error::Error as _;
+
+    #[test]
+    fn an_error_says_which_store_what_happened_and_why() {
+        let error = Error::new(ErrorKind::TimedOut, "file", "no answer");
+        assert_eq!((error.kind(), error.backend()), (ErrorKind::TimedOut, "file"));
+        assert_eq!(
+            (error.to_string(), format!("{error:?}")),
+            ("file: no answer".into(), "TimedOut(file: no answer)".into())
+        );
+        assert!(error.source().is_none());
+        let caused = error.caused_by(std::io::Error::other("the disk is gone"));
+        assert_eq!(caused.to_string(), "file: no answer: the disk is gone");
+        assert_eq!(caused.source().unwrap().to_string(), "the disk is gone");
+    }
+
+    #[test]
+    fn only_errors_that_pass_by_themselves_are_tried_again() {
+        let again: Vec<&str> =
+            ErrorKind::ALL.iter().filter(|kind| kind.is_retryable()).map(|kind| kind.as_str()).collect();
+        assert_eq!(again, ["unavailable", "timed_out", "exhausted"]);
+        assert!(Error::new(ErrorKind::Exhausted, "file", "").is_retryable());
+        assert!(!Error::new(ErrorKind::GaveUp, "file", "").is_retryable());
+    }
+
+    #[test]
+    fn every_kind_has_a_word_and_a_meaning_of_its_own() {
+        use std::collections::BTreeSet;
+        let words: BTreeSet<_> = ErrorKind::ALL.iter().map(|kind| kind.as_str()).collect();
+        let meanings: BTreeSet<_> = ErrorKind::ALL.iter().map(|kind| kind.meaning()).collect();
+        assert_eq!((words.len(), meanings.len()), (ErrorKind::ALL.len(), ErrorKind::ALL.len()));
+        assert!(words.iter().chain(&meanings).all(|text| text.len() > 2));
     }
 }

@@ -2,19 +2,22 @@
 
 use crate::{Boot, CandidateId, Epoch, Error};
 
-/// The states of a candidate, by name only.
+/// The state of a candidate.
+///
+/// More states may be added: match with a wildcard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum StateName {
-    /// No task, no connection.
+    /// Not taking part.
     #[default]
     Stopped,
-    /// Waiting: for a change, a timer, a cooldown, a health gate.
+    /// Waiting for a change, a timer, the end of a cooldown, or a health check.
     Follower,
-    /// One attempt under way.
+    /// Trying to become the leader.
     Acquiring,
     /// Leading, with a deadline in the future.
     Leader,
-    /// Suspended: not leading, trying to get back within the grace.
+    /// Not leading, and trying to regain the lead within the reconnect grace.
     Reconnecting,
     /// The work has been told to stop, or the release is being written.
     Releasing,
@@ -34,7 +37,7 @@ impl StateName {
     }
 }
 
-/// Why a leadership ended against the leader's will.
+/// Why a leadership was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reason {
@@ -42,17 +45,17 @@ pub enum Reason {
     Deadline,
     /// The store has another holder, a later epoch, or no record.
     Conflict,
-    /// The session ended, or renewals failed as often as the settings allow.
+    /// The session ended, or too many renewals failed.
     Connection,
-    /// The health check failed as often as the settings allow.
+    /// The health check failed too often.
     Health,
     /// Validation found that the record is not ours.
     Validation,
-    /// A candidate of a higher priority asked for it.
+    /// A candidate of a higher priority preempted the leader.
     Preempted,
-    /// Somebody asked the leader to step down, through the store.
+    /// Somebody asked the leader to step down.
     Admin,
-    /// The store refused for good.
+    /// The store refused, and trying again cannot help.
     Refused,
 }
 
@@ -69,8 +72,7 @@ impl Reason {
         Reason::Refused,
     ];
 
-    /// Whether a leadership that ends so still protects its work for as long as it is renewed: the leader was asked to let go,
-    /// or does so by its own choice.
+    /// Whether the leader ends the leadership itself, so that the record still protects the work for as long as it is renewed.
     pub const fn is_planned(self) -> bool {
         matches!(self, Reason::Health | Reason::Preempted | Reason::Admin)
     }
@@ -88,20 +90,18 @@ impl Reason {
             Reason::Refused => "refused",
         }
     }
-}
 
-impl Reason {
     /// What it means, in a few words.
     pub const fn meaning(self) -> &'static str {
         match self {
             Reason::Deadline => "no renewal was confirmed in time",
             Reason::Conflict => "the store has another holder, a later epoch, or no record",
-            Reason::Connection => "the session ended, or renewals failed as often as the settings allow",
-            Reason::Health => "the health check failed as often as the settings allow",
-            Reason::Validation => "the record, read back, is not ours",
-            Reason::Preempted => "a candidate of a higher priority asked for it",
-            Reason::Admin => "somebody asked the leader to step down, through the store",
-            Reason::Refused => "the store refused for good",
+            Reason::Connection => "the session ended, or too many renewals failed",
+            Reason::Health => "the health check failed too often",
+            Reason::Validation => "validation found that the record is not ours",
+            Reason::Preempted => "a candidate of a higher priority preempted the leader",
+            Reason::Admin => "somebody asked the leader to step down",
+            Reason::Refused => "the store refused, and trying again cannot help",
         }
     }
 }
@@ -182,4 +182,30 @@ pub enum CoreEvent {
     Error(Error),
     /// The candidate stopped.
     Stopped,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_state_and_every_reason_has_a_word_of_its_own() {
+        use StateName::{Acquiring, Follower, Leader, Reconnecting, Releasing, Stopped};
+        let states = [Stopped, Follower, Acquiring, Leader, Reconnecting, Releasing].map(StateName::as_str);
+        assert_eq!(states, ["stopped", "follower", "acquiring", "leader", "reconnecting", "releasing"]);
+        let reasons: Vec<&str> = Reason::ALL.iter().map(|reason| reason.as_str()).collect();
+        let all =
+            ["deadline", "conflict", "connection", "health", "validation", "preempted", "admin", "refused"];
+        assert_eq!(reasons, all);
+        let meanings: std::collections::BTreeSet<_> =
+            Reason::ALL.iter().map(|reason| reason.meaning()).collect();
+        assert!(meanings.len() == all.len() && meanings.iter().all(|meaning| meaning.len() > 10));
+    }
+
+    #[test]
+    fn a_leader_that_chose_or_was_asked_to_end_ends_as_planned() {
+        let planned: Vec<&str> =
+            Reason::ALL.iter().filter(|reason| reason.is_planned()).map(|reason| reason.as_str()).collect();
+        assert_eq!(planned, ["health", "preempted", "admin"]);
+    }
 }

@@ -1,4 +1,4 @@
-//! Who and what: names that were checked once, where they came in.
+//! Names of elections and candidates, checked once, where they come in.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -26,8 +26,8 @@ impl From<Infallible> for BadName {
     }
 }
 
-/// Longest name of an election and longest id of a candidate, in bytes: what a DNS name may have, so that
-/// the common names fit every store as they are.
+/// The longest name of an election and the longest id of a candidate, in bytes. A DNS name has the same limit, so common names
+/// fit every store as they are.
 pub const NAME_MAX_BYTES: usize = 253;
 
 fn check(what: &'static str, text: &str) -> Result<(), BadName> {
@@ -47,14 +47,14 @@ fn check(what: &'static str, text: &str) -> Result<(), BadName> {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ElectionName(Arc<str>);
 
-/// The stable, human name of a candidate: UTF-8, 1 to 253 bytes, no control characters.
+/// The stable name of a candidate: UTF-8, 1 to 253 bytes, no control characters.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CandidateId(Arc<str>);
 
 macro_rules! name {
     ($type:ident, $what:literal) => {
         impl $type {
-            /// Takes the text if it may be used.
+            /// Checks the text.
             pub fn new(text: impl AsRef<str>) -> Result<$type, BadName> {
                 check($what, text.as_ref())?;
                 Ok($type(Arc::from(text.as_ref())))
@@ -110,7 +110,7 @@ macro_rules! name {
 name!(ElectionName, "the election's name");
 name!(CandidateId, "the candidate's id");
 
-/// One start of one candidate: 128 random bits, new each time, so that two processes with one id are two.
+/// One start of one candidate: 128 random bits, new at each start, so that two processes with one id differ.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Incarnation(u128);
 
@@ -120,7 +120,7 @@ impl Incarnation {
         Incarnation(bits)
     }
 
-    /// Reads what `Display` wrote: 32 lower-case hexadecimal digits, and nothing else.
+    /// Parses what `Display` writes: 32 lower-case hexadecimal digits.
     pub fn parse(text: &str) -> Option<Incarnation> {
         let well_formed = text.len() == 32 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
         if !well_formed {
@@ -142,12 +142,12 @@ impl fmt::Debug for Incarnation {
     }
 }
 
-/// A process that takes part: its id, and which start of it this is.
+/// A process that takes part in an election.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Candidate {
-    /// The stable, human name.
+    /// The stable name.
     pub id: CandidateId,
-    /// This start of it.
+    /// This start of the candidate.
     pub incarnation: Incarnation,
 }
 
@@ -179,5 +179,21 @@ mod tests {
         for text in ["", "ff", "+0000000000000000000000000000ff", &"F".repeat(32), &"0".repeat(33)] {
             assert_eq!(Incarnation::parse(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn the_longest_name_is_accepted_and_names_print_as_they_are() {
+        let name: ElectionName = "x".repeat(NAME_MAX_BYTES).parse().unwrap();
+        assert_eq!(name.to_string().len(), NAME_MAX_BYTES);
+        assert!("x".repeat(NAME_MAX_BYTES + 1).parse::<ElectionName>().is_err());
+        let id = CandidateId::new("a b").unwrap();
+        assert_eq!((id.to_string(), format!("{id:?}")), ("a b".to_owned(), "\"a b\"".to_owned()));
+    }
+
+    #[test]
+    fn an_incarnation_is_shortened_for_logs() {
+        let one = Incarnation::from_bits(0xabcd_ef01 << 96 | 7);
+        assert_eq!(one.to_string(), "abcdef01000000000000000000000007");
+        assert_eq!(format!("{one:?}"), "abcdef01…");
     }
 }

@@ -1,4 +1,4 @@
-//! What passes between the election and a store: bids, grants, what was seen, and how calls end.
+//! What passes between an election and a store: bids, grants, observations, requests, and outcomes of calls.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,17 +7,17 @@ use crate::{Boot, Candidate, CandidateId, Epoch, Error, Incarnation, Wall};
 
 /// How a call to a store ended.
 ///
-/// There are more than two answers, and treating one as another is how two leaders come about.
+/// Treating one of these as another is how an election gets two leaders. Deliberately exhaustive: no caller may forget one.
 #[derive(Clone, Debug)]
 #[must_use]
 pub enum Outcome<T> {
     /// Done, and acknowledged by the store.
     Done(T),
-    /// Certainly not done: somebody or something else is in the way, as seen here.
+    /// Not done, because somebody or something else is in the way.
     Denied(Seen),
-    /// Perhaps done, perhaps not, perhaps later.
+    /// Perhaps done, perhaps not, perhaps done later.
     Unknown(Error),
-    /// Certainly not done, and trying again will not help.
+    /// Not done, and trying again cannot help.
     Refused(Error),
 }
 
@@ -26,17 +26,17 @@ pub enum Outcome<T> {
 pub struct Bid {
     /// Who wants to lead.
     pub who: Candidate,
-    /// How long the grant is to last without renewal.
+    /// How long the grant lasts without renewal.
     pub ttl: Duration,
-    /// The highest epoch this candidate has ever seen in this election: the new one must be above it.
+    /// The highest epoch that this candidate has seen in this election. The new epoch must be above it.
     pub floor: Epoch,
-    /// Written for others to compare: the greater may ask the smaller to hand over.
+    /// A candidate may ask a leader of a smaller priority to hand over.
     pub priority: i32,
-    /// Written for readers.
+    /// Data that the candidate publishes about itself.
     pub metadata: BTreeMap<String, String>,
-    /// For how long this id stays away after it stepped down, where the store remembers it.
+    /// How long this id stays away after it steps down, where the store remembers that.
     pub cooldown: Option<Duration>,
-    /// Take the record of an earlier start of this id without proof of its death. Outside the guarantee.
+    /// Takes over the record of an earlier start of this id without proof that it is dead. The guarantee does not cover this.
     pub danger_reclaim: bool,
     /// The instant before the call: the grant counts from here.
     pub sent: Boot,
@@ -61,15 +61,15 @@ impl Bid {
 /// The right to lead, as a store granted it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
-    /// The number of this leadership.
+    /// The epoch of this leadership.
     pub epoch: Epoch,
-    /// Whose it is.
+    /// The start of the candidate that holds it.
     pub incarnation: Incarnation,
     /// How long it lasts from `counted_from`.
     pub ttl: Duration,
-    /// The instant before the call that brought or renewed it; where a session's heartbeat renews many, before that left.
+    /// The instant before the call that granted or renewed it; where one heartbeat renews many, the instant before the heartbeat.
     pub counted_from: Boot,
-    /// It was taken on evidence of a crash, so the last of the old leader's work may still be dying.
+    /// Taken over on evidence of a crash: the last of the old leader's work may still be dying.
     pub after_crash: bool,
 }
 
@@ -78,61 +78,61 @@ pub struct Grant {
 pub struct Holder {
     /// Its id.
     pub id: CandidateId,
-    /// Which start of it; `None` for a foreign record, whose holder is never taken for oneself.
+    /// The start of that candidate; `None` for a record that another program wrote, whose holder is never this candidate.
     pub incarnation: Option<Incarnation>,
 }
 
 impl Holder {
-    /// Whether this is exactly that start of that candidate.
+    /// Whether the holder is exactly this start of this candidate.
     pub fn is(&self, who: &Candidate) -> bool {
         self.incarnation == Some(who.incarnation)
     }
 }
 
-/// What is known about the holder's life.
+/// What is known about the holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Proof {
-    /// A record names it; nothing more is known.
+    /// A record names the holder; nothing more is known.
     Record,
-    /// It was seen to renew, or its session is held.
+    /// The holder was seen to renew, or its session is open.
     Alive,
     /// The process *and its work* are gone, not merely silent.
     Dead,
-    /// It let go by itself.
+    /// The holder released the record.
     Released,
     /// There is no record.
     Absent,
 }
 
-/// What a look at an election showed. What a store cannot tell is `None`.
+/// What an observation of an election shows. What the store cannot tell is `None`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// Who holds it; `None` when nobody does.
+    /// The holder; `None` when there is none.
     pub holder: Option<Holder>,
     /// The highest epoch that the store knows of.
     pub epoch: Option<Epoch>,
     /// The ttl in the record.
     pub ttl: Option<Duration>,
-    /// What is known about the holder's life.
+    /// What is known about the holder.
     pub proof: Proof,
-    /// When, on the looker's own clock, it may try to take over; `None` where only a change can tell.
+    /// When the observer may try to take over, on its own clock; `None` where only a change can tell.
     pub free_at: Option<Boot>,
-    /// This candidate itself stepped down and is to stay away for so long.
+    /// How long the observer still has to stay away, after it stepped down.
     pub cooldown: Option<Duration>,
     /// The holder's priority.
     pub priority: Option<i32>,
-    /// When it was acquired, by the holder's wall clock.
+    /// When the leadership began, by the holder's wall clock.
     pub acquired: Option<Wall>,
-    /// When it was last renewed, by the holder's wall clock.
+    /// When the leadership was last renewed, by the holder's wall clock.
     pub renewed: Option<Wall>,
-    /// For whom a released record is being kept.
+    /// The candidate for which a released record is reserved.
     pub reserved_for: Option<CandidateId>,
-    /// What the holder wrote about itself.
+    /// Data that the holder publishes about itself.
     pub metadata: BTreeMap<String, String>,
 }
 
 impl Seen {
-    /// No record, and none remembered: free at once.
+    /// No record, and none remembered: the election is free.
     pub fn nothing() -> Seen {
         Seen {
             holder: None,
@@ -163,33 +163,35 @@ impl Seen {
     }
 }
 
-/// How a leadership is let go.
+/// How a leadership is released.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Parting {
-    /// Keep the record for this candidate for a moment.
+pub struct ReleaseOptions {
+    /// Reserve the record for this candidate for a moment.
     pub reserve_for: Option<CandidateId>,
-    /// Remember in the store that this id stays away for so long.
+    /// Remember in the store that this id stays away for this long.
     pub cooldown: Option<Duration>,
 }
 
-/// Something asked of the leader through the store.
+/// A request to a leader, through the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The leadership it is meant for; a later one is not touched.
+    /// The leadership that it is meant for; later ones ignore it.
     pub epoch: Epoch,
     /// What is asked.
     pub what: Ask,
 }
 
 /// What can be asked of a leader.
+///
+/// Deliberately exhaustive: a store must be able to write and read every one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ask {
-    /// Step down, and hand over to that candidate if one is named.
+    /// Step down; hand over to a candidate if one is named.
     StepDown {
-        /// The candidate that is to follow.
+        /// The successor.
         to: Option<CandidateId>,
     },
-    /// Make room for a candidate of a higher priority.
+    /// Hand over to a candidate of a higher priority.
     Preempt {
         /// Who asks.
         by: CandidateId,
@@ -198,19 +200,20 @@ pub enum Ask {
     },
 }
 
-/// News from the store that nobody asked for.
+/// News from a store, without a call.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Signal {
-    /// The record changed, or what is known of its holder did.
+    /// The record changed, or what is known about its holder.
     Changed(Seen),
-    /// Somebody asks something of the leader.
+    /// Somebody sent a request to the leader.
     Requested(Request),
-    /// A queue granted the lead, unasked.
+    /// The store granted the lead without a claim, from a queue of candidates.
     Granted(Grant),
-    /// The connection fell silent: lead on until the deadline.
+    /// The connection is silent: the leader leads on until its deadline.
     Doubt,
-    /// The session is over, and every grant of it with it.
+    /// The session has ended, and its grants with it.
     Gone,
-    /// The connection is back: look before acting.
+    /// The connection is back: observe before acting.
     Restored,
 }

@@ -1,32 +1,31 @@
 //! How long to wait after an error.
 //!
-//! Only errors come here. A denial is an answer, and waits for a change instead.
+//! A denial is not an error: a candidate that was denied waits for a change instead.
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::{Error, Rng};
 
-/// Longest pause that any strategy can ask for: a mistyped base or multiplier must not put a candidate to
-/// sleep for a year.
+/// The longest pause of any strategy: a mistyped base or multiplier must not put a candidate to sleep for a year.
 pub const RETRY_MAX: Duration = Duration::from_secs(3_600);
 
-/// What a strategy may look at.
+/// What a strategy knows about the errors so far.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct RetryContext<'a> {
-    /// Which error in a row this is, from 1.
+    /// The number of errors in a row, from 1.
     pub attempt: u32,
     /// Time since the first error in this row.
     pub elapsed: Duration,
-    /// The pause before this attempt; `None` at the first error.
+    /// The pause before the attempt that failed; `None` at the first error.
     pub previous: Option<Duration>,
     /// The error itself.
     pub last_error: &'a Error,
 }
 
 impl<'a> RetryContext<'a> {
-    /// The first error in a row, for trying a strategy out.
+    /// The first error in a row, to try out a strategy.
     pub fn first(last_error: &'a Error) -> RetryContext<'a> {
         RetryContext { attempt: 1, elapsed: Duration::ZERO, previous: None, last_error }
     }
@@ -34,10 +33,10 @@ impl<'a> RetryContext<'a> {
 
 /// Decides the pause after an error. `None` gives up, and the candidate stops.
 pub trait RetryStrategy: fmt::Debug + Send + Sync + 'static {
-    /// The pause before the next attempt; above [`RETRY_MAX`] it is cut to that.
+    /// The pause before the next attempt, at most [`RETRY_MAX`].
     fn next_delay(&self, context: &RetryContext<'_>, rng: &mut Rng) -> Option<Duration>;
 
-    /// The longest pause it ever asks for, from which the bound on recovery is computed.
+    /// The longest pause of this strategy. The bound on recovery is computed from it.
     fn longest(&self) -> Duration {
         RETRY_MAX
     }
@@ -52,7 +51,7 @@ pub struct Exponential {
     pub max: Duration,
     /// Growth from one pause to the next; below 1 counts as 1.
     pub multiplier: f64,
-    /// Share of the pause by which it is moved either way, 0 to 1.
+    /// The share of the pause by which it varies either way, 0 to 1.
     pub jitter: f64,
 }
 
@@ -108,7 +107,7 @@ impl RetryStrategy for Fixed {
     }
 }
 
-/// Evenly between `base` and three times the pause before, at most `max`.
+/// Random between `base` and three times the previous pause, at most `max`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecorrelatedJitter {
     /// The shortest pause.
@@ -128,12 +127,12 @@ impl RetryStrategy for DecorrelatedJitter {
     }
 }
 
-/// Another strategy for so many errors in a row, then gives up.
+/// Follows another strategy, and gives up after a number of errors in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AtMost<S> {
-    /// How many errors in a row are one too many.
+    /// Gives up at this number of errors in a row.
     pub attempts: u32,
-    /// What to do until then.
+    /// The strategy until then.
     pub then: S,
 }
 

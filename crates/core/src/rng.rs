@@ -1,4 +1,4 @@
-//! Randomness as an argument: a small generator that the caller seeds.
+//! Randomness as an argument: a small generator with a seed from the caller.
 
 use std::time::Duration;
 

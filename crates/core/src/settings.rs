@@ -1,4 +1,4 @@
-//! Everything that can be set, parsed once into a type that cannot hold an unsafe combination.
+//! All settings, checked once: [`Settings`] cannot hold an unsafe combination.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,53 +6,65 @@ use std::time::Duration;
 
 use crate::{BadSettings, Breaker, Exponential, RetryStrategy, Timing, TimingOptions};
 
-/// Bounds on what a candidate may write about itself: a record must stay small in every store.
+/// The most entries of metadata, and their most bytes in all: a record must stay small in every store.
 pub const METADATA_MAX: (usize, usize) = (32, 4_096);
 
-/// Longest cooldown and grace: beyond it somebody mistyped.
+/// The longest cooldown and grace: anything longer is surely mistyped.
 const SPAN_MAX: Duration = Duration::from_secs(86_400);
 
-/// How a candidate takes part, unchecked: fill in what differs and hand it to [`Settings::new`].
+/// How a candidate takes part, to be checked by [`Settings::new`]. Start from the default and change what differs:
+///
+/// ```
+/// # use bellwether_core::{Options, Settings};
+/// # use std::time::Duration;
+/// let mut options = Options::default();
+/// options.timing.ttl = Duration::from_secs(5);
+/// options.priority = 1;
+/// let settings = Settings::new(options)?;
+/// # Ok::<(), bellwether_core::BadSettings>(())
+/// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Options {
-    /// Lease, renewal, retry, margin, time-out.
+    /// The ttl and the durations that depend on it.
     pub timing: TimingOptions,
-    /// Failed renewals in a row that end the leadership before the deadline does; `None` leaves it to the deadline.
+    /// Step down after this many failed renewals in a row. `None`: only the deadline ends the leadership.
     pub failed_renewals: Option<u32>,
-    /// For how long silence of the connection is borne before the deadline; `None` leaves it to the deadline.
+    /// How long a leader tolerates a silent connection. `None`: only the deadline ends the leadership.
     pub disconnect_grace: Option<Duration>,
-    /// After a loss in doubt, try for so long to get back before calling it lost; `None`: lost at once.
+    /// When leadership becomes uncertain, try for this long to regain it before reporting it lost. `None`: it is lost at once.
     pub reconnect_grace: Option<Duration>,
-    /// Stand again after a leadership ended.
+    /// Compete again after a leadership has ended.
     pub auto_reacquire: bool,
-    /// Release when stopping. Without it the record runs out by itself, as after a crash: nobody takes over while a process
-    /// is restarted quickly, and where the store can prove its end, or holds no more than a session, it makes no difference.
+    /// Release when stopping. Otherwise the record expires by itself, as after a crash, so that nobody takes over while a process
+    /// restarts quickly. This makes no difference where the store can prove that the process has ended, or where the record
+    /// belongs to a session.
     pub release_on_stop: bool,
-    /// While the work stops in a planned end (by choice, on request, for want of health), keep renewing for this long. Zero: the
-    /// work has what is left until the deadline.
+    /// While the work stops in a planned end (a choice, a request, a failed health check), keep renewing for this long. Zero: the
+    /// work has the time that is left until the deadline.
     pub stop_timeout: Duration,
-    /// After stepping down, stay away for so long; `None`: one retry interval, not remembered in the store.
+    /// After stepping down, stay away for this long, even after a restart. `None`: one retry interval, which a restart ends.
     pub cooldown: Option<Duration>,
-    /// Without a cooldown, the shortest time to stay away after stepping down, where a retry interval is shorter: what
-    /// candidates of others need to notice that the lead is free.
+    /// Without a cooldown, stay away at least this long after stepping down, even if the retry interval is shorter: other programs
+    /// need this time to notice that the lead is free.
     pub stay_away_min: Duration,
-    /// The greater may ask the smaller to hand over.
+    /// A candidate may ask a leader of a smaller priority to hand over.
     pub priority: i32,
-    /// Ask a leader of smaller priority to hand over.
+    /// Ask a leader of a smaller priority to hand over.
     pub preempt: bool,
-    /// With a health check: failures in a row that make this candidate unfit. `None`: no health check.
+    /// With a health check: this many failures in a row keep the candidate from leading. `None`: no health check.
     pub health_failures: Option<u32>,
-    /// How often to read the record back while leading; `None`: renewals are proof enough.
+    /// How often a leader reads its record to see that it still leads. `None`: only renewals tell.
     pub validation: Option<Duration>,
-    /// Written into the record for readers.
+    /// Data to publish in the record.
     pub metadata: BTreeMap<String, String>,
-    /// How long to wait after an error.
+    /// The pause after an error.
     pub strategy: Arc<dyn RetryStrategy>,
-    /// After many errors in a row, a longer pause.
+    /// A longer pause after many errors in a row.
     pub breaker: Option<Breaker>,
-    /// After a takeover on evidence of a crash, wait so long before working.
+    /// After a takeover on evidence of a crash, wait this long before the work starts.
     pub settle: Duration,
-    /// Take the record of an earlier start of this id without proof of its death. Outside the guarantee.
+    /// Take over the record of an earlier start of this id without proof that it is dead. The guarantee does not cover this.
     pub danger_reclaim: bool,
 }
 
@@ -157,7 +169,7 @@ impl Settings {
         Ok(Settings { timing, options })
     }
 
-    /// Lease, renewal, retry, margin, time-out.
+    /// The checked durations.
     pub fn timing(&self) -> &Timing {
         &self.timing
     }
@@ -167,20 +179,19 @@ impl Settings {
         &self.options
     }
 
-    /// How long this candidate stays out after claims that were written and failed: longer than the record that they may
-    /// have left keeps others out.
-    pub(crate) fn stay_out(&self) -> Duration {
+    /// How long this candidate stays out after claims that were written and failed: longer than their record keeps others out.
+    pub(crate) fn withdrawal(&self) -> Duration {
         self.timing.ttl() * 3 / 2
     }
 
     /// The longest time that this candidate stays away after it stepped down.
-    pub(crate) fn hold_off(&self) -> Duration {
-        self.options.cooldown.unwrap_or_else(|| self.room(true))
+    pub(crate) fn longest_absence(&self) -> Duration {
+        self.options.cooldown.unwrap_or_else(|| self.yielding(true))
     }
 
-    /// How long this candidate leaves to others to take what it let go for their sake. Where it is kept for somebody who never
+    /// How long this candidate lets others go first after it handed over. Where the record is reserved for a successor that never
     /// comes, the others still have as long again.
-    pub(crate) fn room(&self, reserved: bool) -> Duration {
+    pub(crate) fn yielding(&self, reserved: bool) -> Duration {
         let kept = if reserved { Timing::reservation(self.timing.ttl()) * 2 } else { Duration::ZERO };
         self.timing.retry().max(self.options.stay_away_min).max(kept)
     }
@@ -224,5 +235,51 @@ mod tests {
             let said = Settings::new(options).unwrap_err().to_string();
             assert!(said.contains(part), "{said}");
         }
+    }
+
+    #[test]
+    fn settings_at_their_limits_are_accepted_and_beyond_them_refused() {
+        let (second, day) = (Duration::from_secs(1), Duration::from_secs(86_400));
+        let cooldown = |span| Options { cooldown: Some(span), ..Options::default() };
+        let stop_timeout = |span| Options { stop_timeout: span, ..Options::default() };
+        let disconnect_grace = |span| Options { disconnect_grace: Some(span), ..Options::default() };
+        let validation = |span| Options { validation: Some(span), ..Options::default() };
+        let settle = |span| Options { settle: span, ..Options::default() };
+        let entries = |count: usize, bytes: usize| {
+            let entry = |n: usize| (format!("{n:03}"), "v".repeat(bytes - 3));
+            Options { metadata: (0..count).map(entry).collect(), ..Options::default() }
+        };
+        let more = Duration::from_nanos(1);
+        for (accepted, refused) in [
+            (cooldown(day), cooldown(day + more)),
+            (stop_timeout(day), stop_timeout(day + more)),
+            (disconnect_grace(second * 10), disconnect_grace(second * 10 - more)),
+            (validation(second * 5), validation(second * 5 - more)),
+            (settle(second * 15 / 4), settle(second * 15 / 4 + more)),
+            (entries(32, 128), entries(33, 4)),
+            (entries(1, 4_096), entries(1, 4_097)),
+            (
+                Options { preempt: true, priority: 1, ..Options::default() },
+                Options { preempt: true, priority: -1, ..Options::default() },
+            ),
+        ] {
+            Settings::new(accepted).unwrap();
+            Settings::new(refused).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn a_candidate_lets_others_go_first_for_a_retry_interval_or_twice_the_reservation() {
+        let second = Duration::from_secs(1);
+        let settings = Settings::default();
+        assert_eq!((settings.yielding(false), settings.yielding(true)), (second * 2, second * 2));
+        assert_eq!((settings.withdrawal(), settings.longest_absence()), (second * 45 / 2, second * 2));
+        let mut options = Options { stay_away_min: second * 3, ..Options::default() };
+        options.timing.retry = Some(second / 2);
+        let settings = Settings::new(Options { stay_away_min: Duration::ZERO, ..options.clone() }).unwrap();
+        assert_eq!((settings.yielding(false), settings.yielding(true)), (second / 2, second * 2));
+        assert_eq!(Settings::new(options.clone()).unwrap().yielding(false), second * 3);
+        options.cooldown = Some(second * 9);
+        assert_eq!(Settings::new(options).unwrap().longest_absence(), second * 9);
     }
 }

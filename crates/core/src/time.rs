@@ -1,6 +1,6 @@
-//! Two kinds of time, told apart by type.
+//! Two kinds of time, as two types.
 //!
-//! [`Boot`] decides; [`Wall`] is written down for people to read and decides nothing.
+//! [`Boot`] decides; [`Wall`] is for people to read and decides nothing.
 
 use std::fmt;
 use std::ops::{Add, Sub};
@@ -8,13 +8,13 @@ use std::time::Duration;
 
 /// An instant on this machine's boot-time clock, in nanoseconds.
 ///
-/// The clock runs on during suspend and never steps. Two machines' `Boot`s have nothing to do with each
-/// other, so none is ever written to a store for somebody else to compare.
+/// The clock runs on during suspend and never steps. The `Boot`s of two machines cannot be compared, so none is ever written to a
+/// store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Boot(u64);
 
 impl Boot {
-    /// Later than every instant that a clock will ever show.
+    /// Later than every instant that a clock ever shows.
     pub const FOREVER: Boot = Boot(u64::MAX);
 
     /// The instant `nanos` nanoseconds after boot.
@@ -27,7 +27,7 @@ impl Boot {
         self.0
     }
 
-    /// How long after `earlier` this is; zero if it is not after it.
+    /// The time since `earlier`; zero if `earlier` is later.
     pub fn since(self, earlier: Boot) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
@@ -51,7 +51,7 @@ fn nanos(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// A reading of a wall clock, in nanoseconds since 1970 UTC; shown to people, never compared for safety.
+/// A reading of a wall clock, in nanoseconds since 1970 UTC. Shown to people; no decision depends on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Wall(i64);
 
@@ -66,7 +66,7 @@ impl Wall {
         self.0
     }
 
-    /// Reads RFC 3339, with any offset and up to nine digits of fraction; `None` if it is not that.
+    /// Parses RFC 3339, with any offset and up to nine digits of fraction; `None` for anything else.
     pub fn parse(text: &str) -> Option<Wall> {
         parse_rfc3339(text).map(Wall)
     }
@@ -84,7 +84,7 @@ impl fmt::Display for Wall {
     }
 }
 
-/// Where time comes from. The crates that decide take it as an argument; only `deadman` reads the system's.
+/// A source of time. The crates that decide take it as an argument; only `deadman` reads the system's clocks.
 pub trait Clock: Send + Sync + 'static {
     /// The boot-time clock.
     fn boot(&self) -> Boot;
@@ -212,5 +212,75 @@ mod tests {
         assert_eq!(Boot::from_nanos(5) - Duration::from_secs(1), Boot::from_nanos(0));
         assert_eq!(Boot::from_nanos(5) + Duration::MAX, Boot::FOREVER);
         assert_eq!(Boot::from_nanos(5).since(Boot::from_nanos(9)), Duration::ZERO);
+    }
+
+    #[test]
+    fn every_day_of_eight_centuries_has_the_date_after_the_day_before() {
+        let days_of = |year: i64, month: i64| match month {
+            2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+            2 => 28,
+            4 | 6 | 9 | 11 => 30,
+            _ => 31,
+        };
+        let (mut year, mut month, mut day) = (1600, 1, 1);
+        for days in -135_140..157_054 {
+            assert_eq!(civil_from_days(days), (year, month, day));
+            assert_eq!(days_from_civil(year, month, day), days);
+            day += 1;
+            if day > days_of(year, month) {
+                (month, day) = (month + 1, 1);
+            }
+            if month > 12 {
+                (year, month) = (year + 1, 1);
+            }
+        }
+        assert_eq!((year, month, day), (2400, 1, 1));
+    }
+
+    #[test]
+    fn hours_minutes_and_seconds_have_their_limits() {
+        let noon = Wall::parse("2024-01-15T12:00:00Z").unwrap();
+        for same in ["2024-01-15t12:00:00z", "2024-01-15 12:00:00Z", "2024-01-15T09:30:00-02:30"] {
+            assert_eq!(Wall::parse(same), Some(noon), "{same}");
+        }
+        let last = Wall::parse("2024-01-15T23:59:59Z").unwrap();
+        assert_eq!(last.as_unix_nanos() - noon.as_unix_nanos(), 43_199_000_000_000);
+        assert_eq!(last.to_string(), "2024-01-15T23:59:59.000000Z");
+        let leap = Wall::parse("2024-01-15T23:59:60Z").unwrap();
+        assert_eq!(leap.as_unix_nanos() - last.as_unix_nanos(), 1_000_000_000);
+        for text in [
+            "2024-01-15T24:00:00Z",
+            "2024-01-15T12:60:00Z",
+            "2024-01-15T12:00:61Z",
+            "2024-00-15T12:00:00Z",
+            "2024-01-00T12:00:00Z",
+            "2024-01-32T12:00:00Z",
+            "2024/01-15T12:00:00Z",
+            "2024-01/15T12:00:00Z",
+            "2024-01-15_12:00:00Z",
+            "2024-01-15T12.00:00Z",
+            "2024-01-15T12:00.00Z",
+            "2024-01-15T12:00:00.0000000001Z",
+            "2024-01-15T12:00:00+01.30",
+            "2024-01-15T12:00:00+01:300",
+            "2024-01-15T12:00:00ZZ",
+        ] {
+            assert_eq!(Wall::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_shared_clock_shows_the_time_of_the_clock_in_it() {
+        struct Fixed;
+        impl Clock for Fixed {
+            fn boot(&self) -> Boot {
+                Boot::from_nanos(3)
+            }
+            fn wall(&self) -> Wall {
+                Wall::from_unix_nanos(4)
+            }
+        }
+        let shared = std::sync::Arc::new(Fixed);
+        assert_eq!((Clock::boot(&shared), Clock::wall(&shared)), (Boot(3), Wall(4)));
     }
 }

@@ -1,29 +1,29 @@
-//! What the settings mean in seconds: the bounds that `explain` prints and the simulator holds us to.
+//! What the settings mean in seconds: the bounds that `explain` prints and the simulator checks.
 
 use std::time::Duration;
 
 use crate::Settings;
 
-/// From the settings, the instants of a lease and the bounds on everything that can go wrong.
+/// The instants of a lease, and the bounds on recovery from faults, for given settings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Timeline {
-    /// The next renewal leaves, counted from the last one that was confirmed.
+    /// The next renewal is sent, counted from the last confirmed one.
     pub renew: Duration,
-    /// The work is told to stop, if nothing was confirmed since.
+    /// The work is told to stop, if no renewal was confirmed since.
     pub stop: Duration,
     /// The work is killed, where it is a process.
     pub kill: Duration,
-    /// Belief ends.
+    /// The leadership ends.
     pub deadline: Duration,
-    /// The earliest takeover by somebody who saw the last renewal at once.
+    /// The earliest takeover by a follower that saw the last renewal at once.
     pub takeover: Duration,
-    /// After a release: the next leader, on a store that announces changes, is one claim away.
+    /// From a release until the next leader, on a store that announces changes: one claim.
     pub handover: Duration,
-    /// After the leader's death, with a store that works and announces changes: until somebody leads again.
+    /// From the leader's death until somebody leads, on a store that works and announces changes.
     pub failover: Duration,
-    /// The same on a store that announces nothing, or whose notice was missed.
+    /// The same on a store that announces nothing, or if its notice is lost.
     pub unannounced: Duration,
-    /// After any combination of faults has stopped: until somebody leads again.
+    /// From the end of any combination of faults until somebody leads.
     pub recovery: Duration,
     /// By how much a follower's clock may run faster than the leader's.
     pub clock_rate: f64,
@@ -32,7 +32,7 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Computes it.
+    /// Computes the timeline of these settings.
     pub fn new(settings: &Settings) -> Timeline {
         let timing = settings.timing();
         let options = settings.options();
@@ -42,14 +42,14 @@ impl Timeline {
         // A record may be seen as late as one call after it was written, and the claim that replaces it
         // takes another.
         let failover = timing.ttl() + call * 2 + options.settle;
-        // Whoever was told nothing looks when what it saw has run out. If the leader renewed just after that
-        // sight and died, the look finds a sign of life that is new here, and the wait begins once more.
+        // A follower without notices looks when the record that it saw has expired. If the leader renewed just after that
+        // observation and died, the follower finds a new sign of life, and waits once more.
         let unannounced = failover + timing.ttl() + call;
-        // An attempt that was under way when the faults stopped runs into its time-out, and its look
-        // into another; then comes the longest pause that errors can have earned.
+        // An attempt that was under way when the faults stopped runs into its time-out, and its observation
+        // into another; then comes the longest pause after errors.
         let pause = options.strategy.longest().max(options.breaker.map_or(Duration::ZERO, |b| b.open_for));
-        let away = pause.max(settings.hold_off()).max(settings.stay_out()).max(timing.retry());
-        // Before all this, the work of a leadership that was to end may take its time to stop, and nobody leads meanwhile.
+        let away = pause.max(settings.longest_absence()).max(settings.withdrawal()).max(timing.retry());
+        // Before all this, the work of a leadership that ends may take its time to stop, and nobody leads meanwhile.
         let ending = options.stop_timeout + options.reconnect_grace.unwrap_or_default();
         let recovery = ending + unannounced + call * 2 + away;
         Timeline {

@@ -13,15 +13,14 @@ use std::time::Duration;
 
 use crate::Boot;
 
-/// Shortest and longest lease. Below a tenth of a second a scheduler's hiccup ends leaderships; above a day
-/// a crashed leader's successor would be waiting for what somebody surely mistyped.
+/// The shortest and longest ttl. Below a tenth of a second, a pause of the scheduler ends leaderships; above a day, the ttl is
+/// surely mistyped.
 pub const TTL_RANGE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(86_400));
 
-/// Between the end of the grace (KILL) and the deadline, where the work is a process: what the kernel needs to
-/// tear a process tree down.
+/// The time from KILL to the deadline, where the work is a process: the kernel needs it to tear a process tree down.
 pub const KILL_LEAD: Duration = Duration::from_millis(50);
 
-/// Settings that would not be safe, or not make sense, and what to change.
+/// Settings that are not safe or contradict each other, and what to change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadSettings(String);
 
@@ -39,7 +38,7 @@ impl fmt::Display for BadSettings {
 
 impl std::error::Error for BadSettings {}
 
-/// Lease, renewal, retry, margin and time-out, checked against each other: a `Timing` in hand is safe.
+/// Durations that were checked against each other: every `Timing` is safe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
     ttl: Duration,
@@ -50,20 +49,21 @@ pub struct Timing {
     work_grace: Duration,
 }
 
-/// What a [`Timing`] is made from. `None` is derived from the ttl in the proportions of the defaults.
+/// Durations to check with [`Timing::new`]. `None` stands for a default that depends on the ttl.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TimingOptions {
     /// How long a grant lasts without renewal.
     pub ttl: Duration,
-    /// From one renewal to the next; a third of the ttl.
+    /// The time from one renewal to the next; by default a third of the ttl.
     pub renew: Option<Duration>,
-    /// How long to wait before trying again where no change is announced; 2/15 of the ttl.
+    /// The pause before trying again, where the store announces no change; by default 2/15 of the ttl.
     pub retry: Option<Duration>,
-    /// What the leader gives up of the ttl for safety; a tenth of the ttl.
+    /// How much earlier than the ttl the leader stops; by default a tenth of the ttl.
     pub margin: Option<Duration>,
-    /// When a call counts as unknown; three fifths of the renewal interval.
+    /// After this time the outcome of a call counts as unknown; by default three fifths of the renewal interval.
     pub call_timeout: Option<Duration>,
-    /// What the work is given between being told to stop and being killed; nothing, for work that can be dropped.
+    /// The time between telling the work to stop and killing it; zero for work that can be dropped.
     pub work_grace: Duration,
 }
 
@@ -158,32 +158,32 @@ impl Timing {
         self.ttl
     }
 
-    /// From one renewal to the next.
+    /// The time from one renewal to the next.
     pub fn renew(&self) -> Duration {
         self.renew
     }
 
-    /// How long to wait before trying again where no change is announced.
+    /// The pause before trying again, where the store announces no change.
     pub fn retry(&self) -> Duration {
         self.retry
     }
 
-    /// How long to wait before a renewal that failed is tried again.
+    /// The pause after a renewal that failed.
     pub(crate) fn renew_again(&self) -> Duration {
         self.retry.min(self.renew)
     }
 
-    /// What the leader gives up of the ttl for safety.
+    /// How much earlier than the ttl the leader stops.
     pub fn margin(&self) -> Duration {
         self.margin
     }
 
-    /// When a call counts as unknown.
+    /// After this time the outcome of a call counts as unknown.
     pub fn call_timeout(&self) -> Duration {
         self.call_timeout
     }
 
-    /// What the work is given between being told to stop and being killed.
+    /// The time between telling the work to stop and killing it.
     pub fn work_grace(&self) -> Duration {
         self.work_grace
     }
@@ -193,18 +193,18 @@ impl Timing {
         if self.work_grace.is_zero() { Duration::ZERO } else { self.work_grace + KILL_LEAD }
     }
 
-    /// How long after the call a grant of `granted` is believed. A store that grants less than was asked
-    /// shortens it; one that grants more does not lengthen it.
+    /// How long after the call the leader believes in a grant of `granted`. A store that grants less than the ttl shortens this;
+    /// one that grants more does not lengthen it.
     pub fn belief(&self, granted: Duration) -> Duration {
         granted.min(self.ttl).saturating_sub(self.margin)
     }
 
-    /// When belief ends, for a call sent at `sent`.
+    /// When the leadership ends, for a call sent at `sent`.
     pub fn deadline(&self, sent: Boot, granted: Duration) -> Boot {
         sent + self.belief(granted)
     }
 
-    /// How long a released record is kept for the candidate it was handed to: `min(ttl / 5, 1 s)`.
+    /// How long a released record is reserved for the named successor: `min(ttl / 5, 1 s)`.
     pub fn reservation(ttl: Duration) -> Duration {
         (ttl / 5).min(Duration::from_secs(1))
     }
@@ -219,14 +219,14 @@ mod tests {
     }
 
     #[test]
-    fn the_defaults_are_those_of_the_design() {
+    fn the_defaults_follow_from_a_ttl_of_15_seconds() {
         let timing = Timing::new(&TimingOptions::default()).unwrap();
         assert_eq!((timing.ttl(), timing.renew(), timing.retry()), (ms(15_000), ms(5_000), ms(2_000)));
         assert_eq!((timing.margin(), timing.call_timeout()), (ms(1_500), ms(3_000)));
     }
 
     #[test]
-    fn the_seeds_defaults_are_accepted() {
+    fn common_leases_are_accepted() {
         for (ttl, renew) in [(10_000, 3_000), (10_000, 1_000), (5_000, 1_000), (15_000, 5_000)] {
             Timing::new(&TimingOptions { ttl: ms(ttl), renew: Some(ms(renew)), ..Default::default() })
                 .unwrap();

@@ -42,7 +42,8 @@ async fn bad_settings_bad_names_and_no_store_start_nothing() {
     let store = MemoryStore::default();
     let started = candidate(&store, "a").ttl(ms(3)).start().await;
     assert!(matches!(started, Err(Error::Settings(_))));
-    let options = Options { failed_renewals: Some(0), ..Options::default() };
+    let mut options = Options::default();
+    options.failed_renewals = Some(0);
     assert!(matches!(candidate(&store, "a").options(options).start().await, Err(Error::Settings(_))));
     assert!(matches!(candidate(&store, "").start().await, Err(Error::Name(_))));
     assert!(matches!(candidate(&store, "a\nb").start().await, Err(Error::Name(_))));

@@ -3,7 +3,7 @@
 mod common;
 
 use bellwether_backend::MemoryStore;
-use bellwether_core::{Options, TimingOptions};
+use bellwether_core::Options;
 use bellwether_election::{Election, Error, Over, Reason};
 use common::*;
 
@@ -18,11 +18,9 @@ async fn deaf_leader(store: &MemoryStore) -> (Puppet, Election) {
 
 /// Somebody with the same id takes the record without asking.
 async fn take_over(store: &MemoryStore) -> Election {
-    let options = Options {
-        danger_reclaim: true,
-        timing: TimingOptions { ttl: ms(60_000), ..TimingOptions::default() },
-        ..Options::default()
-    };
+    let mut options = Options::default();
+    options.danger_reclaim = true;
+    options.timing.ttl = ms(60_000);
     let usurper = candidate(store, "a").options(options).start().await.unwrap();
     soon(usurper.wait_for_leadership()).await.unwrap();
     usurper
@@ -122,8 +120,9 @@ async fn validating_in_turns_finds_out_by_itself() {
     let store = MemoryStore::default();
     let (puppet, builder) = puppet(&store, "a");
     puppet.deafen();
-    let timing = TimingOptions { ttl: ms(3_000), renew: Some(ms(20)), ..TimingOptions::default() };
-    let options = Options { validation: Some(ms(25)), timing, ..Options::default() };
+    let mut options = Options::default();
+    (options.timing.ttl, options.timing.renew) = (ms(3_000), Some(ms(20)));
+    options.validation = Some(ms(25));
     let election = builder.options(options).start().await.unwrap();
     let leadership = soon(election.wait_for_leadership()).await.unwrap();
     puppet.log.until("answered observe", 3).await;

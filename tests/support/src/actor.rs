@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use bellwether_backend::{Backend, Notices};
 use bellwether_core::{
-    Bid, Boot, Candidate, CandidateId, Clock, ElectionName, Grant, Incarnation, Outcome, Parting, Seen,
-    Signal,
+    Bid, Boot, Candidate, CandidateId, Clock, ElectionName, Grant, Incarnation, Outcome, ReleaseOptions,
+    Seen, Signal,
 };
 use bellwether_deadman::{SystemClock, boot_now, random_bits};
 use futures_util::StreamExt;
@@ -105,7 +105,7 @@ impl<B: Backend> Actor<B> {
 
     /// Releases, which must succeed.
     pub async fn let_go(&self, grant: &Grant) {
-        let released = self.backend.release(&self.on, grant, &Parting::default()).await;
+        let released = self.backend.release(&self.on, grant, &ReleaseOptions::default()).await;
         assert!(matches!(released, Outcome::Done(())), "{released:?}");
     }
 

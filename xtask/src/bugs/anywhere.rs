@@ -46,9 +46,8 @@ pub(super) const BUGS: &[Bug] = &[
             good: "self.renewed(call, outcome);",
             bad: "
                 if let crate::Outcome::Done(grant) = &outcome
-                    && self.ending == Some(grant.epoch)
+                    && self.work.ended(grant.epoch)
                 {
-                    self.ending = None;
                     self.promote(grant.clone());
                 }
                 self.renewed(call, outcome);",
@@ -61,9 +60,9 @@ pub(super) const BUGS: &[Bug] = &[
         breaks: "The record is released while the work is still stopping.",
         changes: &[Change {
             file: RELEASING,
-            good: "self.enter(State::Releasing(Letting { grant, after, deadline, why, then, reserve_for, keep, step }));",
+            good: "self.enter(State::Releasing(releasing));",
             bad: "
-                self.enter(State::Releasing(Letting { grant, after, deadline, why, then, reserve_for, keep, step }));
+                self.enter(State::Releasing(releasing));
                 self.write_release(epoch);",
         }],
         caught_by: &["work before release"],
@@ -131,8 +130,8 @@ pub(super) const BUGS: &[Bug] = &[
         breaks: "Whoever stepped down competes again at once.",
         changes: &[Change {
             file: RELEASING,
-            good: "self.cooldown_until.max(self.now + cooldown)",
-            bad: "self.cooldown_until",
+            good: "self.stay_away.cool_down(self.now + cooldown)",
+            bad: "()",
         }],
         caught_by: &["cooldown"],
         case: None,

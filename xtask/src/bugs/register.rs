@@ -209,7 +209,11 @@ pub(super) const BUGS: &[Bug] = &[
     Bug {
         name: "EarlyRequestLost",
         breaks: "A request that comes before the leadership begins is forgotten.",
-        changes: &[Change { file: REQUESTS, good: "self.attempt_mut()", bad: "None::<&mut Attempt>" }],
+        changes: &[Change {
+            file: REQUESTS,
+            good: "self.attempt_mut()",
+            bad: "None::<&mut super::acquiring::Attempt>",
+        }],
         caught_by: &["requests"],
         case: None,
     },
@@ -218,8 +222,8 @@ pub(super) const BUGS: &[Bug] = &[
         breaks: "A candidate of higher priority asks a leadership only once, whatever becomes of that.",
         changes: &[Change {
             file: PREEMPT,
-            good: "before.is_some_and(|asked| self.now < asked.again_at)",
-            bad: "before.is_some()",
+            good: "is_none_or(|asked| now >= asked.again_at)",
+            bad: "is_none()",
         }],
         caught_by: &["requests"],
         case: None,

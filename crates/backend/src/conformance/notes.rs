@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bellwether_core::{Epoch, Parting, Wall};
+use bellwether_core::{Epoch, ReleaseOptions, Wall};
 
 use super::case::{Case, Ran, case, ensure, needs};
 use super::stage::{Actor, Stage, held};
@@ -83,7 +83,7 @@ async fn stepped_down(stage: &Stage, cooldown: Duration) -> Ran {
     needs!(stage.can.cooldown, "a cooldown does not outlive a restart here");
     let a = stage.candidate("a").await?;
     let grant = a.lead().await?;
-    let how = Parting { reserve_for: None, cooldown: Some(cooldown) };
+    let how = ReleaseOptions { reserve_for: None, cooldown: Some(cooldown) };
     held("the release", a.release_as(&grant, &how).await)
 }
 

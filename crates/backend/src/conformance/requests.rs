@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bellwether_core::{Ask, CandidateId, Epoch, Grant, Outcome, Parting, Request, Signal, Timing};
+use bellwether_core::{Ask, CandidateId, Epoch, Grant, Outcome, ReleaseOptions, Request, Signal, Timing};
 use futures_util::StreamExt;
 
 use super::case::{Case, Ran, Stop, case, ensure, needs};
@@ -172,7 +172,7 @@ async fn handed_over(stage: &Stage, named: &Actor) -> Result<bellwether_core::Bo
     let grant = a.lead().await?;
     named.denied().await?;
     let from = a.clock.boot();
-    let how = Parting { reserve_for: Some(named.bid.who.id.clone()), cooldown: None };
+    let how = ReleaseOptions { reserve_for: Some(named.bid.who.id.clone()), cooldown: None };
     held("the release", a.release_as(&grant, &how).await)?;
     Ok(from)
 }

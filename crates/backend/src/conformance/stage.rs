@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bellwether_core::{
-    Bid, Boot, Candidate, CandidateId, Clock, ElectionName, Grant, Incarnation, Outcome, Parting, Rng, Seen,
-    Wall,
+    Bid, Boot, Candidate, CandidateId, Clock, ElectionName, Grant, Incarnation, Outcome, ReleaseOptions, Rng,
+    Seen, Wall,
 };
 
 use super::Harness;
@@ -213,10 +213,10 @@ impl Actor {
     }
 
     pub(super) async fn release(&self, grant: &Grant) -> Outcome<()> {
-        self.release_as(grant, &Parting::default()).await
+        self.release_as(grant, &ReleaseOptions::default()).await
     }
 
-    pub(super) async fn release_as(&self, grant: &Grant, how: &Parting) -> Outcome<()> {
+    pub(super) async fn release_as(&self, grant: &Grant, how: &ReleaseOptions) -> Outcome<()> {
         self.backend.release(&self.on, grant, how).await
     }
 

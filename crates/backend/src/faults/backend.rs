@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bellwether_core::{Bid, Boot, ElectionName, Error, Grant, Outcome, Parting, Request, Seen};
+use bellwether_core::{Bid, Boot, ElectionName, Error, Grant, Outcome, ReleaseOptions, Request, Seen};
 
 use super::{Faults, Op};
 use crate::{Backend, Followers, Forward, Fut, Past};
@@ -61,7 +61,7 @@ impl Forward for FaultyBackend {
         &'a self,
         on: &'a ElectionName,
         grant: &'a Grant,
-        how: &'a Parting,
+        how: &'a ReleaseOptions,
     ) -> Fut<'a, Outcome<()>> {
         let call = again!(self, on, grant, how => |inner| inner.release(&on, &grant, &how));
         Box::pin(self.faults.meet(Op::Write, self.inner.name(), call, lost))

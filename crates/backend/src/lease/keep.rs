@@ -4,7 +4,8 @@
 use std::sync::OnceLock;
 
 use bellwether_core::{
-    Boot, ElectionName, Epoch, Error, ErrorKind, Grant, Incarnation, Outcome, Parting, Request, Timing, Wall,
+    Boot, ElectionName, Epoch, Error, ErrorKind, Grant, Incarnation, Outcome, ReleaseOptions, Request,
+    Timing, Wall,
 };
 
 use super::claim::print_cooldown;
@@ -28,7 +29,12 @@ impl<R: Register> Shared<R> {
         self.memory().beats.entry((on.clone(), who)).or_default().next(now, before)
     }
 
-    pub(super) async fn release(&self, on: &ElectionName, grant: &Grant, how: &Parting) -> Outcome<()> {
+    pub(super) async fn release(
+        &self,
+        on: &ElectionName,
+        grant: &Grant,
+        how: &ReleaseOptions,
+    ) -> Outcome<()> {
         // Taken from the record that is replaced: what we remember of it may be gone after a first try that failed.
         let id = OnceLock::new();
         let released = |held: &Held<R::Version>, now: Wall| {

@@ -23,8 +23,8 @@ use std::time::Duration;
 
 use beats::Beats;
 use bellwether_core::{
-    Bid, Boot, Candidate, Clock, ElectionName, Error, ErrorKind, Grant, Incarnation, Outcome, Parting, Proof,
-    Request, Seen,
+    Bid, Boot, Candidate, Clock, ElectionName, Error, ErrorKind, Grant, Incarnation, Outcome, Proof,
+    ReleaseOptions, Request, Seen,
 };
 use leavers::Leaver;
 use tokio::sync::mpsc;
@@ -230,7 +230,7 @@ impl<R: Register> Backend for Lease<R> {
         &'a self,
         on: &'a ElectionName,
         grant: &'a Grant,
-        how: &'a Parting,
+        how: &'a ReleaseOptions,
     ) -> Fut<'a, Outcome<()>> {
         Box::pin(self.shared.release(on, grant, how))
     }

@@ -160,7 +160,7 @@ async fn a_release_leaves_of_its_holder_only_what_readers_want_to_know() {
     held(stage.other().request(&on(), &step_down(grant.epoch)).await);
     let before = stage.record().await;
     stage.clock.set(105);
-    held(stage.lease.release(&on(), &grant, &Parting::default()).await);
+    held(stage.lease.release(&on(), &grant, &ReleaseOptions::default()).await);
     let after = stage.record().await;
     assert!(after.beat > before.beat);
     let renewed = Some(stage.clock.wall());
@@ -176,7 +176,7 @@ async fn a_release_that_failed_once_is_not_confirmed_by_what_somebody_else_left_
         let grant = stage.lead().await;
         stage.store.put(&on(), found);
         stage.faults.next(Op::Write, Fault::Fails(ErrorKind::TimedOut));
-        let outcome = stage.lease.release(&on(), &grant, &Parting::default()).await;
+        let outcome = stage.lease.release(&on(), &grant, &ReleaseOptions::default()).await;
         assert!(matches!(outcome, Outcome::Denied(_)), "{outcome:?}");
     }
 }

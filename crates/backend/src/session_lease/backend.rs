@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use bellwether_core::{Bid, Boot, Candidate, ElectionName, Error, Grant, Outcome, Parting, Request, Seen};
+use bellwether_core::{
+    Bid, Boot, Candidate, ElectionName, Error, Grant, Outcome, ReleaseOptions, Request, Seen,
+};
 use futures_util::stream;
 
 use super::{SessionLease, Shared};
@@ -33,7 +35,7 @@ impl<S: SessionStore> Backend for SessionLease<S> {
         &'a self,
         on: &'a ElectionName,
         grant: &'a Grant,
-        how: &'a Parting,
+        how: &'a ReleaseOptions,
     ) -> Fut<'a, Outcome<()>> {
         let call = Arc::clone(&self.0).release(on.clone(), grant.clone(), how.clone());
         Box::pin(async { self.0.store.finish(call).await.unwrap_or_else(Outcome::Unknown) })

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_core::{Candidate, CandidateId, ElectionName, Grant, Outcome, Parting, Seen, Timing};
+use bellwether_core::{Candidate, CandidateId, ElectionName, Grant, Outcome, ReleaseOptions, Seen, Timing};
 
 use super::pair::{Pair, Stage};
 use super::{Lingering, Shared, limit};
@@ -15,7 +15,7 @@ impl<S: SessionStore> Shared<S> {
         self: Arc<Self>,
         on: ElectionName,
         grant: Grant,
-        how: Parting,
+        how: ReleaseOptions,
     ) -> Outcome<()> {
         let key = match self.store.key(&on) {
             Ok(key) => key,

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bellwether::{ElectionName, Exponential, Options, TimingOptions};
+use bellwether::{ElectionName, Exponential, Options};
 use clap::Args as ClapArgs;
 
 use super::{duration, duration_or_seconds, election};
@@ -216,7 +216,7 @@ impl Timing {
             // A cooldown of one lease stays one, and intervals of a profile are those of its own lease.
             options.cooldown =
                 options.cooldown.map(|span| if span == options.timing.ttl { ttl } else { span });
-            options.timing = TimingOptions { ttl, renew: None, retry: None, ..options.timing };
+            (options.timing.ttl, options.timing.renew, options.timing.retry) = (ttl, None, None);
         }
         options.timing.renew = self.renew.or(self.health_interval).or(options.timing.renew);
         options.timing.retry = self.retry.or(options.timing.retry);

@@ -1,18 +1,80 @@
-//! Standing: waiting for a chance, trying, and finding out what became of the try.
+//! Acquiring: waiting for a chance, claiming, and learning the outcome of the claim.
 
-use super::state::{Attempt, State, Step, Then};
+use super::releasing::Then;
+use super::state::State;
 use super::{Call, Core, Output};
-use crate::{Bid, Boot, CoreEvent, Error, ErrorKind, Grant, Outcome, Parting, Proof, Reason, Seen};
+use crate::{
+    Bid, Boot, CoreEvent, Epoch, Error, ErrorKind, Grant, Outcome, Proof, Reason, ReleaseOptions, Request,
+    Seen,
+};
 
 /// After a denial that names no time to wait for, and the shortest pause after any: a store that denies and
 /// says "now" must not be asked in a loop.
 const DENIED_PAUSE: std::time::Duration = std::time::Duration::from_millis(5);
 
+/// One try to lead, from the claim until its outcome is certain.
+#[derive(Clone, Debug)]
+pub(super) struct Attempt {
+    claim: Call,
+    /// The highest epoch known when the claim left.
+    floor: Epoch,
+    /// What somebody asks of the leadership that this attempt is about to bring. It is obeyed at the promotion.
+    request: Option<Request>,
+    step: Step,
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// The claim is under way; at `expires` its outcome counts as unknown.
+    Claiming { expires: Boot },
+    /// The outcome of the claim is unknown; an observation will tell.
+    Observing { call: Call, expires: Boot },
+    /// Granted on evidence of a crash: the last of the old work may still be dying.
+    Settling { grant: Grant, until: Boot },
+}
+
+impl Attempt {
+    pub(super) fn due(&self) -> Boot {
+        match &self.step {
+            Step::Claiming { expires } | Step::Observing { expires, .. } => *expires,
+            Step::Settling { until, .. } => *until,
+        }
+    }
+
+    /// Whether this call is the observation that the attempt waits for.
+    pub(super) fn observes(&self, call: Call) -> bool {
+        matches!(self.step, Step::Observing { call: observing, .. } if observing == call)
+    }
+
+    pub(super) fn is_settling(&self) -> bool {
+        self.settling().is_some()
+    }
+
+    fn settling(&self) -> Option<&Grant> {
+        match &self.step {
+            Step::Settling { grant, .. } => Some(grant),
+            Step::Claiming { .. } | Step::Observing { .. } => None,
+        }
+    }
+
+    /// Keeps a request until the leadership begins. Of several requests for one epoch the first counts, as it does for a leader. One
+    /// for a later epoch replaces it: which epoch this attempt brings is not known before the answer to its claim.
+    pub(super) fn keep(&mut self, request: Request) {
+        if self.request.as_ref().is_none_or(|kept| kept.epoch < request.epoch) {
+            self.request = Some(request);
+        }
+    }
+
+    pub(super) fn take_request(&mut self) -> Option<Request> {
+        self.request.take()
+    }
+}
+
 impl Core {
     /// Follower to Acquiring, or a try within the reconnect grace.
     pub(super) fn begin_attempt(&mut self) {
-        if self.is_full() {
-            // No call is ever dropped, so there is none to make. Silence would look like a candidate that waits for its turn.
+        if self.calls.is_full() {
+            // Unanswered calls are never dropped, so no other can be made. Say so: a silent candidate would seem to wait its turn.
             let sentence = "the store leaves all calls unanswered, so no more are made until one is answered; check the store";
             self.attempt_failed(Error::new(ErrorKind::Unavailable, "store", sentence));
             return;
@@ -34,17 +96,17 @@ impl Core {
         let bid = Bid {
             who: self.who.clone(),
             ttl: self.settings.timing().ttl(),
-            floor: self.floor,
+            floor: self.view.highest(),
             priority: options.priority,
             metadata: options.metadata.clone(),
             cooldown: options.cooldown,
             danger_reclaim: options.danger_reclaim,
             sent: self.now,
         };
-        let call = self.call();
+        let call = self.calls.open();
         self.outputs.push_back(Output::Claim(call, bid));
         let expires = self.now + self.settings.timing().call_timeout();
-        Attempt { claim: call, floor: self.floor, asked: None, step: Step::Claiming { expires } }
+        Attempt { claim: call, floor: self.view.highest(), request: None, step: Step::Claiming { expires } }
     }
 
     pub(super) fn attempt_due(&mut self) {
@@ -54,13 +116,13 @@ impl Core {
                 let error = self.timed_out("the claim");
                 self.resolve(error);
             }
-            Step::Looking { .. } => {
-                let error = self.timed_out("the look after a claim");
+            Step::Observing { .. } => {
+                let error = self.timed_out("the observation after a claim");
                 self.attempt_failed(error);
             }
             Step::Settling { grant, .. } => {
                 let grant = grant.clone();
-                if grant.epoch < self.floor { self.overtaken(grant) } else { self.promote(grant) }
+                if grant.epoch < self.view.highest() { self.overtaken(grant) } else { self.promote(grant) }
             }
         }
     }
@@ -68,13 +130,12 @@ impl Core {
     pub(super) fn claimed(&mut self, call: Call, outcome: Outcome<Grant>) {
         if let Outcome::Denied(Seen { cooldown: Some(span), .. }) = &outcome {
             // Also in a late answer: the store says this only once.
-            self.cooldown_until = self.cooldown_until.max(self.now + *span);
+            self.stay_away.cool_down(self.now + *span);
         }
-        let current =
-            self.attempt_mut().is_some_and(|a| a.claim == call && !matches!(a.step, Step::Settling { .. }));
+        let current = self.attempt_mut().is_some_and(|a| a.claim == call && !a.is_settling());
         if !current {
-            // Nobody waits for this answer any more. If it brought the lead, that is a record in our name that
-            // we do not act on: others would wait for it in vain.
+            // Nobody waits for this answer any more. If it brought the lead, the store has a record in our name that we do
+            // not lead on, and that keeps others out.
             if let Outcome::Done(grant) = outcome
                 && !self.acts_on(&grant)
             {
@@ -86,11 +147,11 @@ impl Core {
         match outcome {
             Outcome::Done(grant) => self.granted(grant),
             Outcome::Denied(seen) => {
-                self.note(&seen);
+                self.learn(&seen);
                 self.denied(seen);
             }
             Outcome::Unknown(error) if claiming => self.resolve(error),
-            // Already looking: the look decides.
+            // The observation under way decides.
             Outcome::Unknown(_) => {}
             Outcome::Refused(error) => self.fail(error),
         }
@@ -100,12 +161,11 @@ impl Core {
         if self.acts_on(&grant) {
             return;
         }
-        let standing = match &self.state {
-            State::Follower { .. } | State::Acquiring(_) => true,
-            State::Reconnecting(_) => true,
+        let competes = match &self.state {
+            State::Follower { .. } | State::Acquiring(_) | State::Reconnecting(_) => true,
             State::Stopped | State::Leader(_) | State::Releasing(_) => false,
         };
-        if standing && !self.stays_away() && self.is_new(&grant) {
+        if competes && self.may_compete() && self.is_new(&grant) {
             self.granted(grant);
         } else {
             self.give_back(grant);
@@ -118,14 +178,14 @@ impl Core {
             return;
         }
         self.backoff.over();
-        self.floor = grant.epoch;
+        self.view.saw(grant.epoch);
         let settle = self.settings.options().settle;
         if grant.after_crash && !settle.is_zero() {
             let step = Step::Settling { grant, until: self.now + settle };
             // A grant that came unasked belongs to no claim.
             let claim = self.attempt_mut().map_or(Call(0), |attempt| attempt.claim);
-            let asked = self.attempt_mut().and_then(|attempt| attempt.asked.take());
-            self.try_with(Attempt { claim, floor: self.floor, asked, step });
+            let request = self.attempt_mut().and_then(Attempt::take_request);
+            self.try_with(Attempt { claim, floor: self.view.highest(), request, step });
             return;
         }
         self.promote(grant);
@@ -135,7 +195,7 @@ impl Core {
     /// neither is trusted.
     fn is_new(&mut self, grant: &Grant) -> bool {
         let issued_before = self.attempt_mut().is_some_and(|attempt| grant.epoch <= attempt.floor);
-        !issued_before && grant.epoch >= self.floor && grant.epoch > self.spent
+        !issued_before && grant.epoch >= self.view.highest() && self.view.is_unspent(grant.epoch)
     }
 
     fn overtaken(&mut self, grant: Grant) {
@@ -144,29 +204,29 @@ impl Core {
         self.attempt_failed(Error::new(ErrorKind::Unavailable, "store", sentence));
     }
 
-    /// The claim's outcome is unknown: never a "no", so look.
+    /// The outcome of the claim is unknown, which never means "no": observe the record.
     fn resolve(&mut self, error: Error) {
         self.tell(CoreEvent::Error(error));
-        if self.unanswered.len() >= super::CALLS_MAX {
+        if self.calls.is_full() {
             let error = Error::new(ErrorKind::Unavailable, "store", "the store answers nothing any more");
             self.attempt_failed(error);
             return;
         }
-        let call = self.call();
-        self.outputs.push_back(Output::Look(call));
+        let call = self.calls.open();
+        self.outputs.push_back(Output::Observe(call));
         let expires = self.now + self.settings.timing().call_timeout();
         if let Some(attempt) = self.attempt_mut() {
-            attempt.step = Step::Looking { call, expires };
+            attempt.step = Step::Observing { call, expires };
         }
     }
 
-    /// The answer to the look of an attempt.
-    pub(super) fn attempt_looked(&mut self, result: Result<Seen, Error>) {
+    /// The answer to the observation of an attempt.
+    pub(super) fn attempt_observed(&mut self, result: Result<Seen, Error>) {
         match result {
             Ok(seen) if seen.is_held_by(&self.who) => self.claim_again(&seen),
             Ok(seen) => {
-                // The claim may still land; its answer will be read then. Until that is settled this counts
-                // as an error: it is the store that is slow, not somebody who is in the way.
+                // The claim may still be written; its answer will be read then. Until then this counts as an error: the
+                // store is slow, and nobody else is in the way.
                 let error = Error::new(ErrorKind::TimedOut, "store", "the claim got no answer and no lead");
                 let Some(wake) = self.back_off(error) else { return };
                 self.wait(wake.max(self.wake_for(&seen)));
@@ -179,12 +239,12 @@ impl Core {
     /// The record names us, and we do not lead: an earlier claim, or an earlier leadership, of this very
     /// start. Nobody else may act on it, so it is ours to replace, under a new epoch.
     fn claim_again(&mut self, seen: &Seen) {
-        if self.stays_away() {
+        if !self.may_compete() {
             self.disown(seen);
             self.wait(self.now);
             return;
         }
-        if !self.may_reclaim() {
+        if !self.own_record.may_reclaim() {
             self.withdraw();
             let sentence = "claims are written and still fail; this candidate stays out for a while";
             self.attempt_failed(Error::new(ErrorKind::Unavailable, "store", sentence));
@@ -211,7 +271,7 @@ impl Core {
             return;
         }
         // Denied although it is kept for us: something else is in the way, until then.
-        let until = seen.free_at.unwrap_or_else(|| self.wake_for(&seen)).min(self.look_out(&seen));
+        let until = seen.free_at.unwrap_or_else(|| self.wake_for(&seen)).min(self.handover_check_at(&seen));
         self.wait(until.max(self.now + DENIED_PAUSE));
         self.ask_to_preempt(&seen);
     }
@@ -253,7 +313,7 @@ impl Core {
             (None, Proof::Released | Proof::Absent | Proof::Dead) => self.now,
             (None, _) => self.now + self.settings.timing().retry(),
         };
-        wake.min(self.look_out(seen))
+        wake.min(self.handover_check_at(seen))
     }
 
     /// The record changed while we do not lead.
@@ -264,9 +324,9 @@ impl Core {
                 // A change notice ends back-off and breaker alike: the store is alive.
                 self.backoff.over();
                 if seen.is_held_by(&self.who) {
-                    if self.stays_away() {
+                    if !self.may_compete() {
                         self.disown(&seen);
-                    } else if !self.may_reclaim() {
+                    } else if !self.own_record.may_reclaim() {
                         self.withdraw();
                     }
                 }
@@ -288,55 +348,34 @@ impl Core {
         }
     }
 
-    /// A record that names this very start while it neither leads nor stands: let go of it.
-    fn disown(&mut self, seen: &Seen) {
-        let (true, Some(epoch)) = (seen.is_held_by(&self.who), seen.epoch) else { return };
-        if self.ending.is_some() || self.kept == Some(epoch) || self.unanswered.len() >= super::CALLS_MAX {
-            return;
-        }
-        let ttl = seen.ttl.unwrap_or(self.settings.timing().ttl());
-        let incarnation = self.who.incarnation;
-        self.give_back(Grant { epoch, incarnation, ttl, counted_from: self.now, after_crash: false });
-    }
-
     /// Whether this very grant is the one in use, so that a second answer that brings it changes nothing.
     fn acts_on(&mut self, grant: &Grant) -> bool {
-        if let Some(Attempt { step: Step::Settling { grant: held, .. }, .. }) = self.attempt_mut() {
-            return held.epoch == grant.epoch;
-        }
-        match &self.state {
-            State::Leader(leading) => leading.grant.epoch == grant.epoch,
-            State::Releasing(letting) => letting.grant.epoch == grant.epoch,
-            _ => false,
-        }
+        let settling = self.attempt_mut().and_then(|attempt| attempt.settling()).map(|held| held.epoch);
+        settling.or(self.state.held()) == Some(grant.epoch)
     }
 
     /// Gives back what an attempt was granted and has not begun to lead on.
     pub(super) fn give_back_settling(&mut self) {
-        if let Some(Attempt { step: Step::Settling { grant, .. }, .. }) = self.attempt_mut() {
-            let grant = grant.clone();
+        if let Some(grant) = self.attempt_mut().and_then(|attempt| attempt.settling()).cloned() {
             self.give_back(grant);
         }
     }
 
     /// Releases, by compare-and-set, a grant that we do not lead on.
     pub(super) fn give_back(&mut self, grant: Grant) {
-        self.floor = self.floor.max(grant.epoch);
-        self.spent = self.spent.max(grant.epoch);
-        self.forget_leftover(&grant);
-        let working = self.leadership().map(|(epoch, _)| epoch).or(self.ending);
+        self.view.spend(grant.epoch);
+        self.own_record.given_back(grant.epoch);
+        let working = self.leadership().map(|(epoch, _)| epoch).or(self.work.epoch());
         if working.is_some_and(|working| working <= grant.epoch) {
             // The store put this grant in the place of the one that is being worked under, so that leadership
-            // is over. But the record still keeps others out: let go of before the work has ended, it would
-            // let somebody else begin.
-            if self.owed.as_ref().is_none_or(|owed| owed.epoch < grant.epoch) {
-                self.owed = Some(grant);
-            }
-            self.lose(Reason::Conflict, Then::Stand);
+            // is over. But the record still keeps others out: released before the work has ended, it would let
+            // somebody else begin.
+            self.work.owe(grant);
+            self.lose(Reason::Conflict, Then::Compete);
             return;
         }
-        let call = self.call();
-        self.outputs.push_back(Output::Release(call, grant, Parting::default()));
+        let call = self.calls.open();
+        self.outputs.push_back(Output::Release(call, grant, ReleaseOptions::default()));
     }
 
     /// The attempt under way, in whichever state has one.

@@ -62,3 +62,44 @@ impl Core {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{AtMost, Breaker, Fixed, Options};
+
+    /// The pauses after three errors in a row at one instant.
+    fn pauses(options: Options) -> [Option<Duration>; 3] {
+        let (settings, mut rng) = (Settings::new(options).unwrap(), Rng::new(1));
+        let error = Error::new(ErrorKind::Unavailable, "store", "away");
+        let (mut backoff, now) = (Backoff::default(), Boot::from_nanos(7));
+        let mut another = || Some(backoff.another(now, &error, &settings, &mut rng)?.since(now));
+        [another(), another(), another()]
+    }
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn the_breaker_lengthens_the_pause_from_its_count_on() {
+        let breaker = Some(Breaker { failures: 2, open_for: SECOND * 30 });
+        let options = Options { strategy: Arc::new(Fixed(SECOND)), breaker, ..Options::default() };
+        assert_eq!(pauses(options), [Some(SECOND), Some(SECOND * 30), Some(SECOND * 30)]);
+    }
+
+    #[test]
+    fn a_strategy_gives_up_and_none_makes_a_hot_loop() {
+        let strategy = Arc::new(AtMost { attempts: 2, then: Fixed(Duration::ZERO) });
+        let shortest = Some(Duration::from_millis(1));
+        let pauses = pauses(Options { strategy, ..Options::default() });
+        assert_eq!((pauses[0], pauses[2]), (shortest, None));
+    }
+
+    #[test]
+    fn an_answer_ends_the_row() {
+        let mut backoff = Backoff { errors: 9, since: Some(Boot::default()), previous: Some(SECOND) };
+        backoff.over();
+        assert_eq!((backoff.errors, backoff.since, backoff.previous), (0, None, None));
+    }
+}

@@ -1,7 +1,8 @@
 //! What goes into the machine and what comes out.
 
 use crate::{
-    Bid, Boot, CandidateId, CoreEvent, Epoch, Error, Grant, Outcome, Parting, Reason, Request, Seen, Signal,
+    Bid, Boot, CandidateId, CoreEvent, Epoch, Error, Grant, Outcome, Reason, ReleaseOptions, Request, Seen,
+    Signal,
 };
 
 /// The number of a call to the store. Its answer, however late, comes back under it.
@@ -9,15 +10,17 @@ use crate::{
 pub struct Call(pub u64);
 
 /// What the machine is told.
+///
+/// `Input` and [`Output`] are deliberately exhaustive: a driver that forgets one breaks the contract of [`Core`](super::Core).
 #[derive(Clone, Debug)]
 pub enum Input {
     /// Take part.
     Start,
-    /// Let go if leading, and take part no more.
+    /// Release if leading, and stop taking part.
     Stop,
-    /// Let go if leading, and stay away for a while.
+    /// Release if leading, and stay away for a while.
     StepDown {
-        /// Keep the record for this candidate for a moment.
+        /// Reserve the record for this candidate for a moment.
         to: Option<CandidateId>,
     },
     /// The instant of [`poll_timeout`](super::Core::poll_timeout) has come.
@@ -28,22 +31,22 @@ pub enum Input {
     Renewed(Call, Outcome<Grant>),
     /// A release was answered.
     Released(Call, Outcome<()>),
-    /// A look was answered.
-    Looked(Call, Result<Seen, Error>),
+    /// An observation was answered.
+    Observed(Call, Result<Seen, Error>),
     /// A request to the leader was answered by the store.
     Requested(Call, Outcome<()>),
     /// News from the store.
     Signal(Signal),
     /// The health check was run.
     Health(bool),
-    /// Read the record back now and see whether it is still ours.
+    /// Read the record now, to see whether it is still ours.
     Validate,
     /// The work of that leadership is over: future, process tree, address and demotion hook. Only now may it
-    /// be released, and only now may this candidate stand again.
+    /// be released, and only now may this candidate compete again.
     WorkEnded(Epoch),
 }
 
-/// What the machine wants done.
+/// What the caller has to do.
 #[derive(Clone, Debug)]
 pub enum Output {
     /// Claim the lead.
@@ -57,31 +60,30 @@ pub enum Output {
         /// The instant before the call.
         sent: Boot,
     },
-    /// Let go of exactly this grant.
-    Release(Call, Grant, Parting),
+    /// Release exactly this grant.
+    Release(Call, Grant, ReleaseOptions),
     /// Read the record.
-    Look(Call),
+    Observe(Call),
     /// Write a request to the leader.
     Request(Call, Request),
-    /// Leading under `epoch` until then. Arm whatever enforces it before any work starts. Said again, with a
-    /// later instant, at each renewal.
+    /// Leading under `epoch` until then. Arm whatever enforces the deadline before any work starts. Repeated, with a later
+    /// instant, at each renewal.
     Believe {
         /// The leadership.
         epoch: Epoch,
         /// Believed until then.
         until: Boot,
     },
-    /// Stop the work now; it must be over by then. This epoch never comes back. Said twice, the earlier
-    /// instant counts.
+    /// Stop the work now; it must be over by then. This epoch never comes back. If repeated, the earlier instant counts.
     EndWork {
         /// The leadership that is over.
         epoch: Epoch,
         /// When the work must be gone.
         by: Boot,
-        /// Why, if against our will.
+        /// Why, if the leadership was lost.
         why: Option<Reason>,
     },
-    /// The work that was told to stop may take until then: the record was renewed meanwhile. The epoch is over all the same.
+    /// The work that was told to stop may take until then, because the record was renewed. The epoch is over all the same.
     ExtendStop {
         /// The leadership that is over.
         epoch: Epoch,

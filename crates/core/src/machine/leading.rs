@@ -1,9 +1,53 @@
-//! Leading: belief, renewal, and every way it can be lost.
+//! Leading: belief, renewal, and every way to lose it.
 
-use super::leftover::Leftover;
-use super::state::{Leading, Renewal, State, Step, Suspended, Then, Validation, Why};
+use super::acquiring::Attempt;
+use super::releasing::{Cause, Then};
+use super::state::State;
+use super::validation::Validation;
 use super::{Call, Core, Output};
 use crate::{Boot, CoreEvent, Error, ErrorKind, Grant, Outcome, Reason, Seen};
+
+/// A leadership.
+#[derive(Clone, Debug)]
+pub(super) struct Leading {
+    pub(super) grant: Grant,
+    /// Belief ends.
+    pub(super) deadline: Boot,
+    /// The work is told to stop.
+    stop_at: Boot,
+    pub(super) renewal: Renewal,
+    /// Renewals that failed in a row.
+    failures: u32,
+    /// As far as is known, the next renewal comes together with those of other elections; with jitter, the one after it comes earlier.
+    bunched: bool,
+    /// When to warn; `None` once warned, until a renewal is confirmed.
+    danger_at: Option<Boot>,
+    pub(super) validation: Validation,
+    /// The last call before it began: the answer to an earlier one is about an earlier leadership.
+    pub(super) after: Call,
+    /// Since when the connection has been silent.
+    doubt_since: Option<Boot>,
+}
+
+impl Leading {
+    /// The connection is not silent any more.
+    pub(super) fn no_doubt(&mut self) {
+        self.doubt_since = None;
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Renewal {
+    Due(Boot),
+    UnderWay { call: Call, expires: Boot },
+}
+
+impl Renewal {
+    /// Whether this call is the one under way.
+    pub(super) fn is(&self, call: Call) -> bool {
+        matches!(self, Renewal::UnderWay { call: under_way, .. } if *under_way == call)
+    }
+}
 
 impl Core {
     /// The grant is in hand: lead, if there is time left to.
@@ -12,7 +56,7 @@ impl Core {
         let from = self.counted_from(&grant);
         let deadline = self.deadline(from, &grant);
         let stop_at = deadline - timing.stop_lead();
-        if stop_at <= self.now || self.ending.is_some() {
+        if stop_at <= self.now || self.work.is_ending() {
             self.give_back(grant);
             let error = Error::new(
                 ErrorKind::TimedOut,
@@ -22,13 +66,13 @@ impl Core {
             self.attempt_failed(error);
             return;
         }
-        if !self.is_fit() {
+        if !self.is_healthy() {
             self.give_back(grant);
             self.wait(self.now);
             return;
         }
         let resumed = matches!(self.state, State::Reconnecting(_));
-        let asked = self.attempt_mut().and_then(|attempt| attempt.asked.take());
+        let request = self.attempt_mut().and_then(Attempt::take_request);
         let epoch = grant.epoch;
         let (renew_at, bunched) = self.next_renewal(from, true);
         let leading = Leading {
@@ -40,12 +84,12 @@ impl Core {
             danger_at: Some(danger_at(renew_at, stop_at)),
             validation: self.next_validation(),
             doubt_since: None,
-            after: Call(self.last_call),
+            after: self.calls.last(),
             grant,
         };
-        self.asked = None;
-        self.spent = self.spent.max(epoch);
-        self.leftover = Leftover::default();
+        self.preemption.over();
+        self.view.spend(epoch);
+        self.own_record.forget();
         self.outputs.push_back(Output::Believe { epoch, until: deadline });
         self.enter(State::Leader(leading));
         self.tell(if resumed {
@@ -54,7 +98,7 @@ impl Core {
             CoreEvent::Acquired { epoch, deadline }
         });
         self.leader_is(Some(self.who.id.clone()), Some(epoch));
-        if let Some(request) = asked.filter(|request| request.epoch == epoch) {
+        if let Some(request) = request.filter(|request| request.epoch == epoch) {
             self.obey(request.what);
         }
     }
@@ -69,16 +113,17 @@ impl Core {
     }
 
     pub(super) fn lead_due(&self, leading: &Leading) -> Boot {
-        let (renewal, validation) = (self.renewal_due(leading), self.validation_due(leading));
+        let (renewal, validation) = (self.renewal_due(leading), leading.validation.due(self.calls.count()));
         let danger = leading.danger_at.unwrap_or(Boot::FOREVER);
         leading.stop_at.min(renewal).min(validation).min(danger).min(self.doubt_ends(leading))
     }
 
     /// With every place for a call taken, a renewal that is due waits for an answer to something.
     fn renewal_due(&self, leading: &Leading) -> Boot {
-        match &leading.renewal {
-            Renewal::Due(_) if self.unanswered.len() >= super::CALLS_MAX => Boot::FOREVER,
-            renewal => renewal.due(),
+        match leading.renewal {
+            Renewal::Due(_) if self.calls.is_full() => Boot::FOREVER,
+            Renewal::Due(at) => at,
+            Renewal::UnderWay { expires, .. } => expires,
         }
     }
 
@@ -94,7 +139,7 @@ impl Core {
         if self.now >= leading.stop_at {
             self.out_of_time();
         } else if self.now >= self.doubt_ends(leading) {
-            self.lose(Reason::Connection, Then::Stand);
+            self.lose(Reason::Connection, Then::Compete);
         } else if leading.danger_at.is_some_and(|at| self.now >= at) {
             self.warn();
         } else if self.now >= self.renewal_due(leading) {
@@ -105,15 +150,10 @@ impl Core {
                     self.renewal_failed(error);
                 }
             }
-        } else if self.now >= self.validation_due(leading) {
+        } else if self.now >= leading.validation.due(self.calls.count()) {
             match leading.validation {
                 Validation::Due(_) => self.validate_now(),
-                _ => {
-                    // A validation that hangs decides nothing: the deadline does.
-                    let error = self.timed_out("the validation");
-                    self.tell(CoreEvent::Error(error));
-                    self.schedule_validation();
-                }
+                Validation::UnderWay { .. } | Validation::Off => self.validation_expired(),
             }
         }
     }
@@ -124,9 +164,9 @@ impl Core {
         let graceful = self.now < leading.deadline && self.settings.options().reconnect_grace.is_none();
         if graceful {
             // There is still time to stop the work in order and, if the store comes back, to release.
-            self.let_go(Why::Lost(Reason::Deadline), Then::Stand, None);
+            self.release(Cause::Lost(Reason::Deadline), Then::Compete, None);
         } else {
-            self.lose(Reason::Deadline, Then::Stand);
+            self.lose(Reason::Deadline, Then::Compete);
         }
     }
 
@@ -139,7 +179,7 @@ impl Core {
     }
 
     fn renew(&mut self) {
-        let call = self.call();
+        let call = self.calls.open();
         let expires = self.now + self.settings.timing().call_timeout();
         if let State::Leader(leading) = &mut self.state {
             leading.renewal = Renewal::UnderWay { call, expires };
@@ -171,7 +211,7 @@ impl Core {
             }
             Outcome::Done(_) => {}
             Outcome::Denied(seen) => {
-                self.note(&seen);
+                self.learn(&seen);
                 // Told apart by what is there: still us means that a call of our own overtook this one, which is
                 // no failure; the next renewal will do.
                 if self.shows_us(&seen) {
@@ -179,7 +219,7 @@ impl Core {
                         self.renew_after_retry();
                     }
                 } else {
-                    self.lose(Reason::Conflict, Then::Stand);
+                    self.lose(Reason::Conflict, Then::Compete);
                 }
             }
             Outcome::Unknown(error) if current => self.renewal_failed(error),
@@ -209,7 +249,7 @@ impl Core {
             self.outputs.push_back(Output::Believe { epoch: leading.grant.epoch, until: deadline });
         }
         leading.failures = 0;
-        leading.doubt_since = None;
+        leading.no_doubt();
         if current {
             leading.renewal = Renewal::Due(next);
             leading.bunched = bunched;
@@ -230,7 +270,7 @@ impl Core {
         let State::Leader(leading) = &mut self.state else { return };
         leading.failures = leading.failures.saturating_add(1);
         if limit.is_some_and(|limit| leading.failures >= limit) {
-            self.lose(Reason::Connection, Then::Stand);
+            self.lose(Reason::Connection, Then::Compete);
         }
     }
 
@@ -240,7 +280,7 @@ impl Core {
             return;
         }
         if self.overtaken_by(seen) {
-            self.lose(Reason::Conflict, Then::Stand);
+            self.lose(Reason::Conflict, Then::Compete);
         } else {
             // No record, or an older one: a watch may be late, so let a compare-and-set decide, now.
             self.renew_soon();
@@ -268,10 +308,10 @@ impl Core {
 
     pub(super) fn session_gone(&mut self) {
         match &mut self.state {
-            State::Leader(_) => self.lose(Reason::Connection, Then::Stand),
+            State::Leader(_) => self.lose(Reason::Connection, Then::Compete),
             State::Releasing(_) => self.unprotected(Reason::Connection),
             State::Acquiring(_) | State::Reconnecting(_) => {
-                if self.attempt_mut().is_some_and(|attempt| matches!(attempt.step, Step::Settling { .. })) {
+                if self.attempt_mut().is_some_and(|attempt| attempt.is_settling()) {
                     // Mostly it is gone with the session. But the news may be of an earlier one than the grant's.
                     self.give_back_settling();
                     let sentence = "the session ended before the lead began";
@@ -289,33 +329,16 @@ impl Core {
         // Out of time means that there is as much left as was set aside for stopping; anything else is worse.
         let by = if reason == Reason::Deadline { leading.deadline } else { leading.deadline.min(self.now) };
         let grace = self.settings.options().reconnect_grace;
-        let doubtful = matches!(reason, Reason::Deadline | Reason::Connection) && then == Then::Stand;
+        let doubtful = matches!(reason, Reason::Deadline | Reason::Connection) && then == Then::Compete;
         if let (Some(grace), true) = (grace, doubtful) {
-            self.end_work(epoch, by, reason);
-            let (until, wake) = (self.now + grace, self.now);
-            self.enter(State::Reconnecting(Suspended {
-                epoch,
-                reason,
-                deadline,
-                until,
-                wake,
-                attempt: None,
-            }));
-            self.tell(CoreEvent::Suspended { epoch, reason, deadline });
-            self.leader_is(None, None);
+            self.end_work(epoch, by, Some(reason));
+            self.suspend(epoch, reason, deadline, self.now + grace);
             return;
         }
-        self.end_work(epoch, by, reason);
+        self.end_work(epoch, by, Some(reason));
         self.tell(CoreEvent::Lost { epoch, reason, deadline, released: false });
-        if self.leader() == Some(&self.who.id) {
-            self.leader_is(None, None);
-        }
-        self.stand_or_stop(then, self.now);
-    }
-
-    fn end_work(&mut self, epoch: crate::Epoch, by: Boot, reason: Reason) {
-        self.ending = Some(epoch);
-        self.outputs.push_back(Output::EndWork { epoch, by, why: Some(reason) });
+        self.no_longer_leads();
+        self.compete_or_stop(then);
     }
 }
 

@@ -1,12 +1,13 @@
-//! The machine: [`Core`], with a file for each thing that a candidate does.
+//! The state machine: [`Core`], with a module for each thing that a candidate does.
 
 mod acquiring;
 mod backoff;
 mod calls;
+mod ending_work;
 mod health;
 mod io;
 mod leading;
-mod leftover;
+mod own_record;
 mod preempt;
 mod queries;
 mod reconnecting;
@@ -14,25 +15,31 @@ mod releasing;
 mod renewal_jitter;
 mod requests;
 mod state;
+mod stay_away;
 mod stopping;
-mod validate;
+mod validation;
+mod view;
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use backoff::Backoff;
 pub use calls::CALLS_MAX;
+use calls::OpenCalls;
+use ending_work::EndingWork;
+use health::HealthGate;
 pub use io::{Call, Input, Output};
-use leftover::Leftover;
-use preempt::Asked;
+use own_record::OwnRecord;
+use preempt::Preemption;
+use releasing::{Cause, Then};
+use renewal_jitter::RenewalJitter;
 use state::State;
+use stay_away::StayAway;
+use view::ElectionView;
 
-use crate::{
-    Boot, Candidate, CandidateId, CoreEvent, Epoch, Error, ErrorKind, Grant, Proof, Rng, Seen, Settings,
-    Signal,
-};
+use crate::{Boot, Candidate, CandidateId, CoreEvent, Epoch, Error, ErrorKind, Rng, Settings, Signal};
 
 /// One candidate in one election, as a state machine.
 ///
@@ -50,9 +57,9 @@ use crate::{
 /// - *making*: [`Core::new`];
 /// - *input*: [`Core::handle`];
 /// - *output*, to be drained after each input: [`Core::poll_output`], [`Core::poll_timeout`];
-/// - *looking*, which changes nothing: all others.
+/// - *queries*, which change nothing: all others.
 ///
-/// What the caller owes:
+/// The caller has these responsibilities:
 /// - every call that comes out as an [`Output`] is made, is never dropped, and is answered under its [`Call`]
 ///   however late; that it took too long is noticed here;
 /// - after [`Output::EndWork`] the work is stopped and [`Input::WorkEnded`] follows;
@@ -65,41 +72,20 @@ pub struct Core {
     settings: Settings,
     who: Candidate,
     rng: Rng,
-    /// Renewals are spread in time; see [`Core::jitter_renewals`].
-    renewal_jitter: bool,
-    state: State,
     now: Boot,
+    state: State,
     outputs: VecDeque<Output>,
-    last_call: u64,
+    /// The number of the last attempt.
     attempt: u64,
-    unanswered: BTreeSet<Call>,
-    /// The highest epoch ever seen here.
-    floor: Epoch,
-    /// Who leads as far as the store showed; the outer `None` before anything was seen.
-    leader: Option<Option<CandidateId>>,
-    /// What is known about the life of the holder.
-    proof: Option<Proof>,
+    calls: OpenCalls,
+    view: ElectionView,
     backoff: Backoff,
-    /// Not standing before then: a cooldown.
-    cooldown_until: Boot,
-    /// Nor before then, after letting go, unless somebody else has led meanwhile: else the quickest to claim would be the one
-    /// that has just made room.
-    yield_until: Boot,
-    health_failures: u32,
-    /// `None` until the first result, where there is a health check.
-    healthy: Option<bool>,
-    /// The leadership whose work has been told to stop and has not yet reported its end.
-    ending: Option<Epoch>,
-    /// The highest epoch that was led or given back here: it never counts again.
-    spent: Epoch,
-    /// To be given back as soon as that work has ended.
-    owed: Option<Grant>,
-    /// Stopped without a release, on purpose: its record is left to run out.
-    kept: Option<Epoch>,
-    /// A record in our name that we do not lead on.
-    leftover: Leftover,
-    /// The leadership that this candidate has asked to make room for it.
-    asked: Option<Asked>,
+    stay_away: StayAway,
+    health: HealthGate,
+    work: EndingWork,
+    own_record: OwnRecord,
+    preemption: Preemption,
+    renewal_jitter: RenewalJitter,
     /// Why the machine stopped by itself.
     failure: Option<Error>,
 }
@@ -111,27 +97,19 @@ impl Core {
             settings,
             who,
             rng: Rng::new(seed),
-            renewal_jitter: false,
-            state: State::Stopped,
             now: Boot::default(),
+            state: State::Stopped,
             outputs: VecDeque::new(),
-            last_call: 0,
             attempt: 0,
-            unanswered: BTreeSet::new(),
-            floor: Epoch::ZERO,
-            leader: None,
-            proof: None,
+            calls: OpenCalls::default(),
+            view: ElectionView::default(),
             backoff: Backoff::default(),
-            cooldown_until: Boot::default(),
-            yield_until: Boot::default(),
-            health_failures: 0,
-            healthy: None,
-            ending: None,
-            spent: Epoch::ZERO,
-            owed: None,
-            kept: None,
-            leftover: Leftover::default(),
-            asked: None,
+            stay_away: StayAway::default(),
+            health: HealthGate::default(),
+            work: EndingWork::default(),
+            own_record: OwnRecord::default(),
+            preemption: Preemption::default(),
+            renewal_jitter: RenewalJitter::default(),
             failure: None,
         }
     }
@@ -159,14 +137,8 @@ impl Core {
             State::Follower { wake } => self.next_try(*wake),
             State::Acquiring(attempt) => attempt.due(),
             State::Leader(leading) => self.lead_due(leading),
-            State::Reconnecting(suspended) => {
-                let try_at = match &suspended.attempt {
-                    Some(attempt) => attempt.due(),
-                    None => self.next_try(suspended.wake),
-                };
-                suspended.until.min(try_at)
-            }
-            State::Releasing(letting) => self.releasing_next(letting),
+            State::Reconnecting(suspended) => self.reconnecting_next(suspended),
+            State::Releasing(releasing) => self.releasing_next(releasing),
         };
         (due != Boot::FOREVER).then_some(due)
     }
@@ -189,19 +161,19 @@ impl Core {
                 self.answered(call);
                 self.released(call, outcome);
             }
-            Input::Looked(call, result) => {
+            Input::Observed(call, result) => {
                 self.answered(call);
                 if let Ok(seen) = &result {
-                    self.note(seen);
+                    self.learn(seen);
                 }
-                self.looked(call, result);
+                self.observed(call, result);
             }
             Input::Requested(call, outcome) => {
                 self.answered(call);
                 self.request_answered(call, outcome);
             }
             Input::Signal(signal) => self.signal(signal),
-            Input::Health(ok) => self.health(ok),
+            Input::Health(ok) => self.health_checked(ok),
             Input::Validate => self.validate_now(),
             Input::WorkEnded(epoch) => self.work_ended(epoch),
         }
@@ -229,7 +201,7 @@ impl Core {
     fn start(&mut self) {
         if matches!(self.state, State::Stopped) {
             self.failure = None;
-            self.kept = None;
+            self.own_record.started();
             self.backoff.over();
             self.enter(State::Follower { wake: self.now });
         }
@@ -241,27 +213,27 @@ impl Core {
             State::Follower { .. } | State::Acquiring(_) | State::Reconnecting(_) => {
                 // A grant in hand is given back; one that is still on its way is given back when it comes.
                 self.give_back_settling();
-                self.release_leftover();
+                self.release_own_record();
                 self.halt();
             }
-            State::Leader(_) => self.let_go(state::Why::Chosen, state::Then::Stop, None),
-            State::Releasing(letting) => letting.then = state::Then::Stop,
+            State::Leader(_) => self.release(Cause::Chosen, Then::Stop, None),
+            State::Releasing(releasing) => releasing.then = Then::Stop,
         }
     }
 
     fn step_down(&mut self, to: Option<CandidateId>) {
         if matches!(self.state, State::Leader(_)) {
-            self.let_go(state::Why::Chosen, state::Then::Stand, to);
+            self.release(Cause::Chosen, Then::Compete, to);
         }
     }
 
     fn signal(&mut self, signal: Signal) {
         match signal {
             Signal::Changed(seen) => {
-                self.note(&seen);
+                self.learn(&seen);
                 self.changed(seen);
             }
-            Signal::Requested(request) => self.asked_to(request),
+            Signal::Requested(request) => self.requested(request),
             Signal::Granted(grant) => self.granted_unasked(grant),
             Signal::Doubt => self.doubt(),
             Signal::Gone => self.session_gone(),
@@ -270,39 +242,19 @@ impl Core {
     }
 
     fn work_ended(&mut self, epoch: Epoch) {
-        if self.ending == Some(epoch) {
-            self.ending = None;
-            if let Some(grant) = self.owed.take() {
+        if self.work.ended(epoch) {
+            if let Some(grant) = self.work.take_owed() {
                 self.give_back(grant);
             }
             self.write_release(epoch);
         }
     }
 
-    /// Remembers what a look showed: the highest epoch, and who leads.
-    fn note(&mut self, seen: &Seen) {
-        self.proof = Some(seen.proof);
-        self.note_leftover(seen);
-        if let Some(epoch) = seen.epoch {
-            self.floor = self.floor.max(epoch);
-        }
-        // What the store says of ourselves is old news: we announce our own leaderships when they start. So is
-        // what it says of the time before the present one.
-        let old = self.leadership().is_some() && !self.overtaken_by(seen);
-        if !seen.is_held_by(&self.who) && !old {
-            if seen.leader().is_some() && seen.epoch.is_none_or(|epoch| epoch > self.spent) {
-                // The room is taken. Whoever took it may let go at any moment, and then we are the one to take over.
-                self.yield_until = Boot::default();
-            }
-            self.leader_is(seen.leader().cloned(), seen.epoch);
-        }
-    }
-
-    fn leader_is(&mut self, leader: Option<CandidateId>, epoch: Option<Epoch>) {
-        if self.leader.as_ref() != Some(&leader) {
-            self.leader = Some(leader.clone());
-            let epoch = epoch.filter(|_| leader.is_some());
-            self.tell(CoreEvent::LeaderChanged { leader, epoch });
+    /// A call was answered.
+    fn answered(&mut self, call: Call) {
+        if self.calls.answered(call) {
+            // The store is back, and a call can be made: no need to wait for the end of the back-off.
+            self.wake();
         }
     }
 
@@ -312,7 +264,7 @@ impl Core {
     }
 
     fn fail(&mut self, error: Error) {
-        self.release_leftover();
+        self.release_own_record();
         // Nothing will come back: what was suspended is lost, and those who wait for the end must hear it.
         if let State::Reconnecting(suspended) = &self.state {
             let lost = suspended.as_lost();

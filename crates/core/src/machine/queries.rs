@@ -20,32 +20,32 @@ impl Core {
 
     /// Who leads as far as the store showed.
     pub fn leader(&self) -> Option<&CandidateId> {
-        self.leader.as_ref().and_then(Option::as_ref)
+        self.view.leader()
     }
 
-    /// What is known about the life of the one who leads; `None` before anything was seen.
+    /// What is known about the leader; `None` before anything was seen.
     pub fn leader_proof(&self) -> Option<Proof> {
-        self.proof
+        self.view.proof()
     }
 
     /// The highest epoch seen in this election.
     pub fn highest_epoch(&self) -> Epoch {
-        self.floor
+        self.view.highest()
     }
 
     /// Until when this candidate stays away, if it does.
     pub fn in_cooldown(&self, now: Boot) -> Option<Boot> {
-        Some(self.stays_away_until()).filter(|until| now < *until)
+        Some(self.stay_away.until()).filter(|until| now < *until)
     }
 
     /// Stopped, with every call answered and every work ended: nothing more can come.
     pub fn is_quiet(&self) -> bool {
-        matches!(self.state, State::Stopped) && self.unanswered.is_empty() && self.ending.is_none()
+        matches!(self.state, State::Stopped) && self.calls_unanswered() == 0 && !self.work.is_ending()
     }
 
     /// Calls that have not been answered.
     pub fn calls_unanswered(&self) -> usize {
-        self.unanswered.len()
+        self.calls.count()
     }
 
     /// Why the machine stopped by itself, if it did.

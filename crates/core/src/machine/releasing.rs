@@ -1,146 +1,202 @@
-//! Letting go: the work stops, then the demotion hook ends, then the release is written; all before the deadline.
+//! Releasing: the work stops, then the demotion hook ends, then the release is written; all before the deadline.
 
-use super::state::{Letting, LettingStep, State, Then, Why};
+use super::leading::Leading;
+use super::state::State;
+use super::stopping::Extension;
 use super::{Call, Core, Output};
-use crate::{Boot, CandidateId, CoreEvent, Epoch, Outcome, Parting, Reason};
+use crate::{Boot, CandidateId, CoreEvent, Epoch, Grant, Outcome, Reason, ReleaseOptions};
+
+/// A leadership on its way out.
+#[derive(Clone, Debug)]
+pub(super) struct Releasing {
+    pub(super) grant: Grant,
+    /// The last call before the leadership began: the answer to an earlier one is about an earlier leadership.
+    pub(super) after: Call,
+    /// Nothing is written past it.
+    pub(super) deadline: Boot,
+    cause: Cause,
+    pub(super) then: Then,
+    reserve_for: Option<CandidateId>,
+    /// Renewals while the work stops, in a planned end.
+    pub(super) extension: Option<Extension>,
+    pub(super) step: ReleaseStep,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum ReleaseStep {
+    /// The work has been told to stop.
+    EndingWork,
+    /// The work is over and the release is being written.
+    Writing { call: Call, expires: Boot },
+}
+
+/// Why a leadership ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// The program chose to give it up.
+    Chosen,
+    Lost(Reason),
+}
+
+impl Cause {
+    /// Whether the program or somebody else, through the store, asked for it: a cooldown applies.
+    fn is_step_down(self) -> bool {
+        matches!(self, Cause::Chosen | Cause::Lost(Reason::Admin))
+    }
+
+    /// Whether the leadership protects its work for as long as it is renewed.
+    pub(super) fn is_planned(self) -> bool {
+        self.reason().is_none_or(Reason::is_planned)
+    }
+
+    fn reason(self) -> Option<Reason> {
+        match self {
+            Cause::Chosen => None,
+            Cause::Lost(reason) => Some(reason),
+        }
+    }
+}
+
+/// What comes after a leadership.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Then {
+    Compete,
+    Stop,
+}
 
 impl Core {
     /// Leader to Releasing. From here on this epoch is over, whatever a renewal still under way may answer.
-    pub(super) fn let_go(&mut self, why: Why, then: Then, reserve_for: Option<CandidateId>) {
+    pub(super) fn release(&mut self, cause: Cause, then: Then, reserve_for: Option<CandidateId>) {
         let State::Leader(leading) = &self.state else { return };
-        let (grant, after, deadline) = (leading.grant.clone(), leading.after, leading.deadline);
-        let keep = self.keep_while_stopping(why, leading.renewal);
-        let epoch = grant.epoch;
-        let reason = match why {
-            Why::Chosen => None,
-            Why::Lost(reason) => Some(reason),
-        };
-        self.ending = Some(epoch);
-        self.outputs.push_back(Output::EndWork { epoch, by: deadline, why: reason });
-        let step = LettingStep::EndingWork;
-        self.enter(State::Releasing(Letting { grant, after, deadline, why, then, reserve_for, keep, step }));
+        let Leading { grant, after, deadline, .. } = leading.clone();
+        let extension = self.extend_while_stopping(cause, leading);
+        let (epoch, step) = (grant.epoch, ReleaseStep::EndingWork);
+        self.end_work(epoch, deadline, cause.reason());
+        let releasing = Releasing { grant, after, deadline, cause, then, reserve_for, extension, step };
+        self.enter(State::Releasing(releasing));
+    }
+
+    /// Tells the work to stop.
+    pub(super) fn end_work(&mut self, epoch: Epoch, by: Boot, why: Option<Reason>) {
+        self.work.begin(epoch);
+        self.outputs.push_back(Output::EndWork { epoch, by, why });
     }
 
     /// The work is over: write the release, if there is still time.
     pub(super) fn write_release(&mut self, epoch: Epoch) {
-        let State::Releasing(letting) = &self.state else { return };
-        if letting.grant.epoch != epoch || !matches!(letting.step, LettingStep::EndingWork) {
+        let State::Releasing(releasing) = &self.state else { return };
+        if releasing.grant.epoch != epoch || !matches!(releasing.step, ReleaseStep::EndingWork) {
             return;
         }
-        if self.now >= letting.deadline {
+        if self.now >= releasing.deadline {
             self.expired();
             return;
         }
-        let keeps = letting.then == Then::Stop && !self.settings.options().release_on_stop;
-        if keeps && letting.why == Why::Chosen {
-            self.kept = Some(epoch);
-            self.gone(false);
+        let keeps = releasing.then == Then::Stop && !self.settings.options().release_on_stop;
+        if keeps && releasing.cause == Cause::Chosen {
+            self.own_record.leave(epoch);
+            self.release_over(false);
             return;
         }
-        let grant = letting.grant.clone();
-        // Stepping down and stopping differ: who stops comes back when started again.
-        let stepped_down = letting.then == Then::Stand && letting.why.is_step_down();
+        let grant = releasing.grant.clone();
+        // A candidate that stops, unlike one that steps down, competes at once when it is started again.
+        let stepped_down = releasing.then == Then::Compete && releasing.cause.is_step_down();
         let cooldown = self.settings.options().cooldown.filter(|_| stepped_down);
-        let parting = Parting { reserve_for: letting.reserve_for.clone(), cooldown };
+        let options = ReleaseOptions { reserve_for: releasing.reserve_for.clone(), cooldown };
         let expires = self.now + self.settings.timing().call_timeout();
-        let call = self.call();
-        self.outputs.push_back(Output::Release(call, grant, parting));
-        if let State::Releasing(letting) = &mut self.state {
-            letting.step = LettingStep::Writing { call, expires };
+        let call = self.calls.open();
+        self.outputs.push_back(Output::Release(call, grant, options));
+        if let State::Releasing(releasing) = &mut self.state {
+            releasing.step = ReleaseStep::Writing { call, expires };
         }
     }
 
     pub(super) fn released(&mut self, call: Call, outcome: Outcome<()>) {
-        let State::Releasing(letting) = &self.state else {
+        let State::Releasing(releasing) = &self.state else {
             // Giving back a grant that was not led on: if it failed, the record runs out by itself.
             return;
         };
-        if !matches!(letting.step, LettingStep::Writing { call: writing, .. } if writing == call) {
+        if !matches!(releasing.step, ReleaseStep::Writing { call: writing, .. } if writing == call) {
             return;
         }
         match outcome {
-            Outcome::Done(()) => self.gone(true),
+            Outcome::Done(()) => self.release_over(true),
             Outcome::Denied(seen) => {
                 // Not ours any more: there was nothing to release.
-                self.note(&seen);
-                self.gone(false);
+                self.learn(&seen);
+                self.release_over(false);
             }
             Outcome::Unknown(error) | Outcome::Refused(error) => {
                 self.tell(CoreEvent::Error(error));
-                self.gone(false);
+                self.release_over(false);
             }
         }
     }
 
     pub(super) fn releasing_due(&mut self) {
-        let State::Releasing(letting) = &self.state else { return };
-        match letting.step {
-            LettingStep::EndingWork if self.now >= letting.deadline => self.expired(),
-            LettingStep::EndingWork => self.stopping_due(),
-            LettingStep::Writing { .. } => {
+        let State::Releasing(releasing) = &self.state else { return };
+        match releasing.step {
+            ReleaseStep::EndingWork if self.now >= releasing.deadline => self.expired(),
+            ReleaseStep::EndingWork => self.stopping_due(),
+            ReleaseStep::Writing { .. } => {
                 let error = self.timed_out("the release");
                 self.tell(CoreEvent::Error(error));
-                self.gone(false);
+                self.release_over(false);
             }
         }
     }
 
     /// The work did not end in time: nothing may be written any more.
     fn expired(&mut self) {
-        let State::Releasing(letting) = &self.state else { return };
-        let reason = match letting.why {
-            Why::Lost(reason) => reason,
-            Why::Chosen => Reason::Deadline,
-        };
+        let State::Releasing(releasing) = &self.state else { return };
+        let reason = releasing.cause.reason().unwrap_or(Reason::Deadline);
         self.lose_unreleased(reason);
     }
 
     /// The leadership is over, and there was no time or nothing left to release.
     pub(super) fn lose_unreleased(&mut self, reason: Reason) {
-        let State::Releasing(letting) = &self.state else { return };
-        let (epoch, deadline, why, then) = (letting.grant.epoch, letting.deadline, letting.why, letting.then);
+        let State::Releasing(releasing) = &self.state else { return };
+        let (epoch, deadline) = (releasing.grant.epoch, releasing.deadline);
         self.tell(CoreEvent::Lost { epoch, reason, deadline, released: false });
-        self.after_letting_go(why, then);
+        self.after_release();
     }
 
     /// The release was written, or it is as good as it gets.
-    fn gone(&mut self, confirmed: bool) {
-        let State::Releasing(letting) = &self.state else { return };
-        let (epoch, why, then) = (letting.grant.epoch, letting.why, letting.then);
-        let deadline = letting.deadline;
-        match why {
-            Why::Chosen => self.tell(CoreEvent::Released { epoch, confirmed }),
-            Why::Lost(reason) => self.tell(CoreEvent::Lost { epoch, reason, deadline, released: confirmed }),
+    fn release_over(&mut self, confirmed: bool) {
+        let State::Releasing(releasing) = &self.state else { return };
+        let (epoch, deadline) = (releasing.grant.epoch, releasing.deadline);
+        match releasing.cause {
+            Cause::Chosen => self.tell(CoreEvent::Released { epoch, confirmed }),
+            Cause::Lost(reason) => {
+                self.tell(CoreEvent::Lost { epoch, reason, deadline, released: confirmed })
+            }
         }
-        self.after_letting_go(why, then);
+        self.after_release();
     }
 
-    fn after_letting_go(&mut self, why: Why, then: Then) {
-        if self.leader() == Some(&self.who.id) {
-            self.leader_is(None, None);
-        }
-        // Whoever let go makes room. Who stops and is started again means to come back.
-        let cooldown = self.settings.options().cooldown.filter(|_| why.is_step_down());
-        let makes_room = why.is_step_down() || matches!(why, Why::Lost(Reason::Health | Reason::Preempted));
+    fn after_release(&mut self) {
+        let State::Releasing(releasing) = &self.state else { return };
+        let (cause, then, reserved) = (releasing.cause, releasing.then, releasing.reserve_for.is_some());
+        self.no_longer_leads();
+        // A candidate that hands over leaves the lead to others for a while. One that stops and is started again means to come back.
+        let cooldown = self.settings.options().cooldown.filter(|_| cause.is_step_down());
+        let hands_over =
+            cause.is_step_down() || matches!(cause, Cause::Lost(Reason::Health | Reason::Preempted));
         match cooldown {
             _ if then == Then::Stop => {}
-            Some(cooldown) => self.cooldown_until = self.cooldown_until.max(self.now + cooldown),
-            None if makes_room => {
-                let reserved =
-                    matches!(&self.state, State::Releasing(letting) if letting.reserve_for.is_some());
-                self.yield_until = self.now + self.settings.room(reserved);
-            }
+            Some(cooldown) => self.stay_away.cool_down(self.now + cooldown),
+            None if hands_over => self.stay_away.yield_until(self.now + self.settings.yielding(reserved)),
             None => {}
         }
-        self.stand_or_stop(then, self.now);
+        self.compete_or_stop(then);
     }
 
-    /// After a leadership: stand again, if that is wanted.
-    pub(super) fn stand_or_stop(&mut self, then: Then, wake: Boot) {
+    /// After a leadership: compete again, if that is wanted.
+    pub(super) fn compete_or_stop(&mut self, then: Then) {
         if then == Then::Stop || !self.settings.options().auto_reacquire {
             self.halt();
         } else {
-            self.enter(State::Follower { wake });
+            self.enter(State::Follower { wake: self.now });
         }
     }
 }

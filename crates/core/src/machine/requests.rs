@@ -1,4 +1,4 @@
-//! Obeying what somebody asks of a leadership through the store: step down, hand over, make room.
+//! Obeying what somebody asks of a leadership through the store: step down, hand over.
 //!
 //! A request names the epoch that it is meant for. Others see that epoch in the store as soon as the claim is written,
 //! and so a request can arrive before this candidate leads: while it settles after a crash, or before the
@@ -6,11 +6,11 @@
 //! store tells of a request only once.
 
 use super::Core;
-use super::state::{Attempt, Then, Why};
+use super::releasing::{Cause, Then};
 use crate::{Ask, Reason, Request};
 
 impl Core {
-    pub(super) fn asked_to(&mut self, request: Request) {
+    pub(super) fn requested(&mut self, request: Request) {
         if !self.has_to_obey(&request.what) {
             return;
         }
@@ -30,18 +30,8 @@ impl Core {
 
     pub(super) fn obey(&mut self, what: Ask) {
         match what {
-            Ask::StepDown { to } => self.let_go(Why::Lost(Reason::Admin), Then::Stand, to),
-            Ask::Preempt { by, .. } => self.let_go(Why::Lost(Reason::Preempted), Then::Stand, Some(by)),
-        }
-    }
-}
-
-impl Attempt {
-    /// Of several requests for one epoch the first counts, as it does for a leader. One for a later epoch replaces it: which
-    /// epoch this attempt brings is not known before the answer to its claim.
-    fn keep(&mut self, request: Request) {
-        if self.asked.as_ref().is_none_or(|kept| kept.epoch < request.epoch) {
-            self.asked = Some(request);
+            Ask::StepDown { to } => self.release(Cause::Lost(Reason::Admin), Then::Compete, to),
+            Ask::Preempt { by, .. } => self.release(Cause::Lost(Reason::Preempted), Then::Compete, Some(by)),
         }
     }
 }

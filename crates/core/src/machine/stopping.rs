@@ -4,53 +4,66 @@
 //! else may lead and by which the work must be gone. A deadline that no renewal moved bounds the work as ever, and so an end
 //! that the deadline forces is not renewed.
 
-use super::state::{Keep, Letting, LettingStep, Renewal, State, Why};
+use super::leading::{Leading, Renewal};
+use super::releasing::{Cause, ReleaseStep, Releasing};
+use super::state::State;
 use super::{Call, Core, Output};
 use crate::{Boot, CoreEvent, Grant, Outcome, Reason, Seen};
 
-impl Letting {
-    /// When the next renewal is due, if any more is.
-    fn renewal_due(&self, calls: usize) -> Boot {
-        match &self.keep {
-            Some(Keep { renewal: Renewal::UnderWay { expires, .. }, .. }) => *expires,
-            Some(Keep { renewal: Renewal::Due(at), until }) if at < until && calls < super::CALLS_MAX => *at,
-            _ => Boot::FOREVER,
+/// Renewals of a record whose work is being stopped.
+#[derive(Clone, Debug)]
+pub(super) struct Extension {
+    /// No renewal from then on.
+    until: Boot,
+    renewal: Renewal,
+}
+
+impl Extension {
+    /// When to renew, or to give up the renewal under way.
+    fn due(&self, calls_full: bool) -> Boot {
+        match self.renewal {
+            Renewal::UnderWay { expires, .. } => expires,
+            Renewal::Due(at) if at < self.until && !calls_full => at,
+            Renewal::Due(_) => Boot::FOREVER,
         }
     }
 }
 
 impl Core {
-    /// How long the record is renewed while the work of this leadership stops; `renewal` goes on from where it was.
-    pub(super) fn keep_while_stopping(&self, why: Why, renewal: Renewal) -> Option<Keep> {
+    /// How long the record is renewed while the work of this leadership stops; its renewals go on from where they were.
+    pub(super) fn extend_while_stopping(&self, cause: Cause, leading: &Leading) -> Option<Extension> {
         let span = self.settings.options().stop_timeout;
-        let planned = match why {
-            Why::Chosen => true,
-            Why::Lost(reason) => reason.is_planned(),
-        };
-        (planned && !span.is_zero()).then(|| Keep { until: self.now + span, renewal })
+        let extends = cause.is_planned() && !span.is_zero();
+        extends.then(|| Extension { until: self.now + span, renewal: leading.renewal })
     }
 
-    pub(super) fn releasing_next(&self, letting: &Letting) -> Boot {
-        match letting.step {
-            LettingStep::EndingWork => letting.deadline.min(letting.renewal_due(self.unanswered.len())),
-            LettingStep::Writing { expires, .. } => expires,
+    pub(super) fn releasing_next(&self, releasing: &Releasing) -> Boot {
+        match releasing.step {
+            ReleaseStep::EndingWork => {
+                let full = self.calls.is_full();
+                let renewal = releasing.extension.as_ref().map_or(Boot::FOREVER, |e| e.due(full));
+                releasing.deadline.min(renewal)
+            }
+            ReleaseStep::Writing { expires, .. } => expires,
         }
     }
 
-    /// Before the deadline, in [`LettingStep::EndingWork`]: renew, or give a renewal up that has no answer.
+    /// Before the deadline, in [`ReleaseStep::EndingWork`]: renew, or give a renewal up that has no answer.
     pub(super) fn stopping_due(&mut self) {
-        let State::Releasing(Letting { keep: Some(keep), grant, .. }) = &mut self.state else { return };
-        if let Renewal::UnderWay { .. } = keep.renewal {
-            keep.renewal = Renewal::Due(self.now + self.settings.timing().renew_again());
+        let State::Releasing(Releasing { extension: Some(extension), grant, .. }) = &mut self.state else {
+            return;
+        };
+        if let Renewal::UnderWay { .. } = extension.renewal {
+            extension.renewal = Renewal::Due(self.now + self.settings.timing().renew_again());
             let error = self.timed_out("the renewal");
             self.tell(CoreEvent::Error(error));
             return;
         }
         let grant = grant.clone();
-        let call = self.call();
+        let call = self.calls.open();
         let expires = self.now + self.settings.timing().call_timeout();
-        if let State::Releasing(Letting { keep: Some(keep), .. }) = &mut self.state {
-            keep.renewal = Renewal::UnderWay { call, expires };
+        if let State::Releasing(Releasing { extension: Some(extension), .. }) = &mut self.state {
+            extension.renewal = Renewal::UnderWay { call, expires };
         }
         self.outputs.push_back(Output::Renew { call, grant, sent: self.now });
     }
@@ -58,11 +71,11 @@ impl Core {
     /// A renewal was answered while the work stops; it may have left before the work was told to. Where none is sent any more,
     /// the answer brings no time. But what it shows of others counts all the same: the work must not run beside theirs.
     pub(super) fn renewed_while_stopping(&mut self, call: Call, outcome: Outcome<Grant>) {
-        let State::Releasing(letting) = &self.state else { return };
-        if call <= letting.after || !matches!(letting.step, LettingStep::EndingWork) {
+        let State::Releasing(releasing) = &self.state else { return };
+        if call <= releasing.after || !matches!(releasing.step, ReleaseStep::EndingWork) {
             return;
         }
-        let held = letting.grant.epoch;
+        let held = releasing.grant.epoch;
         match outcome {
             Outcome::Done(grant) if grant.epoch == held => self.stop_extended(call, grant),
             Outcome::Done(_) => {}
@@ -70,7 +83,7 @@ impl Core {
                 self.renew_again_while_stopping(call);
             }
             Outcome::Denied(seen) => {
-                self.note(&seen);
+                self.learn(&seen);
                 self.unprotected(Reason::Conflict);
             }
             Outcome::Unknown(error) => {
@@ -79,8 +92,8 @@ impl Core {
                 }
             }
             Outcome::Refused(error) => {
-                if let State::Releasing(letting) = &mut self.state {
-                    letting.keep = None;
+                if let State::Releasing(releasing) = &mut self.state {
+                    releasing.extension = None;
                 }
                 self.tell(CoreEvent::Error(error));
             }
@@ -90,10 +103,12 @@ impl Core {
     /// The renewal brought nothing, so another is to follow; false if it was given up before, or none follows any more.
     fn renew_again_while_stopping(&mut self, call: Call) -> bool {
         let again = self.now + self.settings.timing().renew_again();
-        let State::Releasing(Letting { keep: Some(keep), .. }) = &mut self.state else { return false };
-        let current = keep.renewal.is(call);
+        let State::Releasing(Releasing { extension: Some(extension), .. }) = &mut self.state else {
+            return false;
+        };
+        let current = extension.renewal.is(call);
         if current {
-            keep.renewal = Renewal::Due(again);
+            extension.renewal = Renewal::Due(again);
         }
         current
     }
@@ -102,14 +117,14 @@ impl Core {
         let from = self.counted_from(&grant);
         let deadline = self.deadline(from, &grant);
         let renew = self.settings.timing().renew();
-        let State::Releasing(letting) = &mut self.state else { return };
-        let Some(keep) = &mut letting.keep else { return };
-        if keep.renewal.is(call) {
-            keep.renewal = Renewal::Due(from + renew);
+        let State::Releasing(releasing) = &mut self.state else { return };
+        let Some(extension) = &mut releasing.extension else { return };
+        if extension.renewal.is(call) {
+            extension.renewal = Renewal::Due(from + renew);
         }
-        if deadline > letting.deadline {
+        if deadline > releasing.deadline {
             let epoch = grant.epoch;
-            (letting.deadline, letting.grant) = (deadline, grant);
+            (releasing.deadline, releasing.grant) = (deadline, grant);
             self.outputs.push_back(Output::ExtendStop { epoch, by: deadline });
         }
     }
@@ -123,11 +138,11 @@ impl Core {
 
     /// The work is already stopping, but what protected it is gone: it must be over now.
     pub(super) fn unprotected(&mut self, reason: Reason) {
-        let State::Releasing(letting) = &mut self.state else { return };
-        let epoch = letting.grant.epoch;
-        letting.keep = None;
-        if let LettingStep::EndingWork = letting.step {
-            letting.deadline = letting.deadline.min(self.now);
+        let State::Releasing(releasing) = &mut self.state else { return };
+        let epoch = releasing.grant.epoch;
+        releasing.extension = None;
+        if let ReleaseStep::EndingWork = releasing.step {
+            releasing.deadline = releasing.deadline.min(self.now);
             self.outputs.push_back(Output::EndWork { epoch, by: self.now, why: Some(reason) });
             self.lose_unreleased(reason);
         }

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use bellwether_backend::{Backend, Past};
 use bellwether_core::{
-    Bid, Boot, Call, ElectionName, Error, ErrorKind, Grant, Input, Outcome, Parting, Request,
+    Bid, Boot, Call, ElectionName, Error, ErrorKind, Grant, Input, Outcome, ReleaseOptions, Request,
 };
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, Stream};
@@ -65,7 +65,7 @@ impl Calls {
         self.push(caller, guarded(work, name), move |outcome| Some(Input::Renewed(call, flatten(outcome))));
     }
 
-    pub(super) fn release(&mut self, caller: Caller<'_>, call: Call, grant: Grant, how: Parting) {
+    pub(super) fn release(&mut self, caller: Caller<'_>, call: Call, grant: Grant, how: ReleaseOptions) {
         let (backend, on) = self.parts(caller);
         let name = backend.name();
         let work = async move { backend.release(&on, &grant, &how).await };
@@ -77,7 +77,7 @@ impl Calls {
         let name = backend.name();
         let work = async move { backend.observe(&on).await };
         self.push(caller, guarded(work, name), move |seen| {
-            Some(Input::Looked(call, seen.and_then(|seen| seen)))
+            Some(Input::Observed(call, seen.and_then(|seen| seen)))
         });
     }
 

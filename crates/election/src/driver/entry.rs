@@ -83,7 +83,7 @@ impl Entry {
     pub(super) fn feed(&mut self, input: Input, calls: &mut Calls) {
         let looked = match &input {
             // A look that was given up answers late: what it saw is older than the question.
-            Input::Looked(call, result) if self.look == Some(*call) => Some(result.as_ref().err().cloned()),
+            Input::Observed(call, result) if self.look == Some(*call) => Some(result.as_ref().err().cloned()),
             _ => None,
         };
         if confirms(&input) {
@@ -116,7 +116,7 @@ impl Entry {
             }
             Output::Renew { call, grant, sent } => calls.renew(caller, call, grant, sent),
             Output::Release(call, grant, how) => calls.release(caller, call, grant, how),
-            Output::Look(call) => {
+            Output::Observe(call) => {
                 self.look = Some(call);
                 calls.look(caller, call);
             }
@@ -388,6 +388,6 @@ fn confirms(input: &Input) -> bool {
         Input::Claimed(_, Done(_) | Denied(_))
             | Input::Renewed(_, Done(_) | Denied(_))
             | Input::Released(_, Done(()) | Denied(_))
-            | Input::Looked(_, Ok(_))
+            | Input::Observed(_, Ok(_))
     )
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bellwether_backend::{Backend, Forward, Fut, Notice, Notices, Past, ended_with_its_runtime};
 use bellwether_core::{
-    Bid, Boot, Candidate, ElectionName, Error, ErrorKind, Grant, Outcome, Parting, Seen, Signal,
+    Bid, Boot, Candidate, ElectionName, Error, ErrorKind, Grant, Outcome, ReleaseOptions, Seen, Signal,
 };
 use futures_util::{StreamExt, stream};
 use tokio::sync::{broadcast, watch};
@@ -202,7 +202,7 @@ impl Forward for Puppet {
         &'a self,
         on: &'a ElectionName,
         grant: &'a Grant,
-        how: &'a Parting,
+        how: &'a ReleaseOptions,
     ) -> Fut<'a, Outcome<()>> {
         Box::pin(async move {
             let call = self.inner.release(on, grant, how);

@@ -2,7 +2,7 @@
 
 use crate::say;
 use bellwether_backend::MemoryStore;
-use bellwether_core::{Options, TimingOptions};
+use bellwether_core::Options;
 use bellwether_deadman::{SystemClock, boot_now};
 use bellwether_election::Election;
 use bellwether_supervise::{Child, CommandSpec, Signal, Supervisor};
@@ -82,12 +82,13 @@ fn become_user(number: u32) {
 }
 
 async fn lead(plan: Plan) {
-    let timing = TimingOptions { ttl: plan.ttl, work_grace: plan.grace, ..TimingOptions::default() };
+    let mut options = Options::default();
+    (options.timing.ttl, options.timing.work_grace) = (plan.ttl, plan.grace);
     let store = MemoryStore::default();
     let election = Election::builder("reports")
         .backend(store.connect(Arc::new(SystemClock)))
         .id("a")
-        .options(Options { timing, ..Options::default() })
+        .options(options)
         .start()
         .await
         .unwrap();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bellwether::backend::{Bid, Grant, Outcome, Parting};
+use bellwether::backend::{Bid, Grant, Outcome, ReleaseOptions};
 use bellwether::backend::{Discarded, Finding, Probing};
 use bellwether::{Backend, CandidateId, ElectionName, Incarnation, boot_now};
 use bellwether::{Candidate, ErrorKind, StoreError, Timing};
@@ -117,7 +117,7 @@ async fn take_part(
     let held = match claimed {
         Ok(grant) => {
             let renewed = renew(backend, on, &grant, leaving).await;
-            let released = done(backend, backend.release(on, &grant, &Parting::default()).await);
+            let released = done(backend, backend.release(on, &grant, &ReleaseOptions::default()).await);
             renewed.and_then(|latency| released.map(|()| latency))
         }
         Err(error) => Err(error),
@@ -220,7 +220,9 @@ mod tests {
 
     #[test]
     fn a_store_is_judged_by_what_the_settings_leave_it() {
-        let timing = Timing::new(&TimingOptions { ttl: ms(1_500), ..Default::default() }).unwrap();
+        let mut options = TimingOptions::default();
+        options.ttl = ms(1_500);
+        let timing = Timing::new(&options).unwrap();
         assert_eq!(timing.call_timeout(), ms(300));
         let verdict = |p99| judge("renew latency", &Latency { p50: ms(1), p99, calls: 20 }, &timing);
         assert_eq!(verdict(ms(100)).verdict, Mark::Good);

@@ -12,7 +12,7 @@ pub(crate) mod why_not_leading;
 use std::time::Duration;
 
 use bellwether::Proof;
-use bellwether::{CandidateId, Election, Error, Leadership, Options, Over, Settings, StateName, Store};
+use bellwether::{CandidateId, Election, Error, Leadership, Over, Settings, StateName, Store};
 
 pub(crate) use self::command::grace;
 use self::health::HealthCommand;
@@ -30,7 +30,8 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
     // First of all: what follows takes its time, and a signal must find us listening.
     let mut signals = Signals::new()?;
     let on = backend::election(global, run.election.as_ref())?;
-    let mut options = Options { auto_reacquire: !run.once, ..backend::options(global)? };
+    let mut options = backend::options(global)?;
+    options.auto_reacquire = !run.once;
     run.timing.apply(&mut options);
     run.standing.apply(&mut options);
     command::apply(run, &mut options);

@@ -1,103 +1,12 @@
-//! Rule 12, and back-off: everything is bounded, a denial is not a failure, and a change ends every wait.
+//! Everything is bounded: calls, validations, releases, events, and how closely renewals come together.
 
 use super::script::{Kind, Script, held_by, held_by_me, id, ms, released};
 use crate::{
-    AtMost, Boot, Breaker, CALLS_MAX, CoreEvent, Fixed, Input, Options, Output, Proof, Seen, Signal,
-    StateName,
+    AtMost, Boot, CALLS_MAX, CoreEvent, Fixed, Input, Options, Output, Proof, Seen, Signal, StateName,
 };
 
-fn breaking(options: &mut Options) {
-    options.breaker = Some(Breaker { failures: 3, open_for: ms(30_000) });
-}
-
-fn troubled(errors: usize) -> Script {
-    let mut script = Script::acquiring(breaking);
-    for error in 0..errors {
-        script.unknown().unknown();
-        if error + 1 < errors {
-            script.next();
-        }
-    }
-    script
-}
-
 #[test]
-fn a_denial_neither_grows_the_back_off_nor_feeds_the_breaker() {
-    let mut script = Script::acquiring(breaking);
-    for _ in 0..50 {
-        script.denied_by("b");
-        assert_eq!(script.waits(), Some(2_000));
-        script.next();
-    }
-    script.unknown().unknown();
-    assert_eq!(script.waits(), Some(50), "the first error is the first");
-}
-
-#[test]
-fn a_denial_waits_until_what_is_in_the_way_ends() {
-    let mut script = Script::acquiring(|_| {});
-    script.denied(Seen { free_at: Some(Boot::default() + ms(7_300)), ..held_by("b", 4) });
-    assert_eq!(script.wakes(), Some(7_300));
-}
-
-#[test]
-fn a_store_that_denies_and_says_now_is_not_asked_in_a_loop() {
-    for seen in [Seen::nothing(), released(4), Seen { free_at: Some(Boot::default()), ..held_by("b", 4) }] {
-        let mut script = Script::acquiring(|_| {});
-        script.denied(seen);
-        assert_eq!(script.waits(), Some(5));
-    }
-}
-
-#[test]
-fn a_change_notice_ends_back_off_and_breaker() {
-    let mut script = troubled(3);
-    assert_eq!(script.waits(), Some(30_000));
-    script.changed(released(4)).unknown().unknown();
-    assert_eq!(script.waits(), Some(50), "tried at once, and counting from the start");
-    script.next().unknown().unknown().changed(held_by("b", 9));
-    assert_eq!(script.waits(), Some(2_000), "somebody leads: back to the retry interval");
-}
-
-#[test]
-fn a_breaker_never_shortens_the_pause() {
-    let mut script = Script::acquiring(|options| {
-        options.breaker = Some(Breaker { failures: 1, open_for: ms(10) });
-    });
-    script.unknown().unknown();
-    assert_eq!(script.waits(), Some(50));
-}
-
-#[test]
-fn a_connection_that_is_back_ends_back_off_and_breaker() {
-    let mut script = troubled(3);
-    script.signal(Signal::Restored).unknown().unknown();
-    assert_eq!(script.waits(), Some(50));
-}
-
-#[test]
-fn stop_is_heard_during_back_off() {
-    let mut script = troubled(3);
-    script.told();
-    script.feed(Input::Stop);
-    assert_eq!(script.heard(), "stopped");
-    assert!(script.core.is_quiet());
-}
-
-#[test]
-fn the_millionth_attempt_waits_no_longer_than_the_twentieth() {
-    let mut script = Script::acquiring(|_| {});
-    for _ in 0..1_000_000 {
-        script.unknown().unknown().next();
-        script.told();
-        script.sent = script.sent.split_off(&script.last());
-    }
-    script.unknown().unknown();
-    assert_eq!(script.waits(), Some(5_000));
-}
-
-#[test]
-fn a_store_that_swallows_everything_is_not_fed_for_ever() {
+fn a_store_that_never_answers_gets_no_more_calls() {
     let mut script = Script::acquiring(|_| {});
     script.at(10_000_000);
     assert_eq!(script.core.calls_unanswered(), CALLS_MAX);
@@ -109,7 +18,7 @@ fn a_store_that_swallows_everything_is_not_fed_for_ever() {
     assert!((5..100).contains(&said), "{told}");
     assert_eq!(script.core.calls_unanswered(), CALLS_MAX);
     script.answer(1, crate::Outcome::Denied(released(4)));
-    assert_eq!(script.calls(Kind::Claim) + script.calls(Kind::Look), CALLS_MAX + 1, "room for one more");
+    assert_eq!(script.calls(Kind::Claim) + script.calls(Kind::Observe), CALLS_MAX + 1, "room for one more");
 }
 
 #[test]
@@ -149,7 +58,7 @@ fn a_leader_is_told_of_only_when_it_changes() {
 }
 
 #[test]
-fn nor_when_it_is_a_look_that_would_be_one_too_many() {
+fn a_candidate_makes_no_observation_that_would_be_one_call_too_many() {
     let mut script = Script::acquiring(|options| {
         options.priority = 7;
         options.preempt = true;
@@ -158,13 +67,6 @@ fn nor_when_it_is_a_look_that_would_be_one_too_many() {
     assert_eq!(script.calls(Kind::Request), 1, "an odd number of calls before claims and looks alternate");
     script.at(10_000_000);
     assert_eq!((script.core.calls_unanswered(), script.state()), (CALLS_MAX, "follower"));
-}
-
-#[test]
-fn a_strategy_that_says_at_once_makes_no_hot_loop() {
-    let mut script = Script::acquiring(|options| options.strategy = std::sync::Arc::new(Fixed(ms(0))));
-    script.unknown().unknown();
-    assert_eq!(script.waits(), Some(1));
 }
 
 /// Fifteen claims and looks hang, the sixteenth is granted: there is one place left.
@@ -182,7 +84,7 @@ fn leading_with_one_place_left(change: impl FnOnce(&mut Options)) -> Script {
 }
 
 #[test]
-fn a_leader_without_room_waits_for_an_answer_before_it_renews_again() {
+fn a_leader_with_too_many_open_calls_waits_for_an_answer_before_it_renews_again() {
     let mut script = leading_with_one_place_left(|_| {});
     while script.state() == "leader" {
         script.next();
@@ -219,7 +121,7 @@ fn renewals_that_are_spread_come_earlier_after_a_claim_and_after_a_failure_and_n
 }
 
 #[test]
-fn a_renewal_that_had_no_room_to_be_spread_is_spread_the_next_time() {
+fn a_renewal_answered_too_late_to_be_spread_is_spread_the_next_time() {
     for (answered, again) in [(2_500, false), (2_600, true)] {
         let mut script = Script::acquiring(|_| {});
         script.core.jitter_renewals();
@@ -230,7 +132,7 @@ fn a_renewal_that_had_no_room_to_be_spread_is_spread_the_next_time() {
 }
 
 #[test]
-fn nor_does_one_whose_work_stops() {
+fn a_leader_whose_work_stops_makes_no_call_too_many() {
     let mut script = leading_with_one_place_left(|options| options.stop_timeout = ms(10_000));
     script.feed(Input::StepDown { to: None });
     while script.state() == "releasing" {
@@ -241,7 +143,24 @@ fn nor_does_one_whose_work_stops() {
 }
 
 #[test]
-fn an_answer_that_makes_room_ends_the_back_off_of_a_follower_and_of_a_suspended_leader() {
+fn events_say_to_which_attempt_they_belong() {
+    let mut script = Script::with(|_| {});
+    let mut attempts = Vec::new();
+    for input in [Input::Start, Input::Stop, Input::Start, Input::Stop] {
+        script.core.handle(Boot::default(), input);
+        while let Some(output) = script.core.poll_output() {
+            if let Output::Event { attempt, event, .. } = output
+                && matches!(event, CoreEvent::StateChanged { to: StateName::Acquiring, .. })
+            {
+                attempts.push(attempt);
+            }
+        }
+    }
+    assert_eq!(attempts, [1, 2]);
+}
+
+#[test]
+fn the_answer_that_allows_another_call_ends_the_back_off_of_a_follower_and_of_a_suspended_leader() {
     for suspended in [false, true] {
         let mut script = leading_with_one_place_left(|options| {
             options.reconnect_grace = suspended.then_some(ms(60_000));
@@ -258,7 +177,7 @@ fn an_answer_that_makes_room_ends_the_back_off_of_a_follower_and_of_a_suspended_
 
 /// The record in its name stays until it runs out: no place is left for the call that would release it.
 #[test]
-fn nor_does_a_candidate_that_gives_up() {
+fn a_candidate_that_gives_up_makes_no_call_too_many() {
     let mut script = Script::acquiring(|options| {
         options.strategy = std::sync::Arc::new(AtMost { attempts: 4, then: Fixed(ms(1_000)) });
     });
@@ -277,21 +196,4 @@ fn nor_does_a_candidate_that_gives_up() {
         script.next();
     }
     assert_eq!((script.core.calls_unanswered(), script.calls(Kind::Release)), (CALLS_MAX, 0));
-}
-
-#[test]
-fn events_say_to_which_attempt_they_belong() {
-    let mut script = Script::with(|_| {});
-    let mut attempts = Vec::new();
-    for input in [Input::Start, Input::Stop, Input::Start, Input::Stop] {
-        script.core.handle(Boot::default(), input);
-        while let Some(output) = script.core.poll_output() {
-            if let Output::Event { attempt, event, .. } = output
-                && matches!(event, CoreEvent::StateChanged { to: StateName::Acquiring, .. })
-            {
-                attempts.push(attempt);
-            }
-        }
-    }
-    assert_eq!(attempts, [1, 2]);
 }

@@ -5,16 +5,18 @@
 
 mod script;
 
-mod alternate;
+mod any_order;
+mod backoff;
 mod bounds;
-mod late;
+mod conflicts;
+mod cooldown;
+mod deadline;
+mod demotion;
+mod failed_renewals;
+mod late_answers;
 mod releasing;
 mod requests;
-mod rules;
-mod seed000;
-mod seed002;
-mod seed003;
-mod seed004;
-mod settle;
+mod settling;
 mod stopping;
+mod transitions;
 mod witness;

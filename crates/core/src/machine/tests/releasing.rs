@@ -1,4 +1,4 @@
-//! Rule 8: the work stops, then the release is written, and past the deadline nothing is.
+//! Releasing: the work stops, then the release is written; nothing is written past the deadline.
 
 use super::script::{Kind, Script, boot, held_by, held_by_me, id, ms, released};
 use crate::{Input, Options, Seen, Signal};
@@ -40,7 +40,7 @@ fn work_that_does_not_end_by_the_deadline_is_lost_and_nothing_is_written() {
 
 /// Found on real processes: of two candidates that hand over to each other, the second used to wait for its retry interval.
 #[test]
-fn who_made_room_is_ready_as_soon_as_it_is_taken() {
+fn a_candidate_that_handed_over_is_ready_as_soon_as_it_is_taken() {
     let mut script = Script::leading(|_| {});
     script.at(1_000).feed(Input::StepDown { to: None }).work_ended(5).released();
     script.changed(released(5));
@@ -58,7 +58,7 @@ fn who_made_room_is_ready_as_soon_as_it_is_taken() {
 }
 
 #[test]
-fn who_stops_and_starts_again_stands_at_once() {
+fn a_candidate_that_stops_and_starts_again_competes_at_once() {
     for cooldown in [None, Some(ms(60_000))] {
         let mut script = Script::leading(|options| options.cooldown = cooldown);
         script.at(1_000).feed(Input::Stop).work_ended(5).released().told();
@@ -70,7 +70,7 @@ fn who_stops_and_starts_again_stands_at_once() {
 /// Found on real processes: where the record was kept for somebody who never came, the one that had let go was back as soon as
 /// the others.
 #[test]
-fn who_made_room_for_somebody_named_lets_the_others_go_first() {
+fn a_candidate_that_handed_over_for_somebody_named_lets_the_others_go_first() {
     let mut script = Script::leading(|options| options.timing.retry = Some(ms(500)));
     script.at(1_000).feed(Input::StepDown { to: Some(id("typo")) }).work_ended(5).released();
     let kept = Seen { reserved_for: Some(id("typo")), free_at: Some(boot(2_000)), ..released(5) };
@@ -103,7 +103,7 @@ fn work_that_ends_at_the_very_deadline_is_too_late_to_release() {
 }
 
 #[test]
-fn nobody_stands_again_before_the_work_has_ended() {
+fn no_candidate_competes_before_its_work_has_ended() {
     let mut script = Script::leading(|_| {});
     script.at(1_000).signal(Signal::Gone).at(60_000);
     assert_eq!((script.state(), script.wakes(), script.calls(Kind::Claim)), ("follower", None, 1));
@@ -116,7 +116,7 @@ fn nobody_stands_again_before_the_work_has_ended() {
 }
 
 #[test]
-fn nobody_stands_again_before_the_work_has_ended_even_after_stop_and_start() {
+fn no_candidate_competes_before_its_work_has_ended_even_after_stop_and_start() {
     let mut script = Script::leading(|_| {});
     script.at(1_000).signal(Signal::Gone).feed(Input::Stop).feed(Input::Start).at(60_000);
     assert_eq!((script.state(), script.calls(Kind::Claim)), ("follower", 1));
@@ -166,7 +166,7 @@ fn a_reconnect_grace_leaves_the_work_the_time_it_was_promised() {
 }
 
 #[test]
-fn a_session_that_ends_while_letting_go_takes_the_remaining_time_away() {
+fn a_session_that_ends_while_releasing_takes_the_remaining_time_away() {
     let mut script = Script::leading(|_| {});
     script.at(1_000).feed(Input::Stop).told();
     script.at(2_000).signal(Signal::Gone);

@@ -41,7 +41,7 @@ fn a_requested_release_that_is_not_confirmed_is_told_as_such() {
 }
 
 #[test]
-fn a_request_for_another_leadership_is_not() {
+fn a_request_for_another_leadership_is_ignored() {
     let mut script = Script::leading(|_| {});
     for epoch in [4, 6] {
         script.signal(ask(epoch, Ask::StepDown { to: None }));
@@ -51,7 +51,7 @@ fn a_request_for_another_leadership_is_not() {
 }
 
 #[test]
-fn a_request_to_one_who_does_not_lead_changes_nothing() {
+fn a_request_to_a_candidate_that_does_not_lead_changes_nothing() {
     let mut script = Script::acquiring(|_| {});
     script.denied_by("b").told();
     script.signal(ask(9, Ask::StepDown { to: None }));
@@ -69,7 +69,7 @@ fn a_hand_over_keeps_the_record_for_the_one_named() {
 }
 
 #[test]
-fn a_leader_of_lower_priority_stops_its_work_and_then_makes_room_for_the_asker() {
+fn a_leader_of_lower_priority_stops_its_work_and_then_hands_over() {
     let mut script = Script::leading(|_| {});
     script.signal(ask(5, Ask::Preempt { by: id("c"), priority: 1 }));
     assert_eq!(script.told(), "end_work e5 by 13500 preempted, state leader→releasing");
@@ -153,7 +153,7 @@ fn the_late_answer_to_an_earlier_question_says_nothing_about_the_present_one() {
 }
 
 #[test]
-fn nobody_is_asked_who_need_not_or_cannot_make_room() {
+fn a_leader_that_need_not_or_cannot_hand_over_is_not_asked() {
     let foreign = Seen { holder: Some(Holder { id: id("b"), incarnation: None }), ..led_with(1, 4) };
     let unknown_priority = held_by("b", 4);
     let no_leader = Seen { holder: None, priority: Some(1), ..released(4) };
@@ -184,7 +184,7 @@ fn an_unfit_candidate_does_not_ask() {
 }
 
 #[test]
-fn who_stays_away_does_not_ask() {
+fn a_candidate_that_stays_away_does_not_ask() {
     let mut script = Script::acquiring(important);
     script.denied(Seen { cooldown: Some(ms(9_000)), ..led_with(1, 4) }).changed(led_with(1, 4));
     assert_eq!(script.calls(Kind::Request), 0);
@@ -193,7 +193,7 @@ fn who_stays_away_does_not_ask() {
 /// Found by the simulator: on a store that announces nothing the asker slept through the moment for which the record
 /// was kept for it; the old leader came back, was asked again, and so on for ever.
 #[test]
-fn who_asked_looks_out_twice_within_the_moment_for_which_the_record_is_kept_and_not_for_ever() {
+fn a_candidate_that_asked_checks_twice_within_the_reservation_and_not_for_ever() {
     let mut script = Script::acquiring(important);
     script.denied(Seen { free_at: Some(boot(60_000)), ..led_with(1, 4) });
     assert_eq!(script.wakes(), Some(60_000), "before the request is written");

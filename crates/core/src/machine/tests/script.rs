@@ -17,7 +17,7 @@ pub(super) enum Kind {
     Claim,
     Renew,
     Release,
-    Look,
+    Observe,
     Request,
 }
 
@@ -166,7 +166,7 @@ impl Script {
     }
 
     pub(super) fn looked_at(&mut self, call: u64, seen: Seen) -> &mut Script {
-        self.feed(Input::Looked(Call(call), Ok(seen)))
+        self.feed(Input::Observed(Call(call), Ok(seen)))
     }
 
     pub(super) fn released(&mut self) -> &mut Script {
@@ -217,7 +217,7 @@ impl Script {
     /// Of everything said since the last question, what users hear, without the changes of state and leader.
     pub(super) fn heard(&mut self) -> String {
         let inside =
-            ["claim#", "renew#", "release#", "look#", "ask#", "believe", "end_work", "state", "leader"];
+            ["claim#", "renew#", "release#", "observe#", "ask#", "believe", "end_work", "state", "leader"];
         let outside = |line: &String| !inside.iter().any(|word| line.starts_with(word));
         self.log.drain(..).filter(outside).collect::<Vec<_>>().join(", ")
     }
@@ -229,7 +229,7 @@ pub(super) fn sent_by(output: &Output, now: Boot) -> Option<(Call, Sent)> {
         Output::Claim(call, bid) => (call, Kind::Claim, bid.sent),
         Output::Renew { call, sent, .. } => (call, Kind::Renew, *sent),
         Output::Release(call, ..) => (call, Kind::Release, now),
-        Output::Look(call) => (call, Kind::Look, now),
+        Output::Observe(call) => (call, Kind::Observe, now),
         Output::Request(call, _) => (call, Kind::Request, now),
         Output::Believe { .. }
         | Output::EndWork { .. }
@@ -254,10 +254,10 @@ pub(super) fn answer(kind: Kind, call: Call, outcome: Outcome<Grant>) -> Input {
         Kind::Renew => Input::Renewed(call, outcome),
         Kind::Release => Input::Released(call, done),
         Kind::Request => Input::Requested(call, done),
-        Kind::Look => match outcome {
-            Outcome::Unknown(error) | Outcome::Refused(error) => Input::Looked(call, Err(error)),
-            Outcome::Denied(seen) => Input::Looked(call, Ok(seen)),
-            Outcome::Done(grant) => Input::Looked(call, Ok(held_by_me(grant.epoch.get()))),
+        Kind::Observe => match outcome {
+            Outcome::Unknown(error) | Outcome::Refused(error) => Input::Observed(call, Err(error)),
+            Outcome::Denied(seen) => Input::Observed(call, Ok(seen)),
+            Outcome::Done(grant) => Input::Observed(call, Ok(held_by_me(grant.epoch.get()))),
         },
     }
 }
@@ -323,10 +323,10 @@ fn say(output: &Output) -> String {
         Output::Claim(call, bid) if bid.floor == Epoch::ZERO => format!("claim#{}", call.0),
         Output::Claim(call, bid) => format!("claim#{} above e{}", call.0, bid.floor),
         Output::Renew { call, grant, .. } => format!("renew#{} e{}", call.0, grant.epoch),
-        Output::Look(call) => format!("look#{}", call.0),
-        Output::Release(call, grant, parting) => {
-            let to = parting.reserve_for.as_ref().map_or(String::new(), |to| format!(" to {to}"));
-            let cooldown = parting.cooldown.map_or(String::new(), |c| format!(" cooldown {}", c.as_millis()));
+        Output::Observe(call) => format!("observe#{}", call.0),
+        Output::Release(call, grant, options) => {
+            let to = options.reserve_for.as_ref().map_or(String::new(), |to| format!(" to {to}"));
+            let cooldown = options.cooldown.map_or(String::new(), |c| format!(" cooldown {}", c.as_millis()));
             format!("release#{} e{}{to}{cooldown}", call.0, grant.epoch)
         }
         Output::Request(call, Request { epoch, what: Ask::Preempt { by, priority } }) => {

@@ -70,7 +70,7 @@ impl Witness {
         match input {
             Input::Claimed(call, _) | Input::Renewed(call, _) => self.releases.remove(call),
             Input::Released(call, _) | Input::Requested(call, _) => self.releases.remove(call),
-            Input::Looked(call, _) => self.releases.remove(call),
+            Input::Observed(call, _) => self.releases.remove(call),
             _ => false,
         };
     }
@@ -123,7 +123,7 @@ impl Witness {
                 assert!([self.working, self.reported].contains(&Some(*epoch)), "nothing is left to stop");
                 assert!(*by > now && *by <= now + ms(13_500), "from {now:?} until {by:?}");
             }
-            Output::Look(_) | Output::Request(..) => {}
+            Output::Observe(_) | Output::Request(..) => {}
         }
     }
 

@@ -1,4 +1,4 @@
-//! Seed 002: cooldown after stepping down, epochs that fence, two roles.
+//! Cooldown: a candidate that stepped down stays away for a while, and nothing shortens that.
 
 use super::script::{Script, boot, e, grant, held_by, held_by_me, ms, released};
 use crate::{Ask, Input, Options, Request, Seen, Signal};
@@ -14,7 +14,7 @@ fn stepped_down_at_1000() -> Script {
 }
 
 #[test]
-fn who_stepped_down_stays_away_for_the_cooldown_and_has_it_remembered() {
+fn a_candidate_that_stepped_down_stays_away_for_the_cooldown_and_has_it_remembered() {
     let mut script = stepped_down_at_1000();
     assert_eq!(
         script.told(),
@@ -74,7 +74,7 @@ fn asked_through_the_store_to_step_down_is_a_step_down() {
 }
 
 #[test]
-fn without_a_cooldown_one_retry_interval_makes_room_for_others() {
+fn without_a_cooldown_others_have_one_retry_interval_to_go_first() {
     let mut script = Script::leading(|_| {});
     script.at(1_000).feed(Input::StepDown { to: None }).work_ended(5).released();
     assert!(script.told().contains("release#2 e5, "));

@@ -1,29 +1,29 @@
-//! Rules 4 and 5: an unknown claim is looked into, a late answer is read, and what is not led on is given back.
+//! An unknown claim is followed by an observation, a late answer is read, and a grant that is not led on is given back.
 
 use super::script::{Kind, Script, away, boot, forbidden, grant, held_by, held_by_me, ms, released};
 use crate::{Input, Outcome, Seen, Signal};
 
 #[test]
-fn an_unknown_claim_is_followed_by_a_look() {
+fn an_unknown_claim_is_followed_by_a_observation() {
     let mut script = Script::acquiring(|_| {});
     script.unknown();
-    assert_eq!(script.told(), "error unavailable, look#2");
+    assert_eq!(script.told(), "error unavailable, observe#2");
     let mut script = Script::acquiring(|_| {});
     script.at(3_000);
-    assert_eq!(script.told(), "error timed_out, look#2");
+    assert_eq!(script.told(), "error timed_out, observe#2");
     assert_eq!(script.state(), "acquiring");
 }
 
 #[test]
-fn a_claim_that_fails_while_it_is_looked_into_needs_no_second_look() {
+fn a_claim_that_fails_during_the_observation_needs_no_second_observation() {
     let mut script = Script::acquiring(|_| {});
     script.at(3_000).told();
     script.answer(1, Outcome::Unknown(away()));
-    assert_eq!((script.told().as_str(), script.calls(Kind::Look)), ("", 1));
+    assert_eq!((script.told().as_str(), script.calls(Kind::Observe)), ("", 1));
 }
 
 #[test]
-fn a_look_that_is_refused_stops_the_candidate() {
+fn an_observation_that_is_refused_stops_the_candidate() {
     let mut script = Script::acquiring(|_| {});
     script.unknown().refused();
     assert_eq!(script.state(), "stopped");
@@ -31,7 +31,7 @@ fn a_look_that_is_refused_stops_the_candidate() {
 }
 
 #[test]
-fn a_look_that_shows_us_leads_to_another_claim_for_a_new_epoch() {
+fn an_observation_that_shows_us_leads_to_another_claim_for_a_new_epoch() {
     let mut script = Script::acquiring(|_| {});
     script.unknown().told();
     script.looked(held_by_me(5));
@@ -51,7 +51,7 @@ fn a_cooldown_in_a_late_answer_counts() {
 }
 
 #[test]
-fn a_look_that_shows_another_leads_to_waiting() {
+fn an_observation_that_shows_another_leads_to_waiting() {
     let mut script = Script::acquiring(|_| {});
     script.unknown().told();
     script.looked(held_by("b", 7));
@@ -60,7 +60,7 @@ fn a_look_that_shows_another_leads_to_waiting() {
 }
 
 #[test]
-fn the_claims_own_answer_may_come_before_that_of_the_look() {
+fn the_claims_own_answer_may_come_before_that_of_the_observation() {
     let mut script = Script::acquiring(|_| {});
     script.at(3_500).granted_to(1, 5);
     assert_eq!(script.leads(), Some((5, 13_500)));
@@ -333,7 +333,7 @@ fn a_late_answer_about_an_earlier_leadership_does_not_touch_the_one_that_is_bein
 }
 
 #[test]
-fn who_stops_releases_the_record_that_an_unknown_claim_left() {
+fn a_candidate_that_stops_releases_the_record_that_an_unknown_claim_left() {
     let mut acquiring = Script::acquiring(|_| {});
     acquiring.unknown().looked(held_by_me(5)).told();
     acquiring.feed(Input::Stop);

@@ -1,7 +1,7 @@
-//! Seed 003: every cause of demotion with its reason, one attempt at a time, back-off, breaker, validation.
+//! Every cause of demotion with its reason: validation, silent connections, health, errors that trying again cannot mend.
 
-use super::script::{Kind, Script, held_by, held_by_me, id, ms, released};
-use crate::{Ask, Breaker, Input, Options, Reason, Request, Seen, Signal};
+use super::script::{Script, held_by, held_by_me, id, ms, released};
+use crate::{Ask, Input, Options, Reason, Request, Seen, Signal};
 
 type Cause = (&'static str, fn(&mut Options), fn(&mut Script), &'static str);
 
@@ -83,68 +83,12 @@ fn every_cause_of_demotion_has_its_reason() {
 }
 
 #[test]
-fn at_most_one_attempt_is_under_way_while_the_store_is_silent() {
-    let mut script = Script::acquiring(plain);
-    script.at(60_000);
-    let claims: Vec<_> = script.sent.values().filter(|sent| sent.kind == Kind::Claim).collect();
-    assert!(claims.len() > 3, "{claims:?}");
-    for pair in claims.windows(2) {
-        assert!(pair[1].at.since(pair[0].at) >= ms(3_000), "{pair:?}");
-    }
-}
-
-#[test]
-fn at_most_one_attempt_is_under_way_when_the_reconnect_grace_ends() {
-    let mut script = Script::leading(|options| options.reconnect_grace = Some(ms(1_000)));
-    script.signal(Signal::Gone).work_ended(5);
-    assert_eq!(script.calls(Kind::Claim), 2);
-    script.at(1_000);
-    assert_eq!((script.state(), script.calls(Kind::Claim)), ("acquiring", 2));
-    script.told();
-    script.granted(6);
-    assert_eq!(script.heard(), "acquired e6");
-}
-
-/// 50 ms doubling up to 5 s, and 30 s from the tenth error in a row.
-#[test]
-fn errors_back_off_and_the_tenth_opens_the_breaker() {
-    let mut script = Script::acquiring(|options| options.breaker = Some(Breaker::default()));
-    let mut fails = || {
-        script.unknown().unknown();
-        let pause = script.waits().expect("it will try again");
-        script.next();
-        assert_eq!(script.state(), "acquiring");
-        pause
-    };
-    let pauses: Vec<u64> = (0..11).map(|_| fails()).collect();
-    assert_eq!(pauses, [50, 100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000, 30_000, 30_000]);
-    script.denied_by("b").next().unknown().unknown();
-    assert_eq!(script.waits(), Some(50), "an answer from the store ends the row");
-}
-
-#[test]
-fn jitter_moves_each_pause_by_a_tenth_at_most() {
-    let mut script = Script::acquiring(|options| options.strategy = Options::default().strategy);
-    let pauses: Vec<u64> = (0..40)
-        .map(|_| {
-            script.unknown().unknown();
-            let pause = script.waits().unwrap();
-            script.at(script.wakes().unwrap() + 1);
-            pause
-        })
-        .skip(8)
-        .collect();
-    assert!(pauses.iter().all(|pause| (4_499..=5_501).contains(pause)), "{pauses:?}");
-    assert!(pauses.iter().any(|pause| *pause != 5_000));
-}
-
-#[test]
 fn validation_reads_the_record_back_at_its_interval() {
     let mut script = Script::leading(validating);
     script.at(5_000).granted(5).at(6_000);
-    assert_eq!(script.told(), "renew#2 e5, believe e5 until 18500, look#3");
+    assert_eq!(script.told(), "renew#2 e5, believe e5 until 18500, observe#3");
     script.looked(held_by_me(5)).at(10_000).granted(5).at(12_000);
-    assert_eq!(script.told(), "renew#4 e5, believe e5 until 23500, look#5");
+    assert_eq!(script.told(), "renew#4 e5, believe e5 until 23500, observe#5");
 }
 
 #[test]
@@ -210,7 +154,7 @@ fn a_renewal_that_gets_through_ends_the_doubt() {
 }
 
 #[test]
-fn nobody_stands_before_the_health_check_passes() {
+fn no_candidate_competes_before_the_health_check_passes() {
     let mut script = Script::with(with_health);
     script.feed(Input::Start).at(60_000);
     assert_eq!((script.told().as_str(), script.wakes()), ("state stopped→follower", None));
@@ -255,14 +199,4 @@ fn a_second_silence_within_the_first_does_not_start_the_grace_anew() {
     let mut script = Script::leading(with_grace);
     script.at(1_000).signal(Signal::Doubt).at(6_000).signal(Signal::Doubt).at(11_000);
     assert_eq!(script.state(), "follower");
-}
-
-#[test]
-fn a_grant_ends_the_row_of_errors() {
-    let mut script = Script::acquiring(plain);
-    for _ in 0..3 {
-        script.unknown().unknown().next();
-    }
-    script.granted(5).signal(Signal::Gone).work_ended(5).unknown().unknown();
-    assert_eq!(script.waits(), Some(50));
 }

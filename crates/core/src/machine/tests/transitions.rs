@@ -1,9 +1,7 @@
-//! Seed 004's transition table (section 3.3), row by row.
+//! The transition table, row by row: state, input, next state, events.
 //!
-//! Two rows differ, as DESIGN.md says: an error while acquiring emits `error`, not `lost`, for nothing was held;
-//! and coming back from Reconnecting emits `resumed`, since it is a new leadership under a new epoch. And one
-//! word of it is read in our way: a leader's `DbError` is the end of its session. A single failed renewal is
-//! not: the deadline decides.
+//! An error while acquiring emits `error`, not `lost`, since nothing was held. Coming back from Reconnecting emits `resumed`, since
+//! it is a new leadership under a new epoch. A single failed renewal changes no state: the deadline decides.
 
 use super::script::{Kind, Script, held_by, held_by_me, ms, released};
 use crate::{AtMost, Fixed, Input, Options, Signal};

@@ -134,7 +134,7 @@ fn a_candidate_that_falls_ill_before_the_lead_begins_gives_the_grant_back() {
 fn a_record_in_the_name_of_an_unfit_candidate_is_released_and_not_claimed_again() {
     let mut script = Script::acquiring(|options| options.health_failures = Some(1));
     script.feed(Input::Health(false)).unknown().looked(held_by_me(4));
-    assert_eq!(script.told(), "error unavailable, look#2, release#3 e4, state acquiring→follower");
+    assert_eq!(script.told(), "error unavailable, observe#2, release#3 e4, state acquiring→follower");
     let mut script = Script::acquiring(|options| options.health_failures = Some(1));
     script.feed(Input::Health(false)).denied(held_by_me(4));
     assert_eq!(script.told(), "release#2 e4, state acquiring→follower");

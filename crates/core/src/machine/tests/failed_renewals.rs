@@ -1,4 +1,4 @@
-//! Seed 000: one failed renewal keeps the lead, several in a row end it, and above both stands the deadline.
+//! Failed renewals: one keeps the lead, several in a row end it, and the deadline ends it whatever the count.
 
 use super::script::Script;
 use crate::{Input, Options};
