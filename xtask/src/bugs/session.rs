@@ -75,6 +75,17 @@ pub(super) const BUGS: &[Bug] = &[
         case: None,
     },
     Bug {
+        name: "WaitsHalf",
+        breaks: "Whoever gets the lock of somebody who is present leads after half a ttl.",
+        changes: &[Change {
+            file: TAKEOVER,
+            good: "self.granted + self.ttl",
+            bad: "self.granted + self.ttl / 2",
+        }],
+        caught_by: &["exclusion"],
+        case: None,
+    },
+    Bug {
         name: "LateLockKept",
         breaks: "A lock that was granted after its caller had given up is neither led on nor undone.",
         changes: &[
