@@ -8,7 +8,7 @@ use crate::connection::{lock, reign_of, trouble};
 use crate::faults::Fault;
 use crate::invariants::epochs::Epochs;
 use crate::invariants::exclusion::Reign;
-use crate::invariants::{clones, looking, order, requests, stale};
+use crate::invariants::{clones, order, read_only, requests, stale};
 use crate::node::Cut;
 use crate::options::Watch;
 use crate::queue::{Delivery, Event};
@@ -27,7 +27,7 @@ impl World {
     }
 
     fn send(&mut self, from: usize, call: Call) {
-        self.judge(looking::check(call.purpose, &call.ask));
+        self.judge(read_only::check(call.purpose, &call.ask));
         self.judge_sent(from, &call);
         let node = &mut self.nodes[from];
         if node.pending.len() > 24 {

@@ -18,7 +18,7 @@ use crate::invariants::grants::Grants;
 use crate::invariants::health::Health;
 use crate::invariants::quiet::Quiet;
 use crate::invariants::requests::Requests;
-use crate::session::network::Stalled;
+use crate::session::line::Stalled;
 use crate::session::wire::SharedDesk;
 use crate::time::Nanos;
 

@@ -7,7 +7,7 @@ use bellwether_backend::Change;
 use bellwether_core::Epoch;
 
 use crate::call::{Answer, Call, Slot};
-use crate::session::network::Down;
+use crate::session::line::Down;
 use crate::session::wire::{Sent, SessionId};
 use crate::time::Nanos;
 

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use bellwether_backend::Condition;
 use bellwether_core::Epoch;
 
+use super::line::{Down, Line, Stalled};
 use super::server::{Effect, Server};
-use super::wire::{Failure, Heard, Kind, Reply, Said, Sent, SessionId, Statement};
+use super::wire::{Failure, Heard, Kind, Said, Sent, SessionId, Statement};
 use crate::call::Purpose;
 use crate::connection::lock;
 use crate::faults::Fault;
 use crate::invariants::exclusion::Reign;
-use crate::invariants::{looking, order, stale};
+use crate::invariants::{order, read_only, stale};
 use crate::node::Cut;
 use crate::queue::Event;
 use crate::time::Nanos;
@@ -33,46 +34,6 @@ impl Sessions {
     pub(crate) fn new(server: Server) -> Sessions {
         Sessions { server, lines: BTreeMap::new(), backlog: Vec::new(), last_holder: None }
     }
-}
-
-/// The way between a process and one of its sessions.
-#[derive(Debug)]
-pub(crate) struct Line {
-    pub(crate) node: usize,
-    pub(crate) kind: Kind,
-    /// When the last message arrives: a later one does not overtake it.
-    up: Nanos,
-    down: Nanos,
-    /// Nothing passes any more, and nobody is told.
-    pub(crate) dead: bool,
-    /// The process has closed its end, or knows that the other is closed.
-    closed: bool,
-    /// The process has asked for presence, and not to leave.
-    present: bool,
-    /// The process has asked to leave, and no claim has asked for presence since.
-    left: bool,
-    /// When it was ended by hand.
-    pub(crate) ended_by_hand: Option<Nanos>,
-}
-
-/// Something on its way to a process.
-#[derive(Debug)]
-pub enum Down {
-    /// An answer.
-    Answer(Reply, Result<Said, Failure>),
-    /// The session is over.
-    HangUp,
-    /// News.
-    News(Heard),
-}
-
-/// What waits for a cut to end.
-#[derive(Debug)]
-pub enum Stalled {
-    /// Towards the server.
-    Up(Sent),
-    /// Towards the process.
-    Down(SessionId, Down),
 }
 
 impl World {
@@ -154,7 +115,7 @@ impl World {
 
     /// What leaves a process is judged when it leaves.
     fn judge_asked(&mut self, node: usize, sent: &Sent) {
-        self.judge(looking::check_asked(sent.purpose, &sent.statement));
+        self.judge(read_only::check_asked(sent.purpose, &sent.statement));
         let lets_go = matches!(sent.statement, Statement::Unlock(true) | Statement::Leave);
         if let (Purpose::Release(_, epoch), true) = (sent.purpose, lets_go) {
             let working = self.nodes[node].work.map(|work| work.epoch);

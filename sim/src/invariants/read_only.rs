@@ -4,7 +4,7 @@ use super::{Finding, Verdict};
 use crate::call::{Ask, Purpose};
 use crate::session::wire::Statement;
 
-const NAME: &str = "looking";
+const NAME: &str = "read only";
 
 /// Judges a call that leaves a process.
 pub fn check(purpose: Purpose, ask: &Ask) -> Verdict {

@@ -1,0 +1,44 @@
+//! The line between a process and one of its sessions, and what travels on it.
+
+use super::wire::{Failure, Heard, Kind, Reply, Said, Sent, SessionId};
+use crate::time::Nanos;
+
+/// The way between a process and one of its sessions.
+#[derive(Debug)]
+pub(crate) struct Line {
+    pub(crate) node: usize,
+    pub(crate) kind: Kind,
+    /// When the last message arrives: a later one does not overtake it.
+    pub(super) up: Nanos,
+    pub(super) down: Nanos,
+    /// Nothing passes any more, and nobody is told.
+    pub(crate) dead: bool,
+    /// The process has closed its end, or knows that the other is closed.
+    pub(super) closed: bool,
+    /// The process has asked for presence, and not to leave.
+    pub(super) present: bool,
+    /// The process has asked to leave, and no claim has asked for presence since.
+    pub(super) left: bool,
+    /// When it was ended by hand.
+    pub(crate) ended_by_hand: Option<Nanos>,
+}
+
+/// Something on its way to a process.
+#[derive(Debug)]
+pub enum Down {
+    /// An answer.
+    Answer(Reply, Result<Said, Failure>),
+    /// The session is over.
+    HangUp,
+    /// News.
+    News(Heard),
+}
+
+/// What waits for a cut to end.
+#[derive(Debug)]
+pub enum Stalled {
+    /// Towards the server.
+    Up(Sent),
+    /// Towards the process.
+    Down(SessionId, Down),
+}
