@@ -222,8 +222,8 @@ pub(super) const BUGS: &[Bug] = &[
         breaks: "A candidate of higher priority asks a leadership only once, whatever becomes of that.",
         changes: &[Change {
             file: PREEMPT,
-            good: "is_none_or(|asked| now >= asked.again_at)",
-            bad: "is_none()",
+            good: "self.of(epoch).is_none_or(|asked| now >= asked.again_at)",
+            bad: "self.of(epoch).is_none()",
         }],
         caught_by: &["requests"],
         case: None,
