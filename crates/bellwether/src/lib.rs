@@ -40,7 +40,7 @@ pub use bellwether_deadman::{SystemClock, boot_now};
 pub use bellwether_election::{
     Answer, Election, ElectionBuilder, Error, Event, Events, Followers, HealthCheck, HookError, Hooks,
     Leadership, LeaseView, On, Over, Past, Role, Standing, Standings, Status, Store, Timekeeper, What,
-    WorkGuard,
+    WorkGuard, record_json, status_json,
 };
 pub use schemes::{Scheme, SecretIn, open};
 

@@ -4,9 +4,8 @@ use std::io::{self, ErrorKind, Write, stdout};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use bellwether::{ElectionName, Epoch};
+use bellwether::ElectionName;
 use bellwether::{Seen, Wall};
-use serde_json::{Value, json};
 use tokio::io::Interest;
 use tokio::net::unix::pipe;
 use unicode_width::UnicodeWidthStr;
@@ -53,35 +52,6 @@ pub(crate) async fn unread() {
     std::future::pending().await
 }
 
-/// A record, for machines. What the store cannot tell is null.
-pub(crate) fn record_json(on: &ElectionName, seen: &Seen) -> Value {
-    json!({
-        "election": on.as_str(),
-        "holder": seen.holder.as_ref().map(|holder| holder.id.as_str()),
-        "incarnation": seen.holder.as_ref().and_then(|holder| holder.incarnation).map(|one| one.to_string()),
-        "epoch": seen.epoch.map(Epoch::get),
-        "ttl_ms": seen.ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)),
-        "since": seen.acquired.map(|at| at.to_string()),
-        "renewed": seen.renewed.map(|at| at.to_string()),
-        "proof": proof(seen),
-        "priority": seen.priority,
-        "reserved_for": seen.reserved_for.as_ref().map(|id| id.as_str()),
-        "metadata": seen.metadata,
-    })
-}
-
-/// What is known about the holder's life, in a word.
-pub(crate) fn proof(seen: &Seen) -> &'static str {
-    use bellwether::Proof;
-    match seen.proof {
-        Proof::Record => "record",
-        Proof::Alive => "alive",
-        Proof::Dead => "dead",
-        Proof::Released => "released",
-        Proof::Absent => "absent",
-    }
-}
-
 /// Rows under a heading, each column as wide as its widest cell: in columns of a terminal, of which CJK characters and emoji take two.
 pub(crate) fn table(heading: &[&str], rows: &[Vec<String>]) -> Vec<String> {
     let width = |column: usize| {
@@ -111,7 +81,7 @@ pub(crate) fn record_row(on: &ElectionName, seen: &Seen) -> Vec<String> {
         seen.epoch.map_or_else(dash, |epoch| epoch.to_string()),
         seen.acquired.filter(|_| seen.holder.is_some()).map_or_else(dash, short),
         seen.ttl.map_or_else(dash, span),
-        proof(seen).to_owned(),
+        seen.proof.as_str().to_owned(),
     ]
 }
 

@@ -104,6 +104,19 @@ pub enum Proof {
     Absent,
 }
 
+impl Proof {
+    /// The word used in tables and JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Proof::Record => "record",
+            Proof::Alive => "alive",
+            Proof::Dead => "dead",
+            Proof::Released => "released",
+            Proof::Absent => "absent",
+        }
+    }
+}
+
 /// What an observation of an election shows. What the store cannot tell is `None`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {

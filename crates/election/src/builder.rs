@@ -18,7 +18,26 @@ use crate::{Election, Error, Hooks, Store};
 
 type Change = Box<dyn FnOnce(&mut Options) + Send>;
 
-/// How a candidate takes part. Everything has a default but the backend and the id.
+/// How a candidate competes. Everything has a default but the backend and the id.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), bellwether_election::Error> {
+/// # let backend = bellwether_backend::MemoryStore::default().connect(std::sync::Arc::new(bellwether_deadman::SystemClock));
+/// use std::time::Duration;
+/// use bellwether_election::Election;
+///
+/// let election = Election::builder("reports")
+///     .backend(backend)
+///     .id("host-1")
+///     .ttl(Duration::from_secs(5))
+///     .on_acquired(|event| println!("leading under epoch {:?}", event.epoch))
+///     .start()
+///     .await?;
+/// election.stop().await?;
+/// # Ok(())
+/// # }
+/// ```
 #[must_use]
 pub struct ElectionBuilder {
     name: Result<ElectionName, BadName>,
@@ -90,45 +109,46 @@ impl ElectionBuilder {
         self.set(move |options| options.breaker = Some(breaker))
     }
 
-    /// After a loss in doubt, try for so long to get back before calling it lost.
+    /// When leadership becomes uncertain, tries for `grace` to regain it before reporting it lost.
     pub fn reconnect_grace(self, grace: Duration) -> Self {
         self.set(move |options| options.reconnect_grace = Some(grace))
     }
 
-    /// After stepping down, stay away for so long, also over a restart.
+    /// After stepping down, stays out of the election for `cooldown`, also across a restart.
     pub fn cooldown(self, cooldown: Duration) -> Self {
         self.set(move |options| options.cooldown = Some(cooldown))
     }
 
-    /// Whether to stand again after a leadership ended; it does by default.
+    /// Whether to compete again after a leadership has ended; true by default.
     pub fn auto_reacquire(self, again: bool) -> Self {
         self.set(move |options| options.auto_reacquire = again)
     }
 
-    /// Whether stopping releases; it does by default. Without it the record runs out by itself, so that nobody takes over
-    /// while this process is restarted quickly.
+    /// Whether stopping releases the leadership; true by default. Otherwise the record expires by itself, so that nobody takes over
+    /// while this process restarts quickly.
     pub fn release_on_stop(self, release: bool) -> Self {
         self.set(move |options| options.release_on_stop = release)
     }
 
-    /// How long the record is still renewed while work stops in a planned end: stopping, stepping down, a request, a failed health
-    /// check. For work that holds the leadership by a guard; none by default, and then it has what is left until the deadline.
+    /// How long the record is still renewed while work stops on a planned end: stopping, stepping down, a request, a failed health
+    /// check. For work that holds a [`WorkGuard`](crate::WorkGuard). Zero by default: such work then has until the deadline.
     pub fn stop_timeout(self, span: Duration) -> Self {
         self.set(move |options| options.stop_timeout = span)
     }
 
-    /// How often to read the record back while leading, and to let go at once if it is not ours. Renewals prove as
-    /// much; this is for those who want to know sooner.
+    /// While leading, reads the record back this often, and steps down if it is not ours. Renewals prove as much; this is
+    /// for those who want to know between two of them.
     pub fn validation_interval(self, every: Duration) -> Self {
         self.set(move |options| options.validation = Some(every))
     }
 
-    /// For how long silence of the connection is borne; the deadline ends the leadership all the same.
+    /// While leading, tolerates a silent connection for `grace`, then steps down. It never prolongs a leadership: the deadline
+    /// still applies.
     pub fn disconnect_grace(self, grace: Duration) -> Self {
         self.set(move |options| options.disconnect_grace = Some(grace))
     }
 
-    /// Failed renewals in a row that end the leadership before the deadline does.
+    /// Steps down after this many failed renewals in a row, instead of at the deadline.
     pub fn failed_renewals(self, most: u32) -> Self {
         self.set(move |options| options.failed_renewals = Some(most))
     }
@@ -185,7 +205,7 @@ impl ElectionBuilder {
         self
     }
 
-    /// Called when leading.
+    /// Calls `callback` when a leadership begins.
     pub fn on_acquired<A: Answer>(
         self,
         callback: impl Fn(crate::Event) -> A + Send + Sync + 'static,
@@ -193,7 +213,7 @@ impl ElectionBuilder {
         self.on(On::Acquired, callback)
     }
 
-    /// Called when let go by choice.
+    /// Calls `callback` when the leader has given its leadership up.
     pub fn on_released<A: Answer>(
         self,
         callback: impl Fn(crate::Event) -> A + Send + Sync + 'static,
@@ -201,12 +221,12 @@ impl ElectionBuilder {
         self.on(On::Released, callback)
     }
 
-    /// Called when lost.
+    /// Calls `callback` when a leadership was lost.
     pub fn on_lost<A: Answer>(self, callback: impl Fn(crate::Event) -> A + Send + Sync + 'static) -> Self {
         self.on(On::Lost, callback)
     }
 
-    /// Called when an attempt was denied.
+    /// Calls `callback` when the store denied a claim.
     pub fn on_acquire_failed<A: Answer>(
         self,
         callback: impl Fn(crate::Event) -> A + Send + Sync + 'static,
@@ -214,7 +234,7 @@ impl ElectionBuilder {
         self.on(On::AcquireFailed, callback)
     }
 
-    /// Called when the state changed.
+    /// Calls `callback` when the candidate's state changed.
     pub fn on_state_change<A: Answer>(
         self,
         callback: impl Fn(crate::Event) -> A + Send + Sync + 'static,
@@ -222,33 +242,35 @@ impl ElectionBuilder {
         self.on(On::StateChange, callback)
     }
 
-    /// Called when something went wrong, also in another callback.
+    /// Calls `callback` when something went wrong, also in another callback.
     pub fn on_error<A: Answer>(self, callback: impl Fn(crate::Event) -> A + Send + Sync + 'static) -> Self {
         self.on(On::Error, callback)
     }
 
-    /// Called when not taking part any more.
+    /// Calls `callback` when the candidate has stopped.
     pub fn on_stopped<A: Answer>(self, callback: impl Fn(crate::Event) -> A + Send + Sync + 'static) -> Self {
         self.on(On::Stopped, callback)
     }
 
-    /// Events from the very first on; [`Election::events`] gives those from now on.
+    /// Subscribes to all events, from the first on. [`Election::events`] gives those from the moment of the call.
     pub fn subscribe(&mut self) -> Events {
         let (events, queue) = Events::new();
         self.subscribers.push(queue);
         events
     }
 
-    /// Stops the election, with a release, when this future is ready: a cancellation token, a signal. It is heeded
-    /// at any time, also in back-off and while connecting, and in whichever runtime the election was started last. A future
-    /// that belongs to one runtime, such as a timer, ends with it.
+    /// Stops the election, with a release, when this future completes: a cancellation token, a signal. This works at any time, also
+    /// during back-off and while connecting, and in whichever runtime the election was started last. A future that belongs to
+    /// one runtime, such as a timer, ends with that runtime.
     pub fn stop_when(mut self, signal: impl Future<Output = ()> + Send + 'static) -> Self {
         self.stop_when = Some(Box::pin(signal));
         self
     }
 
-    /// Takes part. Fails only on what trying again cannot mend; a store that is out of reach is tried in the
-    /// background.
+    /// Builds the election and starts to compete. A store that cannot be reached is retried in the background.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build), and what a retry cannot fix.
     pub async fn start(self) -> Result<Election, Error> {
         let election = self.build()?;
         election.start().await?;
@@ -260,7 +282,7 @@ impl ElectionBuilder {
         self
     }
 
-    /// The election, not taking part yet: for whoever may have to [`stop`](Election::stop) it before
+    /// The election, not started yet: for code that may have to [`stop`](Election::stop) it before
     /// [`start`](Election::start) has returned.
     ///
     /// # Errors

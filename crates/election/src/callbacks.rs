@@ -10,22 +10,28 @@ use crate::event::{Event, What};
 use crate::subscription::{Events, Queue};
 
 /// What a callback is called for.
+///
+/// ```
+/// use bellwether_election::{Election, On};
+///
+/// let builder = Election::builder("reports").on(On::Lost, |event| eprintln!("lost: {:?}", event.what));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum On {
     /// Every event.
     Any,
-    /// Leading; coming back after a suspension is [`Resumed`](On::Resumed).
+    /// A leadership began; after a suspension, that is [`Resumed`](On::Resumed).
     Acquired,
-    /// Let go by choice.
+    /// The leader gave its leadership up.
     Released,
-    /// Lost.
+    /// The leadership was lost.
     Lost,
-    /// In doubt, so over.
+    /// Leadership is uncertain and has ended; it may resume under a new epoch.
     Suspended,
-    /// Leading again after a suspension.
+    /// A new leadership began after a suspension.
     Resumed,
-    /// An attempt was denied.
+    /// The store denied a claim.
     AcquireFailed,
     /// From one state to another.
     StateChange,
@@ -35,7 +41,7 @@ pub enum On {
     Danger,
     /// Something went wrong, in the store or in a callback.
     Error,
-    /// Not taking part any more.
+    /// The candidate has stopped.
     Stopped,
 }
 
@@ -59,6 +65,12 @@ impl On {
 }
 
 /// What a callback may return: nothing, or a result whose error goes to the `Error` callbacks.
+///
+/// ```
+/// use bellwether_election::Election;
+///
+/// let builder = Election::builder("reports").on_acquired(|event| std::fs::write("/run/leader", event.to_json_line()));
+/// ```
 pub trait Answer {
     /// The error, in words.
     fn into_failure(self) -> Option<String>;

@@ -1,6 +1,6 @@
 //! The handle that people hold.
 
-mod letting_go;
+mod releasing;
 mod stop_signal;
 
 use std::sync::Arc;
@@ -38,8 +38,22 @@ pub(crate) struct Recipe {
 
 /// A candidate in an election.
 ///
-/// Cheap to clone and safe to share. When the last clone is dropped, the leadership is let go and the candidate
-/// takes part no more.
+/// Cheap to clone and safe to share. When the last clone is dropped, the candidate releases its leadership and leaves the
+/// election.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), bellwether_election::Error> {
+/// # let backend = bellwether_backend::MemoryStore::default().connect(std::sync::Arc::new(bellwether_deadman::SystemClock));
+/// use bellwether_election::Election;
+///
+/// let election = Election::builder("reports").backend(backend).id("host-1").start().await?;
+/// let done = election.lead(|leadership| async move { leadership.epoch() }).await?;
+/// println!("worked under epoch {done}");
+/// election.stop().await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Election(Arc<Handle>);
 
@@ -68,7 +82,7 @@ impl Drop for Handle {
 }
 
 impl Election {
-    /// Starts describing how to take part in the election of this name.
+    /// Describes how to compete in the election of this name.
     ///
     /// The name and the id are checked when the election is [built](ElectionBuilder::build) or started.
     pub fn builder(name: impl TryInto<ElectionName, Error: Into<BadName>>) -> ElectionBuilder {
@@ -95,13 +109,13 @@ impl Election {
         }))
     }
 
-    /// Takes part again, as a new incarnation: after [`stop`](Self::stop), or in another runtime after that of the first start has ended.
-    /// Does nothing if it takes part already.
+    /// Starts to compete, each time as a new incarnation: for the first time, after [`stop`](Self::stop), or in another runtime after the first
+    /// one has ended. Does nothing if this candidate competes already.
     ///
     /// # Errors
-    /// What trying again cannot mend; also that the store's connection ended with its runtime. [`Error::StillWorking`] when the work of
-    /// the start before has not ended a ttl after the stop time-out; what the store owes when a call of that start is still without an
-    /// answer by then.
+    /// What a retry cannot fix, such as a store whose connection ended with its runtime. [`Error::StillWorking`] when the work of
+    /// the previous start has not ended a ttl after the stop time-out; an error of the store when it has not answered a call of that
+    /// start by then.
     pub async fn start(&self) -> Result<(), Error> {
         self.unless_signalled(self.begin()).await
     }
@@ -212,7 +226,7 @@ impl Election {
         }
     }
 
-    /// Like [`wait_for_leadership`](Self::wait_for_leadership), for so long at the most.
+    /// Like [`wait_for_leadership`](Self::wait_for_leadership); returns [`Error::TimedOut`] after `limit`.
     pub async fn wait_for_leadership_within(&self, limit: Duration) -> Result<Leadership, Error> {
         tokio::time::timeout(limit, self.wait_for_leadership()).await.map_err(|_| Error::TimedOut)?
     }
@@ -235,7 +249,7 @@ impl Election {
         }
     }
 
-    /// Adds an event to the stream of this election: for whoever runs its work and has something to say about it.
+    /// Adds an event to the stream of this election: for code that runs the leader's work and reports on it.
     ///
     /// `epoch` is the leadership that it is about, which may be over by now.
     pub fn report(&self, epoch: Epoch, what: What) {
@@ -296,7 +310,7 @@ impl Election {
         self.0.shared.snapshot.borrow().status.incarnation
     }
 
-    /// Who leads, as far as the store showed.
+    /// The leader, as far as the store shows.
     pub fn leader(&self) -> Option<CandidateId> {
         self.0.shared.snapshot.borrow().status.leader.clone()
     }
@@ -324,8 +338,8 @@ impl Election {
         Status { unwatched: self.0.store.backend().unwatched(&status.election), ..status }
     }
 
-    /// Waits until the status is as wanted. Only the latest status is looked at: one that lasts a moment can be
-    /// missed; [`events`](Self::events) misses nothing.
+    /// Waits until `wanted` returns true for the status. It sees only the latest status, so it can miss one that lasts a moment;
+    /// [`events`](Self::events) misses nothing.
     pub async fn wait_until(&self, mut wanted: impl FnMut(&Status) -> bool) -> Result<Status, Error> {
         let mut snapshot = self.0.shared.snapshot.subscribe();
         let now = snapshot.wait_for(|now| wanted(&now.status)).await.map_err(|_| Error::DriverGone)?;
@@ -342,7 +356,7 @@ impl Election {
         self.0.store.observe(self.name()).await
     }
 
-    /// Which candidates wait for this election to be free, those of other processes included; `None` where the store does not know.
+    /// The candidates that wait for this election, those of other processes included; `None` where the store does not know.
     pub async fn followers(&self) -> Result<Option<Followers>, Error> {
         self.0.store.followers(self.name()).await
     }

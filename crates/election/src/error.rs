@@ -5,6 +5,13 @@ use std::fmt;
 use bellwether_core::{BadName, BadSettings, CandidateId, Epoch};
 
 /// Why a call on an election did not do what was asked.
+///
+/// ```
+/// use bellwether_election::{Election, Error};
+///
+/// let refused = Election::builder("reports").id("host-1").build();
+/// assert!(matches!(refused, Err(Error::NoBackend)));
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Error {

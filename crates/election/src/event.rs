@@ -6,6 +6,16 @@ use bellwether_core::{
 use serde_json::{Value, json};
 
 /// Something happened to a candidate in an election.
+///
+/// ```
+/// use bellwether_election::{Election, On, What};
+///
+/// let builder = Election::builder("reports").on(On::Any, |event| match event.what {
+///     What::Acquired { epoch, .. } => println!("leading under epoch {epoch}"),
+///     What::Lost { reason, .. } => println!("lost: {}", reason.as_str()),
+///     _ => {}
+/// });
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Event {

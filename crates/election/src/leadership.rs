@@ -17,8 +17,23 @@ use crate::time::Time;
 
 /// The right to act, held for one epoch, and answering for that epoch only.
 ///
-/// Cheap to clone. It ends for every clone at the same instant: when it is let go or lost, and at the latest at its
-/// deadline, whether or not anybody was there to say so.
+/// Cheap to clone. It ends for every clone at the same instant: when it is released or lost, and at the latest at its deadline,
+/// even if this process was paused then.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), bellwether_election::Error> {
+/// # let backend = bellwether_backend::MemoryStore::default().connect(std::sync::Arc::new(bellwether_deadman::SystemClock));
+/// # let election = bellwether_election::Election::builder("reports").backend(backend).id("host-1").start().await?;
+/// let leadership = election.wait_for_leadership().await?;
+/// let work = async { /* … */ };
+/// match leadership.run(work).await {
+///     Ok(()) => println!("done under epoch {}", leadership.epoch()),
+///     Err(over) => println!("stopped: {over}"),
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Leadership(Arc<Term>);
 
@@ -26,19 +41,26 @@ pub struct Leadership(Arc<Term>);
 const ENDED: Boot = Boot::from_nanos(0);
 
 /// How a leadership ended.
+///
+/// ```
+/// use bellwether_election::{Over, Reason};
+///
+/// assert!(Over::Released.is_planned());
+/// assert_eq!(Over::Lost(Reason::Conflict).to_string(), "leadership lost: conflict");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Over {
-    /// It was let go by choice.
+    /// The leader gave it up.
     Released,
     /// It was lost.
     Lost(Reason),
-    /// Its deadline passed before anything else was known.
+    /// Its deadline passed.
     Expired,
 }
 
 impl Over {
-    /// Whether the leader let go by its own choice or on request: then its work may take as long to stop as the settings allow,
+    /// Whether the leader gave it up, by its own choice or on request: then its work may take as long to stop as the settings allow,
     /// and the record is renewed meanwhile.
     pub fn is_planned(self) -> bool {
         match self {
@@ -142,7 +164,7 @@ impl Leadership {
     /// The fencing token, if it still holds; otherwise why not. For code that hands errors on.
     ///
     /// # Errors
-    /// [`Error::NotLeader`] when it was let go, [`Error::EpochMismatch`] when the record is of another leadership, and
+    /// [`Error::NotLeader`] when it was released, [`Error::EpochMismatch`] when the record is of another leadership, and
     /// [`Error::LeaseExpired`] when it ended in any other way.
     pub fn check(&self) -> Result<Epoch, Error> {
         if self.is_valid() {
@@ -158,12 +180,12 @@ impl Leadership {
         })
     }
 
-    /// How long it holds for certain, unless renewed; zero once over.
+    /// The time until the deadline, which each renewal moves; zero once over.
     pub fn remaining(&self) -> Duration {
         self.deadline().since(self.time().boot())
     }
 
-    /// Belief ends then, unless renewed.
+    /// When it ends, unless it is renewed.
     pub fn deadline(&self) -> Boot {
         Boot::from_nanos(self.0.deadline.load(Ordering::Acquire))
     }
@@ -314,6 +336,20 @@ impl fmt::Debug for Leadership {
 }
 
 /// A piece of running work: the release of its leadership waits until it is dropped.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), bellwether_election::Error> {
+/// # let backend = bellwether_backend::MemoryStore::default().connect(std::sync::Arc::new(bellwether_deadman::SystemClock));
+/// # let election = bellwether_election::Election::builder("reports").backend(backend).id("host-1").start().await?;
+/// let leadership = election.wait_for_leadership().await?;
+/// if let Ok(guard) = leadership.hold() {
+///     // … work that is not a future, such as a thread …
+///     drop(guard);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 pub struct WorkGuard(Leadership);
 
 impl Drop for WorkGuard {
@@ -340,7 +376,23 @@ impl fmt::Debug for WorkGuard {
 
 /// Where a leadership stands, and each change of it.
 ///
-/// It keeps nothing alive: not the leadership, not the candidate. A change that is overtaken by another is not seen.
+/// It keeps neither the leadership nor the candidate alive. It may skip a change that another one follows at once.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), bellwether_election::Error> {
+/// # let backend = bellwether_backend::MemoryStore::default().connect(std::sync::Arc::new(bellwether_deadman::SystemClock));
+/// # let election = bellwether_election::Election::builder("reports").backend(backend).id("host-1").start().await?;
+/// use bellwether_election::Standing;
+///
+/// let leadership = election.wait_for_leadership().await?;
+/// let mut standings = leadership.standing();
+/// assert!(matches!(standings.now(), Standing::Until(_)));
+/// election.stop().await?;
+/// assert!(matches!(standings.now(), Standing::Over { .. }));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Standings(watch::Receiver<Standing>);
 

@@ -42,7 +42,7 @@ pub use event::{Event, What};
 pub use health::HealthCheck;
 pub use hooks::{HookError, Hooks};
 pub use leadership::{Leadership, Over, Standing, Standings, WorkGuard};
-pub use status::{LeaseView, Role, Status};
+pub use status::{LeaseView, Role, Status, record_json, status_json};
 pub use store::Store;
 pub use subscription::{EVENTS_WAITING_MAX, Events};
 pub use time::Timekeeper;

@@ -7,9 +7,16 @@ use bellwether_core::{
     Boot, Candidate, CandidateId, ElectionName, Epoch, Incarnation, Proof, Seen, StateName, Wall,
 };
 
+use bellwether_backend::Followers;
+use serde_json::{Value, json};
+
 use crate::time::Time;
 
 /// Leading, standing by, or neither.
+///
+/// ```
+/// assert_eq!(bellwether_election::Role::Primary.to_string(), "PRIMARY");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
     /// The leader.
@@ -43,6 +50,17 @@ impl fmt::Display for Role {
 }
 
 /// How an election stands for this candidate.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), bellwether_election::Error> {
+/// # let backend = bellwether_backend::MemoryStore::default().connect(std::sync::Arc::new(bellwether_deadman::SystemClock));
+/// # let election = bellwether_election::Election::builder("reports").backend(backend).id("host-1").start().await?;
+/// let status = election.status();
+/// println!("{} is {} after {} claims", status.id, status.state.as_str(), status.attempts);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Status {
@@ -54,15 +72,15 @@ pub struct Status {
     pub incarnation: Incarnation,
     /// The state when this was taken. Leadership is better asked of [`Election::is_leader`](crate::Election::is_leader).
     pub state: StateName,
-    /// Who leads as far as the store showed.
+    /// The leader, as far as the store shows.
     pub leader: Option<CandidateId>,
     /// What is known about the life of the one who leads.
     pub leader_proof: Option<Proof>,
-    /// The present leadership's number, while leading.
+    /// The epoch of the present leadership, while leading.
     pub epoch: Option<Epoch>,
     /// The highest epoch seen in this election.
     pub highest_epoch: Epoch,
-    /// When belief ends, while leading.
+    /// When the leadership ends, unless renewed; while leading.
     pub deadline: Option<Boot>,
     /// When the store last confirmed anything, by the boot-time clock.
     pub last_success: Option<Boot>,
@@ -73,7 +91,7 @@ pub struct Status {
     /// Why the store does not announce changes to this candidate, so that it notices a free lead late; `None` where it does, or where the
     /// store cannot tell. Asked when [`Election::status`](crate::Election::status) is called.
     pub unwatched: Option<bellwether_core::Error>,
-    /// Until when this candidate stays away after stepping down.
+    /// Until when this candidate stays out after stepping down.
     pub cooldown_until: Option<Boot>,
     /// Claims so far.
     pub attempts: u64,
@@ -105,6 +123,16 @@ impl Status {
 }
 
 /// A record as an observer sees it, judged by the observer's own clock.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), bellwether_election::Error> {
+/// # let backend = bellwether_backend::MemoryStore::default().connect(std::sync::Arc::new(bellwether_deadman::SystemClock));
+/// let view = bellwether_election::Store::from(backend).observe(&"reports".parse()?).await?;
+/// assert!(view.is_expired() && view.holder().is_none());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct LeaseView {
     seen: Seen,
@@ -158,4 +186,38 @@ impl LeaseView {
             _ => Duration::ZERO,
         }
     }
+}
+
+/// A record as one JSON object, in the shape that scripts rely on. What the store cannot tell is null.
+///
+/// ```
+/// use bellwether_core::Seen;
+/// use bellwether_election::{ElectionName, record_json};
+///
+/// let reports = ElectionName::new("reports").unwrap();
+/// assert!(record_json(&reports, &Seen::nothing())["holder"].is_null());
+/// ```
+pub fn record_json(on: &ElectionName, seen: &Seen) -> Value {
+    json!({
+        "election": on.as_str(),
+        "holder": seen.holder.as_ref().map(|holder| holder.id.as_str()),
+        "incarnation": seen.holder.as_ref().and_then(|holder| holder.incarnation).map(|one| one.to_string()),
+        "epoch": seen.epoch.map(Epoch::get),
+        "ttl_ms": seen.ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)),
+        "since": seen.acquired.map(|at| at.to_string()),
+        "renewed": seen.renewed.map(|at| at.to_string()),
+        "proof": seen.proof.as_str(),
+        "priority": seen.priority,
+        "reserved_for": seen.reserved_for.as_ref().map(|id| id.as_str()),
+        "metadata": seen.metadata,
+    })
+}
+
+/// As [`record_json`], with who follows; null where the store does not know.
+pub fn status_json(on: &ElectionName, seen: &Seen, followers: Option<&Followers>) -> Value {
+    let mut status = record_json(on, seen);
+    let ids = followers.map(|known| known.ids.iter().map(CandidateId::as_str).collect::<Vec<_>>());
+    status["followers"] = ids.into();
+    status["followers_complete"] = followers.map(|known| known.is_complete).into();
+    status
 }

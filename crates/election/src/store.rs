@@ -14,6 +14,20 @@ use crate::{Error, LeaseView};
 /// A backend and the task that drives all elections on it. Cloning shares both.
 ///
 /// Give clones of one `Store` to several builders, and any number of elections run on one connection and one task.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), bellwether_election::Error> {
+/// # let backend = bellwether_backend::MemoryStore::default().connect(std::sync::Arc::new(bellwether_deadman::SystemClock));
+/// use bellwether_election::{Election, Store};
+///
+/// let store = Store::from(backend);
+/// let reports = Election::builder("reports").backend(store.clone()).id("host-1").start().await?;
+/// let cleanup = Election::builder("cleanup").backend(store.clone()).id("host-1").start().await?;
+/// println!("{:?} leads", store.observe(reports.name()).await?.holder());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Store {
     inner: Arc<Inner>,
@@ -75,7 +89,7 @@ impl Store {
         Ok(LeaseView::by(self.inner.time.clone(), self.inner.backend.observe(on).await?))
     }
 
-    /// Which candidates wait for the election to be free, those of other processes included; `None` where the store does not know.
+    /// The candidates that wait for this election, those of other processes included; `None` where the store does not know.
     pub async fn followers(&self, on: &ElectionName) -> Result<Option<Followers>, Error> {
         Ok(self.inner.backend.followers(on).await?)
     }
@@ -94,8 +108,8 @@ impl Store {
     /// that was asked to end; it ends when the leader has stopped its work.
     ///
     /// # Errors
-    /// [`Error::NotLeader`] when nobody leads, [`Error::AlreadyLeader`] when `to` does, [`Error::CasFailed`] when somebody was quicker; and what
-    /// the store says.
+    /// [`Error::NotLeader`] when nobody leads, [`Error::AlreadyLeader`] when `to` does, [`Error::CasFailed`] when the record
+    /// changed in between; and what the store says.
     pub async fn ask_to_step_down(&self, on: &ElectionName, to: Option<CandidateId>) -> Result<Epoch, Error> {
         let seen = self.inner.backend.observe(on).await?;
         // A holder that lives and does not say who it is can still be asked, or the store says why not.

@@ -16,7 +16,21 @@ pub const EVENTS_WAITING_MAX: usize = 1_024;
 
 /// Events of one election, in order, from the moment of subscribing.
 ///
-/// A [`Stream`] that ends when the election's last handle is gone and its driver has let go of it.
+/// A [`Stream`] that ends when the last handle of the election is gone and the candidate has stopped.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), bellwether_election::Error> {
+/// # let backend = bellwether_backend::MemoryStore::default().connect(std::sync::Arc::new(bellwether_deadman::SystemClock));
+/// let mut builder = bellwether_election::Election::builder("reports").backend(backend).id("host-1");
+/// let mut events = builder.subscribe();
+/// let election = builder.start().await?;
+/// if let Some(event) = events.next().await {
+///     println!("{}", event.to_json_line());
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Events(Arc<Queue>);
 

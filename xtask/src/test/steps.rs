@@ -56,7 +56,7 @@ pub(super) const BUILD: &str = "build";
 const BUILD_WHAT: &str = "every test program, once";
 const POSTGRES_STEP: &str = "postgres";
 const NATS_STEP: &str = "nats";
-const EXAMPLES_STEP: &str = "examples";
+const FACADE_STEP: &str = "bellwether";
 const SCENARIOS_STEP: &str = "tests";
 const POSTGRES_TOOLS: &[&Tool] = &[&POSTGRES, &PGBOUNCER, &IPROUTE];
 const NATS_TOOLS: &[&Tool] = &[&NATS, &OLD_NATS, &IPROUTE];
@@ -96,10 +96,9 @@ const PACKAGES: &[(&str, &str, &str, u64)] = &[
     (NATS_STEP, "bellwether-nats", "elections on NATS servers, a current and an old one", 210),
     ("election", "bellwether-election", "the election running", 60),
     ("supervise", "bellwether-supervise", "a command that lives as long as a leadership", 90),
-    ("bellwether", "bellwether", "the crate that users add", 5),
+    (FACADE_STEP, "bellwether", "the crate that users add; every example runs and does what it says", 35),
     ("cli", "bellwether-cli", "the command", 20),
     ("sim", sim::PACKAGE, "the simulator's own tests", 30),
-    (EXAMPLES_STEP, "bellwether-examples", "every example runs and does what it says", 30),
     ("xtask", "xtask", "what runs these steps", 10),
     (SCENARIOS_STEP, "bellwether-tests", "the command on real processes and servers", 330),
 ];
@@ -148,7 +147,7 @@ pub(super) fn all(workspace: &Workspace) -> Vec<Step> {
         let needs: &[&Tool] = match *name {
             POSTGRES_STEP => POSTGRES_TOOLS,
             NATS_STEP => NATS_TOOLS,
-            SCENARIOS_STEP | EXAMPLES_STEP => ALL_SERVERS,
+            SCENARIOS_STEP | FACADE_STEP => ALL_SERVERS,
             _ => &[],
         };
         steps.push(step(name, what, needs, *budget, Action::Tests { package: (*package).to_owned() }));

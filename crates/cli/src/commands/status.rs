@@ -1,6 +1,6 @@
 //! `bellwether status`: who leads. Reads, and writes nothing.
 
-use bellwether::{CandidateId, ElectionName, Followers, Store};
+use bellwether::{ElectionName, Followers, Store, status_json};
 use bellwether::{Proof, Seen};
 use serde_json::Value;
 
@@ -29,7 +29,7 @@ pub(crate) async fn status(global: &Global, status: &Status) -> Result<Exit, Fai
     let followers = followers(&store, on).await;
     match global.output {
         Format::Json => {
-            let mut record = with_followers(output::record_json(on, &seen), followers.as_ref());
+            let mut record = status_json(on, &seen, followers.as_ref());
             if status.confirm {
                 // For people, the store has said it in the log.
                 record["unwatched"] = store.backend().unwatched(on).map(|error| error.to_string()).into();
@@ -69,8 +69,7 @@ async fn all(global: &Global, store: &Store) -> Result<Exit, Failure> {
         Format::Json => {
             let mut records = Vec::new();
             for (on, seen) in &rows {
-                records
-                    .push(with_followers(output::record_json(on, seen), followers(store, on).await.as_ref()));
+                records.push(status_json(on, seen, followers(store, on).await.as_ref()));
             }
             output::line(&Value::Array(records).to_string())
         }
@@ -86,13 +85,6 @@ pub(crate) async fn followers(store: &Store, on: &ElectionName) -> Option<Follow
         tracing::debug!(%error, "the followers cannot be listed");
         None
     })
-}
-
-fn with_followers(mut record: Value, followers: Option<&Followers>) -> Value {
-    let ids = followers.map(|known| known.ids.iter().map(CandidateId::as_str).collect::<Vec<_>>());
-    record["followers"] = ids.into();
-    record["followers_complete"] = followers.map(|known| known.is_complete).into();
-    record
 }
 
 fn table(rows: &[(ElectionName, Seen)]) -> Vec<String> {

@@ -114,7 +114,7 @@ pub(super) async fn next_change(signals: &mut Notices, on: &ElectionName) -> Opt
 /// What a line tells, by which it is compared with the one before, and the line itself.
 fn line(global: &Global, on: &ElectionName, seen: &Seen) -> (String, String) {
     if global.output == Format::Json {
-        let mut record = output::record_json(on, seen);
+        let mut record = bellwether::record_json(on, seen);
         let text = record.to_string();
         if let (Some(fields), Some(_)) = (record.as_object_mut(), seen.leader()) {
             // Other at every renewal.

@@ -92,7 +92,7 @@ fn cells(on: &ElectionName, row: &Row, now: Boot) -> Vec<String> {
 }
 
 fn object(on: &ElectionName, row: &Row, now: Boot) -> Value {
-    let mut object = output::record_json(on, &row.seen);
+    let mut object = bellwether::record_json(on, &row.seen);
     let held = row.seen.holder.is_some();
     let ms = |at: Boot| u64::try_from(now.since(at).as_millis()).unwrap_or(u64::MAX);
     object["renewal_seen_ms_ago"] = json!(row.renewal_seen.filter(|_| held).map(ms));
@@ -102,7 +102,7 @@ fn object(on: &ElectionName, row: &Row, now: Boot) -> Value {
 
 /// A leader that let its ttl pass is silent, even if its process is there: it may be stopped.
 fn life(row: &Row, now: Boot) -> &'static str {
-    if is_silent(row, now) { "silent" } else { output::proof(&row.seen) }
+    if is_silent(row, now) { "silent" } else { row.seen.proof.as_str() }
 }
 
 fn is_silent(row: &Row, now: Boot) -> bool {

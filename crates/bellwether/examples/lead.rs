@@ -1,6 +1,6 @@
 //! Leading: work that is dropped the moment the leadership ends, and that fences what it writes with the epoch.
 //!
-//! `cargo run -p bellwether-examples --bin lead -- DIR`, in several terminals with the same DIR.
+//! `cargo run -p bellwether --example lead -- DIR`, in several terminals with the same DIR.
 
 use std::time::Duration;
 

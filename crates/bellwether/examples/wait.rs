@@ -1,6 +1,6 @@
 //! Waiting: block until this process leads, then work until it does not.
 //!
-//! `cargo run -p bellwether-examples --bin wait -- DIR`, in several terminals with the same DIR.
+//! `cargo run -p bellwether --example wait -- DIR`, in several terminals with the same DIR.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Fencing: the database itself refuses the writes of a leader that was replaced and does not know it yet.
 //!
 //! `bellwether --backend postgres://USER@HOST/DATABASE postgres init` once, then
-//! `cargo run -p bellwether-examples --bin fence -- 'postgres://USER@HOST/DATABASE'`, in several terminals.
+//! `cargo run -p bellwether --features postgres --example fence -- 'postgres://USER@HOST/DATABASE'`, in several terminals.
 
 use std::time::Duration;
 

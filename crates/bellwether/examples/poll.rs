@@ -1,6 +1,6 @@
 //! Polling: a loop that works only while it leads.
 //!
-//! `cargo run -p bellwether-examples --bin poll -- DIR`, in several terminals with the same DIR.
+//! `cargo run -p bellwether --example poll -- DIR`, in several terminals with the same DIR.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! Hooks and callbacks: code that is called when leadership comes and goes.
 //!
-//! `cargo run -p bellwether-examples --bin hooks -- DIR`, in several terminals with the same DIR.
+//! `cargo run -p bellwether --example hooks -- DIR`, in several terminals with the same DIR.
 
 use std::time::Duration;
 

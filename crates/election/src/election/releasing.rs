@@ -9,13 +9,13 @@ use crate::Error;
 use crate::driver::Command;
 
 impl Election {
-    /// Lets go and stays away for a while, so that somebody else can take over. Returns when the release is written
-    /// or the leadership has run out.
+    /// Releases the leadership and stays out of the election for a while, so that somebody else can take over. Returns when the
+    /// release is written or the leadership has expired.
     pub async fn step_down(&self) -> Result<(), Error> {
         self.step_down_with(None).await
     }
 
-    /// Like [`step_down`](Self::step_down), keeping the record for `to` for a moment.
+    /// Like [`step_down`](Self::step_down), and reserves the lead for `to` for a moment.
     ///
     /// # Errors
     /// [`Error::AlreadyLeader`] when `to` is this candidate, and it leads; then nothing has changed.
@@ -26,13 +26,13 @@ impl Election {
         self.step_down_with(Some(to)).await
     }
 
-    /// Like [`step_down`](Self::step_down), for so long at the most; then the demotion hook is cut off.
+    /// Like [`step_down`](Self::step_down). After `limit` it drops the demotion hook and returns [`Error::TimedOut`].
     pub async fn step_down_within(&self, limit: Duration) -> Result<(), Error> {
         self.within(limit, self.step_down()).await
     }
 
-    /// Lets go and takes part no more. Returns when everything has ended: the work, the hook, the release, and every
-    /// call to the store. Does nothing if it does not take part.
+    /// Releases the leadership and leaves the election. Returns when everything has ended: the work, the hook, the release, and
+    /// every call to the store. Does nothing if this candidate does not compete.
     pub async fn stop(&self) -> Result<(), Error> {
         if !self.0.shared.snapshot.borrow().running {
             return Ok(());
@@ -40,7 +40,7 @@ impl Election {
         self.ask(|reply| Command::Stop(self.key(), reply)).await
     }
 
-    /// Like [`stop`](Self::stop), for so long at the most; then the demotion hook is cut off.
+    /// Like [`stop`](Self::stop). After `limit` it drops the demotion hook and returns [`Error::TimedOut`].
     pub async fn stop_within(&self, limit: Duration) -> Result<(), Error> {
         self.within(limit, self.stop()).await
     }
