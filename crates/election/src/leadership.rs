@@ -13,6 +13,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::Error;
 use crate::driver::{Command, Key};
+use crate::standing::{Standing, Standings};
 use crate::time::Time;
 
 /// The right to act, held for one epoch, and answering for that epoch only.
@@ -82,21 +83,6 @@ impl fmt::Display for Over {
 }
 
 impl std::error::Error for Over {}
-
-/// Where a leadership stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// It holds until then, unless renewed.
-    Until(Boot),
-    /// It is over.
-    Over {
-        /// How it ended.
-        how: Over,
-        /// Its work must be gone by then: the deadline that was left, or at once when what protected the work is gone. Later
-        /// than before, where the record is renewed while the work stops.
-        by: Boot,
-    },
-}
 
 struct Term {
     key: Key,
@@ -211,7 +197,7 @@ impl Leadership {
 
     /// Follows every renewal and the end, for whatever enforces the deadline from outside this process.
     pub fn standing(&self) -> Standings {
-        Standings(self.0.standing.subscribe())
+        Standings::new(self.0.standing.subscribe())
     }
 
     /// Holds the release back for work that is not a future: it is written only when the guard has been dropped.
@@ -371,43 +357,5 @@ impl Drop for WorkGuard {
 impl fmt::Debug for WorkGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "WorkGuard of {:?}", self.0)
-    }
-}
-
-/// Where a leadership stands, and each change of it.
-///
-/// It keeps neither the leadership nor the candidate alive. It may skip a change that another one follows at once.
-///
-/// ```
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), bellwether_election::Error> {
-/// # let backend = bellwether_backend::MemoryStore::default().connect(std::sync::Arc::new(bellwether_deadman::SystemClock));
-/// # let election = bellwether_election::Election::builder("reports").backend(backend).id("host-1").start().await?;
-/// use bellwether_election::Standing;
-///
-/// let leadership = election.wait_for_leadership().await?;
-/// let mut standings = leadership.standing();
-/// assert!(matches!(standings.now(), Standing::Until(_)));
-/// election.stop().await?;
-/// assert!(matches!(standings.now(), Standing::Over { .. }));
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Debug)]
-pub struct Standings(watch::Receiver<Standing>);
-
-impl Standings {
-    /// Where it stands now.
-    pub fn now(&mut self) -> Standing {
-        *self.0.borrow_and_update()
-    }
-
-    /// Waits for a change since [`now`](Self::now) was last asked; for ever when none can come any more.
-    ///
-    /// That the deadline passes is no change: compare it with the clock.
-    pub async fn changed(&mut self) {
-        if self.0.changed().await.is_err() {
-            std::future::pending().await
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! Letting go: by stepping down or by stopping, each within a limit if wanted. By a signal of the caller's: `stop_signal`.
+//! Releasing the leadership: by stepping down or by stopping. `stop_signal` stops by a signal of the caller's.
 
 use std::time::Duration;
 
