@@ -14,11 +14,8 @@ use rustix::io::Errno;
 
 use crate::directory::Directory;
 use crate::errors::meaning;
-#[cfg(target_os = "linux")]
-use crate::inotify as queue;
 use crate::local::{boot_id, trusted};
-#[cfg(not(target_os = "linux"))]
-use crate::no_queue as queue;
+use crate::notify::queue;
 
 /// A claim writes a handful of blocks and removes as many.
 const LEAST_FREE_BYTES: u64 = 32 * 1024;
@@ -152,7 +149,7 @@ fn file_system(dir: &Directory, path: &Path) -> Vec<Finding> {
 
 fn notification(dir: &Path) -> Finding {
     const WHAT: &str = "notification";
-    let queue = match queue::Queue::new() {
+    let queue = match queue::KernelQueue::new() {
         Ok(queue) => queue,
         Err(error) => {
             let advice = if cfg!(target_os = "linux") { "; raise fs.inotify.max_user_instances" } else { "" };

@@ -23,16 +23,16 @@ const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
 /// Which file a name stands for. The inode alone is not enough, because file systems use the number of a
 /// removed file again at once; the time of its last change tells the two apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Identity {
+pub(crate) struct FileIdentity {
     inode: u64,
     modified_ns: i128,
 }
 
-impl Identity {
+impl FileIdentity {
     #[allow(clippy::unnecessary_cast, reason = "the types of these fields differ between platforms")]
-    pub(crate) fn of(stat: &Stat) -> Identity {
+    pub(crate) fn of(stat: &Stat) -> FileIdentity {
         let modified_ns = stat.st_mtime as i128 * 1_000_000_000 + stat.st_mtime_nsec as i128;
-        Identity { inode: stat.st_ino as u64, modified_ns }
+        FileIdentity { inode: stat.st_ino as u64, modified_ns }
     }
 
     pub(crate) fn modified_ns(&self) -> i128 {
@@ -89,12 +89,12 @@ impl Directory {
         }
     }
 
-    pub(crate) fn identity(&self, name: &str) -> Result<Option<Identity>> {
-        Ok(self.stat(name)?.as_ref().map(Identity::of))
+    pub(crate) fn identity(&self, name: &str) -> Result<Option<FileIdentity>> {
+        Ok(self.stat(name)?.as_ref().map(FileIdentity::of))
     }
 
     /// Reads at most `limit` bytes.
-    pub(crate) fn read(&self, name: &str, limit: usize) -> Result<Option<(Identity, Contents)>> {
+    pub(crate) fn read(&self, name: &str, limit: usize) -> Result<Option<(FileIdentity, Contents)>> {
         let fd = match rustix::fs::openat(&self.fd, name, reading(), Mode::empty()) {
             Ok(fd) => fd,
             Err(Errno::NOENT) => return Ok(None),
@@ -110,7 +110,7 @@ impl Directory {
         } else {
             read_whole(&fd, limit)?.map_or(Contents::TooLong, Contents::Bytes)
         };
-        Ok(Some((Identity::of(&stat), contents)))
+        Ok(Some((FileIdentity::of(&stat), contents)))
     }
 
     /// A complete file on disk, under a name that nobody looks at.

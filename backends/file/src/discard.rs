@@ -12,8 +12,8 @@ use bellwether_core::{ElectionName, Error};
 use rustix::fs::{AtFlags, CWD};
 use rustix::io::Errno;
 
-use crate::cell::{look, records};
 use crate::directory::{Contents, Directory, is_empty};
+use crate::election::{look, records};
 use crate::errors::meaning;
 use crate::liveness::incarnation_of;
 use crate::marker::{MARKERS, Marker};
@@ -21,7 +21,7 @@ use crate::names::file_name;
 use crate::numbered::number;
 use crate::sweep::is_temporary;
 use crate::value::{Ours, RECORD_MAX_BYTES};
-use crate::{notes, record};
+use crate::{notes, value};
 
 /// The directories that the first claim in this store will make.
 pub(crate) fn missing(root: &Path) -> Vec<PathBuf> {
@@ -72,8 +72,8 @@ fn is_ours(dir: &Directory, name: &str) -> Result<bool, Errno> {
     if incarnation_of(name).is_some() {
         return Ok(is_empty(dir, name));
     }
-    let lease = name.strip_suffix(".json").and_then(number).map(|_| record::is_ours as Ours);
-    let Some(ours) = lease.or_else(|| notes::ours(name)).or(is_temporary(name).then_some(record::is_ours))
+    let lease = name.strip_suffix(".json").and_then(number).map(|_| value::is_record as Ours);
+    let Some(ours) = lease.or_else(|| notes::ours(name)).or(is_temporary(name).then_some(value::is_record))
     else {
         return Ok(false);
     };

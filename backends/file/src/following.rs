@@ -22,7 +22,7 @@ use tokio::sync::Notify;
 
 use crate::liveness::is_dead;
 use crate::names::file_name;
-use crate::notify::{Notice, Notices, Watches, death_shows, notices};
+use crate::notify::{DirectoryWatches, FileNotice, FileNotices, death_shows, notices};
 use crate::threads::Threads;
 use crate::value::Version;
 
@@ -44,14 +44,14 @@ pub(crate) struct Following {
 
 #[derive(Debug, Default)]
 struct Followed {
-    elections: HashMap<ElectionName, Watch>,
+    elections: HashMap<ElectionName, WatchState>,
     /// There once somebody takes the news.
-    watches: Option<Watches>,
+    watches: Option<DirectoryWatches>,
 }
 
 /// What is known of an election's directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Watch {
+enum WatchState {
     /// It has not been asked for.
     New,
     /// It cannot be watched, most likely because there is none.
@@ -73,7 +73,7 @@ impl Following {
 
     /// Touches no file: whoever takes the news does, on a thread that may wait for a disk.
     pub(crate) fn follow(&self, on: &ElectionName) {
-        self.followed().elections.entry(on.clone()).or_insert(Watch::New);
+        self.followed().elections.entry(on.clone()).or_insert(WatchState::New);
         self.unwatched.notify_one();
     }
 
@@ -97,14 +97,14 @@ impl Following {
             watches
         };
         // Not under the lock: a disk may take its time, and whoever follows must not wait for it.
-        let now = if watches.watch(on, &self.dir(on)).is_ok() { Watch::On } else { Watch::Missing };
+        let now = if watches.watch(on, &self.dir(on)).is_ok() { WatchState::On } else { WatchState::Missing };
         let mut followed = self.followed();
         let Some(watch) = followed.elections.get_mut(on) else { return watches.unwatch(on) };
         if *watch != now {
             // What happened before went unnoticed, also if it was that the directory went away.
             self.mail.put(on.clone());
         }
-        if *watch == Watch::On && now == Watch::Missing {
+        if *watch == WatchState::On && now == WatchState::Missing {
             self.unwatched.notify_one();
         }
         *watch = now;
@@ -112,13 +112,13 @@ impl Following {
 
     /// The news, until the stream is dropped.
     pub(crate) fn changes(self: Arc<Self>) -> Changes<Version> {
-        Box::pin(stream::unfold(News::Untaken(self), |news| async {
+        Box::pin(stream::unfold(ChangeStream::Untaken(self), |news| async {
             let mut driver = match news {
-                News::Untaken(following) => Box::new(Driver::start(following)),
-                News::Taken(driver) => driver,
+                ChangeStream::Untaken(following) => Box::new(WatchTask::start(following)),
+                ChangeStream::Taken(driver) => driver,
             };
             let on = driver.next().await;
-            Some((Change::Look(on), News::Taken(driver)))
+            Some((Change::Look(on), ChangeStream::Taken(driver)))
         }))
     }
 
@@ -129,14 +129,14 @@ impl Following {
             followed
                 .elections
                 .iter()
-                .filter(|(_, watch)| **watch != Watch::On)
+                .filter(|(_, watch)| **watch != WatchState::On)
                 .map(|(on, _)| on.clone())
                 .collect()
         };
         for on in missing {
             self.watch(&on);
         }
-        self.followed().elections.values().all(|watch| *watch == Watch::On)
+        self.followed().elections.values().all(|watch| *watch == WatchState::On)
     }
 
     fn dir(&self, on: &ElectionName) -> PathBuf {
@@ -150,30 +150,30 @@ impl Following {
 }
 
 /// The kernel's queue needs a runtime, and there is one when the stream is first asked.
-enum News {
+enum ChangeStream {
     Untaken(Arc<Following>),
-    Taken(Box<Driver>),
+    Taken(Box<WatchTask>),
 }
 
-struct Driver {
+struct WatchTask {
     following: Arc<Following>,
-    notices: Notices,
+    notices: FileNotices,
     rechecks: FuturesUnordered<Fut<'static, (ElectionName, Incarnation, bool)>>,
     rechecking: HashSet<(ElectionName, Incarnation)>,
     all_watched: bool,
 }
 
-impl Driver {
-    fn start(following: Arc<Following>) -> Driver {
+impl WatchTask {
+    fn start(following: Arc<Following>) -> WatchTask {
         let (watches, notices) = notices();
         {
             let mut followed = following.followed();
             followed.watches = Some(watches);
-            followed.elections.values_mut().for_each(|watch| *watch = Watch::New);
+            followed.elections.values_mut().for_each(|watch| *watch = WatchState::New);
         }
         following.unwatched.notify_one();
         let (rechecks, rechecking) = (FuturesUnordered::new(), HashSet::new());
-        Driver { following, notices, rechecks, rechecking, all_watched: true }
+        WatchTask { following, notices, rechecks, rechecking, all_watched: true }
     }
 
     async fn next(&mut self) -> ElectionName {
@@ -201,19 +201,19 @@ impl Driver {
         self.all_watched = all.unwrap_or(false);
     }
 
-    fn take(&mut self, notice: Notice) {
+    fn take(&mut self, notice: FileNotice) {
         match notice {
-            Notice::Record(on) => self.following.mail.put(on),
-            Notice::Note(..) => {}
-            Notice::Closed(on, incarnation) => self.recheck(on, incarnation),
-            Notice::Gone(on) => {
+            FileNotice::Record(on) => self.following.mail.put(on),
+            FileNotice::Note(..) => {}
+            FileNotice::Closed(on, incarnation) => self.recheck(on, incarnation),
+            FileNotice::Gone(on) => {
                 if let Some(watch) = self.following.followed().elections.get_mut(&on) {
-                    *watch = Watch::New;
+                    *watch = WatchState::New;
                 }
                 self.following.unwatched.notify_one();
                 self.following.mail.put(on);
             }
-            Notice::Anything => {
+            FileNotice::Anything => {
                 let all: Vec<_> = self.following.followed().elections.keys().cloned().collect();
                 all.into_iter().for_each(|on| self.following.mail.put(on));
             }

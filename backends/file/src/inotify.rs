@@ -17,7 +17,7 @@ use tokio::io::unix::AsyncFd;
 
 use crate::errors::meaning;
 use crate::liveness::incarnation_of;
-use crate::notify::Notice;
+use crate::notify::FileNotice;
 use crate::numbered::number;
 use crate::sweep::KEPT;
 
@@ -25,27 +25,27 @@ use crate::sweep::KEPT;
 const BUFFER_BYTES: usize = 16 * 1024;
 
 #[derive(Debug)]
-pub(crate) struct Queue {
+pub(crate) struct KernelQueue {
     fd: AsyncFd<OwnedFd>,
-    watched: Mutex<Watched>,
+    watched: Mutex<WatchTable>,
 }
 
 #[derive(Debug, Default)]
-struct Watched {
-    by_descriptor: HashMap<i32, Directory>,
+struct WatchTable {
+    by_descriptor: HashMap<i32, WatchedDirectory>,
     by_election: HashMap<ElectionName, i32>,
 }
 
 #[derive(Debug)]
-struct Directory {
+struct WatchedDirectory {
     /// Several when symbolic links lead to one directory.
     elections: Vec<ElectionName>,
     /// Highest record number that was announced.
     highest: u64,
 }
 
-impl Queue {
-    pub(crate) fn new() -> Result<Queue, Error> {
+impl KernelQueue {
+    pub(crate) fn new() -> Result<KernelQueue, Error> {
         let failed = |errno| meaning("watch", Path::new("directories"), errno);
         let fd = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).map_err(failed)?;
         #[allow(
@@ -55,7 +55,7 @@ impl Queue {
         )]
         let fd = AsyncFd::new(fd)
             .map_err(|error| failed(error.raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error)))?;
-        Ok(Queue { fd, watched: Mutex::default() })
+        Ok(KernelQueue { fd, watched: Mutex::default() })
     }
 
     /// False when the kernel's limits do not allow another one.
@@ -80,7 +80,7 @@ impl Queue {
             let directory = watched
                 .by_descriptor
                 .entry(descriptor)
-                .or_insert_with(|| Directory { elections: Vec::new(), highest: 0 });
+                .or_insert_with(|| WatchedDirectory { elections: Vec::new(), highest: 0 });
             directory.elections.push(election.clone());
         }
         Ok(true)
@@ -90,7 +90,7 @@ impl Queue {
         self.forget(&mut self.lock(), election);
     }
 
-    fn forget(&self, watched: &mut Watched, election: &ElectionName) {
+    fn forget(&self, watched: &mut WatchTable, election: &ElectionName) {
         let Some(descriptor) = watched.by_election.remove(election) else { return };
         let Some(directory) = watched.by_descriptor.get_mut(&descriptor) else { return };
         directory.elections.retain(|other| other != election);
@@ -101,7 +101,7 @@ impl Queue {
     }
 
     /// Waits until there is something, and takes all of it.
-    pub(crate) async fn read(&self, notices: &mut VecDeque<Notice>) {
+    pub(crate) async fn read(&self, notices: &mut VecDeque<FileNotice>) {
         let Ok(mut ready) = self.fd.readable().await else {
             // The runtime is shutting down: nobody will be woken again.
             return std::future::pending().await;
@@ -120,7 +120,7 @@ impl Queue {
                 // Not one that the kernel documents; looking at everything is right after any.
                 Err(_) => {
                     ready.clear_ready();
-                    return add(notices, Notice::Anything);
+                    return add(notices, FileNotice::Anything);
                 }
             }
         }
@@ -128,14 +128,14 @@ impl Queue {
 
     fn take(
         &self,
-        watched: &mut Watched,
+        watched: &mut WatchTable,
         descriptor: i32,
         what: ReadFlags,
         name: Option<&str>,
-        notices: &mut VecDeque<Notice>,
+        notices: &mut VecDeque<FileNotice>,
     ) {
         if what.contains(ReadFlags::QUEUE_OVERFLOW) {
-            return add(notices, Notice::Anything);
+            return add(notices, FileNotice::Anything);
         }
         let gone = ReadFlags::DELETE_SELF | ReadFlags::MOVE_SELF | ReadFlags::IGNORED | ReadFlags::UNMOUNT;
         if what.intersects(gone) {
@@ -144,7 +144,7 @@ impl Queue {
                 let _ = inotify::remove_watch(self.fd.get_ref(), descriptor);
                 for election in directory.elections {
                     watched.by_election.remove(&election);
-                    add(notices, Notice::Gone(election));
+                    add(notices, FileNotice::Gone(election));
                 }
             }
             return;
@@ -157,18 +157,18 @@ impl Queue {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Watched> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, WatchTable> {
         // Nothing in here panics half-way through a change.
         self.watched.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
-impl Directory {
-    fn notices(&mut self, what: ReadFlags, name: &str) -> Vec<Notice> {
+impl WatchedDirectory {
+    fn notices(&mut self, what: ReadFlags, name: &str) -> Vec<FileNotice> {
         if let Some(incarnation) = incarnation_of(name) {
             let closed = what.contains(ReadFlags::CLOSE_WRITE);
             let elections = self.elections.iter().filter(|_| closed);
-            return elections.map(|election| Notice::Closed(election.clone(), incarnation)).collect();
+            return elections.map(|election| FileNotice::Closed(election.clone(), incarnation)).collect();
         }
         let Some(stem) = name.strip_suffix(".json").filter(|_| !name.starts_with('.')) else {
             return Vec::new();
@@ -178,7 +178,7 @@ impl Directory {
                 return Vec::new();
             }
             self.highest = if what.contains(ReadFlags::DELETE) { self.highest } else { number };
-            return self.elections.iter().map(|election| Notice::Record(election.clone())).collect();
+            return self.elections.iter().map(|election| FileNotice::Record(election.clone())).collect();
         }
         let digits = stem.bytes().rev().take_while(u8::is_ascii_digit).count();
         let prefix = &stem[..stem.len() - digits];
@@ -186,13 +186,13 @@ impl Directory {
         if digits == 0 || !prefix.ends_with('.') || what.contains(ReadFlags::DELETE) {
             return Vec::new();
         }
-        self.elections.iter().map(|election| Notice::Note(election.clone(), prefix.to_owned())).collect()
+        self.elections.iter().map(|election| FileNotice::Note(election.clone(), prefix.to_owned())).collect()
     }
 }
 
 /// One write makes a handful of events in a row; the last few are enough to make them one, at a cost that stays
 /// the same when thousands of elections change at once.
-fn add(notices: &mut VecDeque<Notice>, notice: Notice) {
+fn add(notices: &mut VecDeque<FileNotice>, notice: FileNotice) {
     if !notices.iter().rev().take(16).any(|waiting| *waiting == notice) {
         notices.push_back(notice);
     }

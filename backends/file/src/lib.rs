@@ -20,10 +20,10 @@
 //! Assumes a file system with atomic, exclusive hard links, and for the proof of death a local one. There is no lock
 //! that one candidate could hold against another, so a candidate stopped at any instruction holds nobody up.
 
-mod cell;
 mod checkup;
 mod directory;
 mod discard;
+mod election;
 mod errors;
 mod following;
 #[cfg(target_os = "linux")]
@@ -32,19 +32,14 @@ mod liveness;
 mod local;
 mod marker;
 mod names;
-#[cfg(not(target_os = "linux"))]
-mod no_queue;
 mod notes;
 mod notify;
 mod numbered;
 #[cfg(test)]
 mod numbered_tests;
-#[cfg(test)]
-mod pauses;
-mod place;
-mod record;
+mod prepare;
 mod register;
-mod signs;
+mod signs_of_life;
 mod sweep;
 mod threads;
 mod url;
@@ -53,9 +48,9 @@ mod value;
 pub use liveness::{Alive, is_dead, life, sweep_dead};
 pub use local::{boot_id, is_local};
 pub use names::file_name;
-pub use notify::{Notice, Notices, Watches, death_shows, notices, polled_notices};
+pub use notify::{DirectoryWatches, FileNotice, FileNotices, death_shows, notices, polled_notices};
 pub use numbered::Numbered;
-pub use place::prepare;
+pub use prepare::prepare;
 pub use register::{File, FileRegister, from_url, open};
 pub use url::directory;
-pub use value::{Found, NUMBER_MAX, Ours, RECORD_MAX_BYTES, Value, Version, Write};
+pub use value::{FoundValue, NUMBER_MAX, Ours, RECORD_MAX_BYTES, Value, ValueWrite, Version};

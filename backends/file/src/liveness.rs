@@ -4,7 +4,7 @@
 //! exclusive `flock(2)` on its own; the kernel drops that lock when the last copy of the descriptor closes,
 //! however the process ends, and not a moment earlier: a *stopped* process keeps it. The file is named after the
 //! incarnation, so that the end of a replaced leader says nothing about its successor. Leaves to the caller to judge the
-//! record ([`crate::Found::settled`]) and to know its own boot id.
+//! record ([`crate::FoundValue::settled`]) and to know its own boot id.
 //!
 //! # Why a free lock proves death
 //!
@@ -33,7 +33,7 @@ use bellwether_core::{Error, ErrorKind, Incarnation};
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
-use crate::directory::{Directory, Identity, is_empty, is_regular};
+use crate::directory::{Directory, FileIdentity, is_empty, is_regular};
 use crate::errors::{BACKEND, meaning};
 use crate::local::directory_is_local;
 
@@ -84,7 +84,7 @@ impl Alive {
     /// Whether the file is still where others look for it. If not, a death would go unproven until the ttl: take anew.
     pub fn is_in_place(&self) -> bool {
         let Ok(directory) = Directory::open(&self.dir) else { return false };
-        let ours = rustix::fs::fstat(&self.lock).map(|stat| Identity::of(&stat));
+        let ours = rustix::fs::fstat(&self.lock).map(|stat| FileIdentity::of(&stat));
         matches!((ours, directory.identity(&self.name)), (Ok(ours), Ok(Some(there))) if ours == there)
     }
 }

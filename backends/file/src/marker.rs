@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use crate::directory::{Directory, is_empty};
 use crate::errors::meaning;
 use crate::numbered::number;
-use crate::place::DIR_MODE;
+use crate::prepare::DIR_MODE;
 
 /// Hidden, so that it is no election's name.
 pub(crate) const MARKERS: &str = ".floors";

@@ -8,10 +8,10 @@ use std::path::Path;
 use bellwether_backend::{FoundNote, Note, Write};
 use bellwether_core::Error;
 
-use crate::cell::not_written;
+use crate::election::not_written;
 use crate::names::file_name;
 use crate::numbered::{Numbered, number};
-use crate::place::prepare;
+use crate::prepare::prepare;
 use crate::value::{self, Ours, Value};
 
 const HISTORY: &str = "history.";
@@ -58,19 +58,19 @@ pub(crate) fn read(dir: &Path, note: &Note) -> Result<FoundNote, Error> {
 
 pub(crate) fn write(dir: &Path, note: &Note, at: Option<u64>, bytes: &[u8]) -> Write<u64> {
     match replace(dir, note, at, bytes) {
-        Ok(value::Write::Done(version)) => Write::Done(version.number),
-        Ok(value::Write::Conflict) => Write::Conflict,
-        Ok(value::Write::Unknown(error)) => Write::Unknown(error),
+        Ok(value::ValueWrite::Done(version)) => Write::Done(version.number),
+        Ok(value::ValueWrite::Conflict) => Write::Conflict,
+        Ok(value::ValueWrite::Unknown(error)) => Write::Unknown(error),
         Err(error) => not_written(error),
     }
 }
 
-fn replace(dir: &Path, note: &Note, at: Option<u64>, bytes: &[u8]) -> Result<value::Write, Error> {
+fn replace(dir: &Path, note: &Note, at: Option<u64>, bytes: &[u8]) -> Result<value::ValueWrite, Error> {
     prepare(dir)?;
     let notes = numbered(dir, note);
     let found = notes.load()?.map(|found| found.version);
     if found.map(|version| version.number) != at {
-        return Ok(value::Write::Conflict);
+        return Ok(value::ValueWrite::Conflict);
     }
     notes.write(found, bytes)
 }

@@ -1,11 +1,11 @@
 //! Waking up when something happens in an election's directory, instead of looking again and again.
 //!
 //! Owns one kernel notification queue for all elections of a process. A notice says only "look": it may come twice, late, or for
-//! nothing. A lost one is announced by [`Notice::Anything`]. Assumes a tokio runtime with time and I/O. Leaves to the
+//! nothing. A lost one is announced by [`FileNotice::Anything`]. Assumes a tokio runtime with time and I/O. Leaves to the
 //! consumer to read the record, to prove a death ([`death_shows`]), and to make a directory again that has gone.
 //!
-//! Where the kernel's queue cannot be had (its limits are used up, or another system), and for each
-//! directory that cannot be watched, notices degrade to [`Notice::Anything`] every second, with a warning: elections
+//! Where the kernel's queue is not available (its limits are used up, or another system), and for each
+//! directory that cannot be watched, notices degrade to [`FileNotice::Anything`] every second, with a warning: elections
 //! stay correct, and only take up to a second longer to notice a change.
 
 use std::collections::VecDeque;
@@ -19,9 +19,7 @@ use bellwether_core::{ElectionName, Error, Incarnation};
 use tokio::time::{Interval, MissedTickBehavior};
 
 #[cfg(target_os = "linux")]
-use crate::inotify as queue;
-#[cfg(not(target_os = "linux"))]
-use crate::no_queue as queue;
+pub(crate) use crate::inotify as queue;
 
 /// How often everything is looked at where the kernel does not tell.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -31,7 +29,7 @@ const RECHECK_AFTER_MS: [u64; 7] = [0, 1, 2, 5, 10, 20, 50];
 
 /// Something happened: look.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Notice {
+pub enum FileNotice {
     /// A record of the lease was written or removed.
     Record(ElectionName),
     /// A note beside the lease was written or removed; the text is its prefix, as [`crate::Numbered`] takes it.
@@ -46,47 +44,50 @@ pub enum Notice {
 
 /// Adds and removes directories; cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Watches {
-    shared: Arc<Shared>,
+pub struct DirectoryWatches {
+    shared: Arc<Sources>,
 }
 
 /// What happens in the watched directories.
 #[derive(Debug)]
-pub struct Notices {
-    shared: Arc<Shared>,
-    waiting: VecDeque<Notice>,
+pub struct FileNotices {
+    shared: Arc<Sources>,
+    waiting: VecDeque<FileNotice>,
     /// Only where something must be polled.
     tick: Option<Interval>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Shared {
-    /// `None`: the kernel's queue could not be had, everything is polled.
-    queue: Option<queue::Queue>,
+pub(crate) struct Sources {
+    /// `None`: the kernel's queue is not available, so everything is polled.
+    queue: Option<queue::KernelQueue>,
     /// Wakes the reader when polling becomes necessary.
     poll: tokio::sync::watch::Sender<bool>,
 }
 
 /// To be called in a tokio runtime; never fails, see the module's documentation.
-pub fn notices() -> (Watches, Notices) {
-    let queue = queue::Queue::new()
+pub fn notices() -> (DirectoryWatches, FileNotices) {
+    let queue = queue::KernelQueue::new()
         .inspect_err(|error| tracing::warn!(%error, "no kernel notification: looking every second instead"))
         .ok();
     with(queue)
 }
 
 /// Notices by polling only, as where the kernel has no queue to give.
-pub fn polled_notices() -> (Watches, Notices) {
+pub fn polled_notices() -> (DirectoryWatches, FileNotices) {
     with(None)
 }
 
-fn with(queue: Option<queue::Queue>) -> (Watches, Notices) {
+fn with(queue: Option<queue::KernelQueue>) -> (DirectoryWatches, FileNotices) {
     let poll = tokio::sync::watch::Sender::new(queue.is_none());
-    let shared = Arc::new(Shared { queue, poll });
-    (Watches { shared: shared.clone() }, Notices { shared, waiting: VecDeque::new(), tick: None })
+    let shared = Arc::new(Sources { queue, poll });
+    (
+        DirectoryWatches { shared: shared.clone() },
+        FileNotices { shared, waiting: VecDeque::new(), tick: None },
+    )
 }
 
-impl Watches {
+impl DirectoryWatches {
     /// Watches the directory of an election from now on; look once after this, for what happened before. The error
     /// means that the directory is missing or unreadable, not that the kernel's limits are reached.
     pub fn watch(&self, election: &ElectionName, dir: &Path) -> Result<(), Error> {
@@ -114,9 +115,9 @@ impl Watches {
     }
 }
 
-impl Notices {
+impl FileNotices {
     /// Waits for the next one. Nothing is lost if the future is dropped.
-    pub async fn next(&mut self) -> Notice {
+    pub async fn next(&mut self) -> FileNotice {
         let mut degraded = self.shared.poll.subscribe();
         loop {
             if let Some(notice) = self.waiting.pop_front() {
@@ -143,7 +144,7 @@ impl Notices {
             };
             // The timer is asked first: a busy queue must not starve the directories that only it covers.
             if first_of(pin!(timer), pin!(queue)).await && polling {
-                return Notice::Anything;
+                return FileNotice::Anything;
             }
         }
     }
@@ -174,4 +175,39 @@ async fn first_of(mut one: Pin<&mut impl Future>, mut other: Pin<&mut impl Futur
         }
     })
     .await
+}
+
+/// Where there is no kernel notification that we use: everything is polled.
+#[cfg(not(target_os = "linux"))]
+pub(crate) mod queue {
+    use std::collections::VecDeque;
+    use std::path::Path;
+
+    use bellwether_core::{ElectionName, Error, ErrorKind};
+
+    use super::FileNotice;
+    use crate::errors::BACKEND;
+
+    #[derive(Debug)]
+    pub(crate) struct KernelQueue;
+
+    impl KernelQueue {
+        pub(crate) fn new() -> Result<KernelQueue, Error> {
+            Err(Error::new(
+                ErrorKind::Unsupported,
+                BACKEND,
+                "this system has no notification that is used here",
+            ))
+        }
+
+        pub(crate) fn watch(&self, _: &ElectionName, _: &Path) -> Result<bool, Error> {
+            Ok(false)
+        }
+
+        pub(crate) fn unwatch(&self, _: &ElectionName) {}
+
+        pub(crate) async fn read(&self, _: &mut VecDeque<FileNotice>) {
+            std::future::pending().await
+        }
+    }
 }

@@ -38,7 +38,7 @@
 //!
 //! Whoever deletes the highest record rolls the register back, as restoring a backup does. A writer whose
 //! N was deleted finds out at step 6 and takes its own N+1 away; one that dies in between leaves a record that
-//! never was a success. That record shows: the number below it is missing while others are there. [`Found::settled`]
+//! never was a success. That record shows: the number below it is missing while others are there. [`FoundValue::settled`]
 //! is false for it, and a caller that would take over at once, on proof of death, then waits as if it had no proof.
 //! A directory that was moved away and made again is noticed at step 6 by comparing the path with the descriptor.
 //!
@@ -59,10 +59,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bellwether_core::{Error, ErrorKind};
 use rustix::io::Errno;
 
-use crate::directory::{Contents, Directory, Identity};
+use crate::directory::{Contents, Directory, FileIdentity};
 use crate::errors::{BACKEND, linking, meaning};
 use crate::sweep;
-use crate::value::{Found, NUMBER_MAX, Ours, RECORD_MAX_BYTES, Value, Version, Write};
+use crate::value::{FoundValue, NUMBER_MAX, Ours, RECORD_MAX_BYTES, Value, ValueWrite, Version};
 
 /// How often a reader follows records that are swept under its hands before it says so.
 const READ_ATTEMPTS: usize = 16;
@@ -76,7 +76,7 @@ pub struct Numbered {
     /// The highest number seen by this process: after a deletion numbers go on above it.
     known: AtomicU64,
     #[cfg(test)]
-    pub(crate) pauses: crate::pauses::Pauses,
+    pub(crate) pauses: crate::numbered_tests::Pauses,
 }
 
 impl Numbered {
@@ -99,7 +99,7 @@ impl Numbered {
     }
 
     /// The newest value; `None` when there is none, or no directory. Changes nothing.
-    pub fn load(&self) -> Result<Option<Found>, Error> {
+    pub fn load(&self) -> Result<Option<FoundValue>, Error> {
         let failed = |errno| meaning("read", &self.dir, errno);
         let mut empty_listings = 0;
         for _ in 0..READ_ATTEMPTS {
@@ -127,14 +127,14 @@ impl Numbered {
             if doubtful && self.numbers(&dir).map_err(failed)?.last() != Some(&number) {
                 continue;
             }
-            return Ok(Some(Found { version: Version { number, identity }, value, settled }));
+            return Ok(Some(FoundValue { version: Version { number, identity }, value, settled }));
         }
         let message = format!("records in {} are replaced faster than they can be read", self.dir.display());
         Err(Error::new(ErrorKind::Unavailable, BACKEND, message))
     }
 
     /// Replaces the value `at`, or makes the first one; the module's documentation has the argument.
-    pub fn write(&self, at: Option<Version>, bytes: &[u8]) -> Result<Write, Error> {
+    pub fn write(&self, at: Option<Version>, bytes: &[u8]) -> Result<ValueWrite, Error> {
         let failed = |errno| meaning("write to", &self.dir, errno);
         if bytes.len() > RECORD_MAX_BYTES {
             let message = format!("a record has at most {RECORD_MAX_BYTES} bytes, not {}", bytes.len());
@@ -143,7 +143,7 @@ impl Numbered {
         let number = self.number_after(at)?;
         let dir = Directory::open(&self.dir).map_err(failed)?;
         if !self.is_newest(&dir, at).map_err(failed)? {
-            return Ok(Write::Conflict);
+            return Ok(ValueWrite::Conflict);
         }
         self.pause("checked");
         let temporary = dir.temporary(bytes).map_err(failed)?;
@@ -153,12 +153,12 @@ impl Numbered {
         };
         let ours = Version { number, identity };
         if !self.is_newest(&dir, at).map_err(failed)? {
-            return Ok(Write::Conflict);
+            return Ok(ValueWrite::Conflict);
         }
         self.pause("checked again");
         match dir.link(&temporary.name, &self.name(number)) {
             Ok(()) => {}
-            Err(Errno::EXIST) => return Ok(Write::Conflict),
+            Err(Errno::EXIST) => return Ok(ValueWrite::Conflict),
             Err(Errno::NOENT) => return self.swept_away(&dir),
             Err(errno) => return Err(linking(&self.dir, errno)),
         }
@@ -172,9 +172,9 @@ impl Numbered {
             Ok(true) => {}
             Ok(false) => {
                 self.take_back(&dir, ours);
-                return Ok(Write::Conflict);
+                return Ok(ValueWrite::Conflict);
             }
-            Err(errno) => return Ok(Write::Unknown(failed(errno))),
+            Err(errno) => return Ok(ValueWrite::Unknown(failed(errno))),
         }
         drop(temporary);
         sweep::records(
@@ -184,7 +184,7 @@ impl Numbered {
             self.ours,
             ours.identity,
         );
-        Ok(Write::Done(ours))
+        Ok(ValueWrite::Done(ours))
     }
 
     fn number_after(&self, at: Option<Version>) -> Result<u64, Error> {
@@ -241,9 +241,9 @@ impl Numbered {
     }
 
     /// The temporary file has gone: with the directory, or because we slept so long that it was swept.
-    fn swept_away(&self, dir: &Directory) -> Result<Write, Error> {
+    fn swept_away(&self, dir: &Directory) -> Result<ValueWrite, Error> {
         match dir.is_in_place() {
-            Ok(true) => Ok(Write::Conflict),
+            Ok(true) => Ok(ValueWrite::Conflict),
             Ok(false) => Err(meaning("write to", &self.dir, Errno::NOENT)),
             Err(errno) => Err(meaning("write to", &self.dir, errno)),
         }
@@ -265,7 +265,7 @@ impl Numbered {
         Ok(values)
     }
 
-    fn value(&self, dir: &Directory, number: u64) -> Result<Option<(Identity, Value)>, Errno> {
+    fn value(&self, dir: &Directory, number: u64) -> Result<Option<(FileIdentity, Value)>, Errno> {
         let read = dir.read(&self.name(number), RECORD_MAX_BYTES)?;
         Ok(read.map(|(identity, contents)| match contents {
             Contents::Bytes(bytes) => (identity, Value::Bytes(bytes)),

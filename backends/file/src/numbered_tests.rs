@@ -41,15 +41,15 @@ fn names(dir: &Path) -> Vec<String> {
     fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
-fn done(write: Result<Write, bellwether_core::Error>) -> Version {
+fn done(write: Result<ValueWrite, bellwether_core::Error>) -> Version {
     match write.unwrap() {
-        Write::Done(version) => version,
+        ValueWrite::Done(version) => version,
         other => panic!("{other:?}"),
     }
 }
 
-fn is_conflict(write: Result<Write, bellwether_core::Error>) -> bool {
-    matches!(write, Ok(Write::Conflict))
+fn is_conflict(write: Result<ValueWrite, bellwether_core::Error>) -> bool {
+    matches!(write, Ok(ValueWrite::Conflict))
 }
 
 /// Writes `count` values, one upon the other.
@@ -97,7 +97,7 @@ fn a_writer_stopped_at_any_step_while_others_go_on_holds_nobody_up_and_does_no_h
             assert!(slow.pauses.is_spent(), "{step} was not reached");
             let linked = ["linked", "synced", "looked"].contains(&step);
             assert_eq!(
-                matches!(outcome, Write::Done(_)),
+                matches!(outcome, ValueWrite::Done(_)),
                 linked && (others + 1 < KEPT || step == "looked"),
                 "{step} {others}: {outcome:?}"
             );
@@ -118,7 +118,7 @@ fn a_creator_stopped_at_any_step_never_hides_what_others_created_meanwhile() {
         slow.pauses.once(step, move || advance(&other, 1));
         let outcome = slow.write(None, b"slow").unwrap();
         let linked = ["linked", "synced", "looked"].contains(&step);
-        assert_eq!(matches!(outcome, Write::Done(_)), linked, "{step}: {outcome:?}");
+        assert_eq!(matches!(outcome, ValueWrite::Done(_)), linked, "{step}: {outcome:?}");
         assert_eq!(text(&slow).as_deref(), Some("other"));
     }
 }
@@ -156,7 +156,7 @@ fn records_deleted_by_hand_under_a_writer_make_it_lose() {
         });
         let outcome = slow.write(at, b"slow").unwrap();
         // After the last look nothing can tell any more; the next write does.
-        assert_eq!(matches!(outcome, Write::Done(_)), step == "looked", "{step}: {outcome:?}");
+        assert_eq!(matches!(outcome, ValueWrite::Done(_)), step == "looked", "{step}: {outcome:?}");
         assert_eq!(slow.load().unwrap(), None, "{step}");
         assert!(done(slow.write(None, b"new")).number() > 5, "numbers go on above those that were known");
     }
@@ -226,7 +226,7 @@ fn a_directory_removed_or_moved_away_under_a_writer_is_never_a_success() {
                 fs::create_dir(&dir).unwrap();
             });
             match slow.write(at, b"slow") {
-                Ok(Write::Done(_)) => panic!("{step} {moved}"),
+                Ok(ValueWrite::Done(_)) => panic!("{step} {moved}"),
                 Ok(_) => {}
                 Err(error) => assert!(error.is_retryable(), "{step} {moved}: {error}"),
             }
@@ -306,5 +306,34 @@ fn a_writer_that_slept_over_a_file_that_stays_is_no_success_once_others_have_gon
         advance(&watcher, KEPT);
         assert_eq!(scratch.numbers().len(), KEPT + 1, "ours are swept and theirs stays");
         assert_eq!(fs::read_to_string(scratch.0.join("7.json")).unwrap(), "theirs");
+    }
+}
+
+type Hook = Box<dyn FnMut() + Send>;
+
+/// Runs a closure at one named step of a reader or writer, once: to let others go on meanwhile.
+#[derive(Default)]
+pub(crate) struct Pauses(std::sync::Mutex<Option<(&'static str, Hook)>>);
+
+impl Pauses {
+    pub(crate) fn once(&self, step: &'static str, hook: impl FnMut() + Send + 'static) {
+        *self.0.lock().unwrap() = Some((step, Box::new(hook)));
+    }
+
+    pub(crate) fn at(&self, step: &str) {
+        let due = self.0.lock().unwrap().take_if(|(wanted, _)| *wanted == step);
+        if let Some((_, mut hook)) = due {
+            hook();
+        }
+    }
+
+    pub(crate) fn is_spent(&self) -> bool {
+        self.0.lock().unwrap().is_none()
+    }
+}
+
+impl std::fmt::Debug for Pauses {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Pauses")
     }
 }

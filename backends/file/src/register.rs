@@ -20,8 +20,8 @@ use bellwether_backend::{
 };
 use bellwether_core::{Candidate, Clock, ElectionName, Epoch, Error, ErrorKind, Incarnation};
 
-use crate::cell::{Cell, look, records};
 use crate::directory::Directory;
+use crate::election::{ElectionDirectory, look, records};
 use crate::errors::{BACKEND, meaning};
 use crate::following::Following;
 use crate::liveness::life;
@@ -47,11 +47,11 @@ pub fn from_url(url: &str, clock: Arc<dyn Clock>) -> Result<File, Error> {
 /// A directory in which every election has one of its own.
 #[derive(Debug)]
 pub struct FileRegister {
-    store: Arc<Store>,
+    store: Arc<DirectoryStore>,
     threads: Arc<Threads>,
 }
 
-struct Store {
+struct DirectoryStore {
     root: PathBuf,
     /// Its wall clock stands in for an epoch that no record tells.
     clock: Arc<dyn Clock>,
@@ -59,13 +59,13 @@ struct Store {
     crash_proof: bool,
     /// The directories that were not there when this was opened.
     missing: Vec<PathBuf>,
-    cells: Mutex<HashMap<ElectionName, Arc<Cell>>>,
+    directories: Mutex<HashMap<ElectionName, Arc<ElectionDirectory>>>,
     following: Arc<Following>,
 }
 
-impl fmt::Debug for Store {
+impl fmt::Debug for DirectoryStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Store").field("root", &self.root).finish_non_exhaustive()
+        f.debug_struct("DirectoryStore").field("root", &self.root).finish_non_exhaustive()
     }
 }
 
@@ -92,7 +92,15 @@ impl FileRegister {
         let following = Arc::new(Following::new(&root, boot_id.clone(), Arc::clone(&threads)));
         let crash_proof = local && boot_id.is_some();
         let missing = discard::missing(&root);
-        let store = Store { root, clock, boot_id, crash_proof, missing, cells: Mutex::default(), following };
+        let store = DirectoryStore {
+            root,
+            clock,
+            boot_id,
+            crash_proof,
+            missing,
+            directories: Mutex::default(),
+            following,
+        };
         Ok(FileRegister { store: Arc::new(store), threads })
     }
 
@@ -103,18 +111,20 @@ impl FileRegister {
 
     async fn blocking<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Store) -> T + Send + 'static,
+        work: impl FnOnce(&DirectoryStore) -> T + Send + 'static,
     ) -> Result<T, Error> {
         let store = Arc::clone(&self.store);
         self.threads.run(move || work(&store)).await
     }
 }
 
-impl Store {
-    fn cell(&self, on: &ElectionName) -> Arc<Cell> {
-        // Kept for good: a cell knows the highest number it saw, and so numbers go on after a deletion by hand.
-        let mut cells = self.cells.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(cells.entry(on.clone()).or_insert_with(|| Arc::new(Cell::new(&self.root, on))))
+impl DirectoryStore {
+    fn election(&self, on: &ElectionName) -> Arc<ElectionDirectory> {
+        // Kept for good: it knows the highest number it saw, and so numbers go on after a deletion by hand.
+        let mut directories = self.directories.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(
+            directories.entry(on.clone()).or_insert_with(|| Arc::new(ElectionDirectory::new(&self.root, on))),
+        )
     }
 
     /// Each by the full name in its record, else by its directory's. A directory whose name is a hash, with a record
@@ -154,7 +164,7 @@ impl Register for FileRegister {
             self.blocking(move |store| {
                 // Before the look, or what happens in between goes unnoticed.
                 store.following.watch(&on);
-                store.cell(&on).load()
+                store.election(&on).load()
             })
             .await?
         })
@@ -169,7 +179,8 @@ impl Register for FileRegister {
         let (on, at, new) = (on.clone(), at.copied(), new.clone());
         Box::pin(async move {
             let written = self.blocking(move |store| {
-                let written = store.cell(&on).write(at, &new, store.boot_id.as_deref(), store.clock.wall());
+                let written =
+                    store.election(&on).write(at, &new, store.boot_id.as_deref(), store.clock.wall());
                 if at.is_none() {
                     store.following.watch(&on);
                 }
@@ -204,8 +215,10 @@ impl Register for FileRegister {
     ) -> Fut<'a, Result<Epoch, Error>> {
         let (on, replaced) = (on.clone(), replaced.map(|(record, _)| record.clone()));
         Box::pin(async move {
-            self.blocking(move |store| store.cell(&on).epoch(replaced.as_ref(), least, store.clock.wall()))
-                .await?
+            self.blocking(move |store| {
+                store.election(&on).epoch(replaced.as_ref(), least, store.clock.wall())
+            })
+            .await?
         })
     }
 
@@ -218,11 +231,11 @@ impl Register for FileRegister {
     }
 
     fn retire(&self, on: &ElectionName, who: Incarnation) {
-        self.store.cell(on).signs.end(who);
+        self.store.election(on).signs.end(who);
     }
 
     fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>> {
-        Box::pin(async move { self.blocking(Store::elections).await? })
+        Box::pin(async move { self.blocking(DirectoryStore::elections).await? })
     }
 
     fn notes(&self) -> Option<&dyn Notes> {
@@ -232,7 +245,7 @@ impl Register for FileRegister {
     fn checkup(&self, probing: Probing, clock: Arc<dyn Clock>) -> Fut<'_, Vec<Finding>> {
         Box::pin(async move {
             let runtime = tokio::runtime::Handle::current();
-            let checkup = move |store: &Store| {
+            let checkup = move |store: &DirectoryStore| {
                 // Which a look at the kernel's notification needs.
                 let _runtime = runtime.enter();
                 checkup::checkup(&store.root, probing, &*clock)
@@ -247,7 +260,7 @@ impl Register for FileRegister {
         Box::pin(async move {
             self.blocking(move |store| {
                 let gone = discard::discard(&store.root, &store.missing, &on);
-                store.cells.lock().unwrap_or_else(PoisonError::into_inner).remove(&on);
+                store.directories.lock().unwrap_or_else(PoisonError::into_inner).remove(&on);
                 gone
             })
             .await?
@@ -255,14 +268,16 @@ impl Register for FileRegister {
     }
 
     fn crash_proof(&self, on: &ElectionName, who: &Candidate) -> Vec<OwnedFd> {
-        self.store.cell(on).signs.duplicate(who.incarnation).into_iter().collect()
+        self.store.election(on).signs.duplicate(who.incarnation).into_iter().collect()
     }
 }
 
 impl Notes for FileRegister {
     fn read<'a>(&'a self, on: &'a ElectionName, note: &'a Note) -> Fut<'a, Result<FoundNote, Error>> {
         let (on, note) = (on.clone(), note.clone());
-        Box::pin(async move { self.blocking(move |store| notes::read(store.cell(&on).dir(), &note)).await? })
+        Box::pin(
+            async move { self.blocking(move |store| notes::read(store.election(&on).dir(), &note)).await? },
+        )
     }
 
     fn write<'a>(
@@ -274,7 +289,8 @@ impl Notes for FileRegister {
     ) -> Fut<'a, Write<u64>> {
         let (on, note, bytes) = (on.clone(), note.clone(), bytes.to_vec());
         Box::pin(async move {
-            let written = self.blocking(move |store| notes::write(store.cell(&on).dir(), &note, at, &bytes));
+            let written =
+                self.blocking(move |store| notes::write(store.election(&on).dir(), &note, at, &bytes));
             written.await.unwrap_or_else(Write::Unknown)
         })
     }

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::directory::{Contents, Directory, Identity, TEMPORARY};
+use crate::directory::{Contents, Directory, FileIdentity, TEMPORARY};
 use crate::value::{Ours, RECORD_MAX_BYTES};
 
 /// How many records stay, so that no listing finds an empty directory while numbers move on.
@@ -22,11 +22,11 @@ pub(crate) fn records(
     number_of: impl Fn(&str) -> Option<u64>,
     name_of: impl Fn(u64) -> String,
     ours: Ours,
-    newest: Identity,
+    newest: FileIdentity,
 ) {
     let Ok(names) = dir.names() else { return };
     for name in names.iter().filter(|name| is_temporary(name)) {
-        let forgotten = |file: Identity| newest.modified_ns() - file.modified_ns() > FORGOTTEN_AFTER_NS;
+        let forgotten = |file: FileIdentity| newest.modified_ns() - file.modified_ns() > FORGOTTEN_AFTER_NS;
         if let Ok(Some((file, Contents::Bytes(bytes)))) = dir.read(name, RECORD_MAX_BYTES)
             && forgotten(file)
             && (bytes.is_empty() || ours(&bytes))
@@ -34,7 +34,7 @@ pub(crate) fn records(
             let _ = dir.remove(name);
         }
     }
-    let mut old: BTreeMap<u64, Identity> = BTreeMap::new();
+    let mut old: BTreeMap<u64, FileIdentity> = BTreeMap::new();
     let mut numbers: Vec<u64> = names.iter().filter_map(|name| number_of(name)).collect();
     numbers.sort_unstable();
     numbers.truncate(numbers.len().saturating_sub(KEPT));
@@ -59,7 +59,7 @@ pub(crate) fn is_temporary(name: &str) -> bool {
 }
 
 /// Whether the sweep may go on: the name is free now, or taken by what is not ours and stays.
-fn remove(dir: &Directory, name: &str, ours: Ours, expected: Identity) -> bool {
+fn remove(dir: &Directory, name: &str, ours: Ours, expected: FileIdentity) -> bool {
     match dir.read(name, RECORD_MAX_BYTES) {
         Ok(None) => true,
         Ok(Some((found, _))) if found != expected => false,

@@ -21,21 +21,21 @@ use crate::errors::BACKEND;
 const THREADS_MAX: usize = 64;
 const IDLE_MAX: Duration = Duration::from_secs(10);
 
-type Call = Box<dyn FnOnce() + Send>;
+type BlockingCall = Box<dyn FnOnce() + Send>;
 
 #[derive(Default)]
 pub(crate) struct Threads(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
-    queue: Mutex<Queue>,
+    queue: Mutex<CallQueue>,
     /// Somebody idle is wanted, or nobody is any more.
     wanted: Condvar,
 }
 
 #[derive(Default)]
-struct Queue {
-    calls: VecDeque<Call>,
+struct CallQueue {
+    calls: VecDeque<BlockingCall>,
     threads: usize,
     idle: usize,
     closed: bool,
@@ -60,7 +60,7 @@ impl Threads {
         }
     }
 
-    fn put(&self, call: Call) -> Result<(), Error> {
+    fn put(&self, call: BlockingCall) -> Result<(), Error> {
         let mut queue = self.0.queue();
         if queue.idle < queue.calls.len() + 1 && queue.threads < THREADS_MAX {
             let shared = Arc::clone(&self.0);
@@ -90,7 +90,7 @@ impl Drop for Threads {
 }
 
 impl Shared {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
+    fn queue(&self) -> MutexGuard<'_, CallQueue> {
         // Nothing panics while it is held.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }

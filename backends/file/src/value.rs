@@ -1,10 +1,12 @@
 //! What a register of numbered files holds, and how a write to it ends.
 //!
-//! Owns the words between [`crate::Numbered`] and its callers, and the bounds of a record. The bytes are opaque here.
+//! Owns the words between [`crate::Numbered`] and its callers, and the bounds of a record. Its bytes are JSON, or
+//! whatever somebody put there.
 
+use bellwether_backend::json;
 use bellwether_core::Error;
 
-use crate::directory::Identity;
+use crate::directory::FileIdentity;
 
 /// Longest record, in bytes: a hundred leaderships of history fit, and a reader never swallows a log file
 /// that was put in a record's place.
@@ -19,7 +21,7 @@ pub type Ours = fn(&[u8]) -> bool;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
     pub(crate) number: u64,
-    pub(crate) identity: Identity,
+    pub(crate) identity: FileIdentity,
 }
 
 impl Version {
@@ -31,7 +33,7 @@ impl Version {
 
 /// The newest value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundValue {
     /// What a write that replaces it must name.
     pub version: Version,
     /// What it says.
@@ -55,11 +57,25 @@ pub enum Value {
 /// How a write ended. An `Err` beside it means: certainly not written.
 #[derive(Clone, Debug)]
 #[must_use]
-pub enum Write {
+pub enum ValueWrite {
     /// Written, and on disk.
     Done(Version),
     /// The newest value was not what the caller replaced, or it is no longer what the caller wrote: look.
     Conflict,
     /// It may be written or not: look.
     Unknown(Error),
+}
+
+/// Whether Bellwether wrote these bytes as a record of an election.
+pub(crate) fn is_record(bytes: &[u8]) -> bool {
+    let read = json::read(bytes);
+    read.election.is_some() && read.record.epoch.is_some()
+}
+
+/// The record that a value holds. Never fails: what makes no sense is read as a record that makes none.
+pub(crate) fn read_record(value: &Value) -> json::Read {
+    match value {
+        Value::Bytes(bytes) => json::read(bytes),
+        Value::Huge | Value::NotAFile => json::Read::nonsense(),
+    }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use bellwether_core::ElectionName;
-use bellwether_file::{Alive, Notice, Notices, Numbered, notices, polled_notices};
+use bellwether_file::{Alive, FileNotice, FileNotices, Numbered, notices, polled_notices};
 use bellwether_support::{Scratch, role};
 use support::{done, incarnation};
 
@@ -15,11 +15,11 @@ fn election(name: &str) -> ElectionName {
     ElectionName::new(name).unwrap()
 }
 
-async fn next(notices: &mut Notices) -> Notice {
+async fn next(notices: &mut FileNotices) -> FileNotice {
     tokio::time::timeout(Duration::from_secs(5), notices.next()).await.expect("no notice came")
 }
 
-async fn all(notices: &mut Notices) -> Vec<Notice> {
+async fn all(notices: &mut FileNotices) -> Vec<FileNotice> {
     let mut all = Vec::new();
     while let Ok(notice) = tokio::time::timeout(Duration::from_millis(20), notices.next()).await {
         all.push(notice);
@@ -42,12 +42,12 @@ async fn a_write_is_one_notice_for_the_right_election_however_much_it_sweeps() {
     assert!(!watches.is_degraded());
     for _ in 0..12 {
         write(two.path(), "");
-        assert_eq!(all(&mut notices).await, [Notice::Record(election("two"))]);
+        assert_eq!(all(&mut notices).await, [FileNotice::Record(election("two"))]);
     }
     write(one.path(), "history.");
-    assert_eq!(all(&mut notices).await, [Notice::Note(election("one"), "history.".into())]);
+    assert_eq!(all(&mut notices).await, [FileNotice::Note(election("one"), "history.".into())]);
     fs::remove_file(two.path().join("12.json")).unwrap();
-    assert_eq!(next(&mut notices).await, Notice::Record(election("two")));
+    assert_eq!(next(&mut notices).await, FileNotice::Record(election("two")));
     watches.unwatch(&election("two"));
     write(two.path(), "");
     fs::write(one.path().join(".tmp-x"), "x").unwrap();
@@ -63,7 +63,7 @@ async fn the_end_of_a_sign_of_life_is_a_notice_and_its_beginning_is_not() {
     let alive = Alive::take(scratch.path(), incarnation(9)).unwrap();
     assert_eq!(all(&mut notices).await, []);
     drop(alive);
-    assert_eq!(all(&mut notices).await, [Notice::Closed(election("one"), incarnation(9))]);
+    assert_eq!(all(&mut notices).await, [FileNotice::Closed(election("one"), incarnation(9))]);
 }
 
 #[tokio::test]
@@ -79,13 +79,13 @@ async fn a_directory_removed_or_moved_away_is_gone_once_and_can_be_watched_anew(
         } else {
             fs::remove_dir(&dir).unwrap();
         }
-        assert_eq!(all(&mut notices).await, [Notice::Gone(election("one"))]);
+        assert_eq!(all(&mut notices).await, [FileNotice::Gone(election("one"))]);
         assert!(watches.watch(&election("one"), &dir).is_err());
     }
     fs::create_dir(&dir).unwrap();
     watches.watch(&election("one"), &dir).unwrap();
     write(&dir, "");
-    assert_eq!(next(&mut notices).await, Notice::Record(election("one")));
+    assert_eq!(next(&mut notices).await, FileNotice::Record(election("one")));
 }
 
 #[tokio::test]
@@ -99,9 +99,9 @@ async fn a_queue_that_overflowed_says_to_look_at_everything() {
         fs::write(scratch.path().join(format!("{}.json", number % 7)), "").unwrap();
         fs::remove_file(scratch.path().join(format!("{}.json", number % 7))).unwrap();
     }
-    assert!(all(&mut notices).await.contains(&Notice::Anything));
+    assert!(all(&mut notices).await.contains(&FileNotice::Anything));
     write(scratch.path(), "");
-    assert_eq!(next(&mut notices).await, Notice::Record(election("one")));
+    assert_eq!(next(&mut notices).await, FileNotice::Record(election("one")));
 }
 
 #[tokio::test(start_paused = true)]
@@ -111,7 +111,7 @@ async fn without_the_kernel_everything_is_looked_at_every_second() {
     watches.watch(&election("one"), scratch.path()).unwrap();
     assert!(watches.is_degraded());
     for _ in 0..5 {
-        assert_eq!(next(&mut notices).await, Notice::Anything);
+        assert_eq!(next(&mut notices).await, FileNotice::Anything);
     }
     let soon = tokio::time::timeout(Duration::from_millis(900), notices.next()).await;
     assert!(soon.is_err(), "not more often than that");
@@ -129,7 +129,7 @@ fn where_the_kernels_limits_are_used_up_notices_degrade_and_still_come() {
             watches.watch(&election("one"), scratch.path()).unwrap();
             assert!(watches.is_degraded());
             for _ in 0..2 {
-                assert_eq!(next(&mut notices).await, Notice::Anything);
+                assert_eq!(next(&mut notices).await, FileNotice::Anything);
             }
             println!("degraded as it should");
         });

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use bellwether_core::ElectionName;
-use bellwether_file::{Alive, Notice, boot_id, death_shows, is_dead, notices, sweep_dead};
+use bellwether_file::{Alive, FileNotice, boot_id, death_shows, is_dead, notices, sweep_dead};
 use bellwether_support::{Child, Scratch, role, until_blocking};
 use support::{incarnation, names};
 
@@ -136,7 +136,7 @@ async fn a_kill_is_noticed_and_proven_within_milliseconds() {
         let start = std::time::Instant::now();
         child.process().kill().unwrap();
         let notice = tokio::time::timeout(Duration::from_secs(1), notices.next()).await.unwrap();
-        assert_eq!(notice, Notice::Closed(election, incarnation(7)));
+        assert_eq!(notice, FileNotice::Closed(election, incarnation(7)));
         assert!(death_shows(|| proven(scratch.path(), 7)).await);
         took.push(start.elapsed());
         assert!(took.iter().all(|took| *took < Duration::from_secs(1)), "{took:?}");

@@ -90,7 +90,8 @@ fn race(dir: &Path) {
                 let records = Numbered::new(dir, "", |_| true);
                 loop {
                     let found = records.load().unwrap().expect("record 0 is there once the directory is");
-                    if let bellwether_file::Write::Done(_) = records.write(Some(found.version), b"x").unwrap()
+                    if let bellwether_file::ValueWrite::Done(_) =
+                        records.write(Some(found.version), b"x").unwrap()
                     {
                         break;
                     }

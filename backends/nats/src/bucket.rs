@@ -12,18 +12,18 @@ use std::time::Duration;
 use bellwether_backend::{Found, Record, Write};
 use bellwether_core::{ElectionName, Epoch, Error};
 
-use crate::connection::Connection;
+use crate::bucket_api::{BucketApi, Content, Info, KeyEntry, StreamSettings, subject};
+use crate::connection::NatsConnection;
 use crate::epoch;
 use crate::errors::{
-    Failure, STREAM_NAME_IN_USE, STREAM_NOT_FOUND, WRONG_LAST_SEQUENCE, misconfigured, unavailable,
+    CallFailure, STREAM_NAME_IN_USE, STREAM_NOT_FOUND, WRONG_LAST_SEQUENCE, misconfigured, unavailable,
 };
 use crate::fitness::unfit;
-use crate::shape::Shape;
-use crate::wire::{Content, Entry, Info, Settings, Wire, subject};
+use crate::layout::Layout;
 
 /// What a bucket is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub(crate) enum BucketUse {
     /// Elections, and notes on them where the profile keeps them there.
     Elections,
     /// Notes only. Nothing depends on it.
@@ -35,9 +35,9 @@ const REHEARSAL_LIMIT: Duration = Duration::from_millis(500);
 
 pub(crate) struct Bucket {
     pub(crate) name: String,
-    pub(crate) purpose: Purpose,
-    pub(crate) connection: Arc<Connection>,
-    settings: Mutex<Option<Arc<Settings>>>,
+    pub(crate) purpose: BucketUse,
+    pub(crate) connection: Arc<NatsConnection>,
+    settings: Mutex<Option<Arc<StreamSettings>>>,
     /// It was there.
     seen: AtomicBool,
     /// When it was created, by the server's word.
@@ -54,7 +54,7 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
-    pub(crate) fn new(name: String, purpose: Purpose, connection: Arc<Connection>) -> Bucket {
+    pub(crate) fn new(name: String, purpose: BucketUse, connection: Arc<NatsConnection>) -> Bucket {
         Bucket {
             name,
             purpose,
@@ -70,13 +70,13 @@ impl Bucket {
         }
     }
 
-    pub(crate) fn wire(&self, limit: Duration) -> Wire<'_> {
-        Wire { connection: &self.connection, bucket: &self.name, limit }
+    pub(crate) fn api(&self, limit: Duration) -> BucketApi<'_> {
+        BucketApi { connection: &self.connection, bucket: &self.name, limit }
     }
 
     /// Reads the settings anew.
     pub(crate) async fn info(&self, limit: Duration) -> Result<Info, Error> {
-        self.learnt(self.wire(limit).info(None).await)
+        self.learnt(self.api(limit).info(None).await)
     }
 
     /// As [`Bucket::info`]; `None` where the bucket is yet to be made.
@@ -84,13 +84,13 @@ impl Bucket {
         // Asked before the call: while it was under way, another election's claim may have made the bucket, and that is not one that
         // was there and is gone.
         let may_be_made = self.connection.config().create && !self.seen.load(Ordering::Relaxed);
-        match self.wire(limit).info(None).await {
+        match self.api(limit).info(None).await {
             Err(failure) if may_be_made && failure.is(STREAM_NOT_FOUND) => Ok(None),
             info => self.learnt(info).map(Some),
         }
     }
 
-    fn learnt(&self, info: Result<Info, Failure>) -> Result<Info, Error> {
+    fn learnt(&self, info: Result<Info, CallFailure>) -> Result<Info, Error> {
         let info = info.map_err(|failure| self.unseen(failure))?;
         let before = {
             let mut created = self.created.lock().unwrap_or_else(PoisonError::into_inner);
@@ -113,11 +113,11 @@ impl Bucket {
     }
 
     /// The newest of a key, the mark of a deletion included.
-    pub(crate) async fn last(&self, key: &str, limit: Duration) -> Result<Option<Entry>, Error> {
+    pub(crate) async fn last(&self, key: &str, limit: Duration) -> Result<Option<KeyEntry>, Error> {
         if self.known().is_none() && self.info_if_made(limit).await?.is_none() {
             return Ok(None);
         }
-        let found = match self.wire(limit).last(key).await {
+        let found = match self.api(limit).last(key).await {
             Err(failure) if failure.is(STREAM_NOT_FOUND) => return Err(self.gone_or_not_ready(limit).await),
             found => found.map_err(|failure| failure.error("read the record"))?,
         };
@@ -130,7 +130,7 @@ impl Bucket {
     }
 
     /// Remembers marks of deletions.
-    pub(crate) fn note(&self, key: &str, found: Option<&Entry>) {
+    pub(crate) fn note(&self, key: &str, found: Option<&KeyEntry>) {
         let mark = found.filter(|entry| !matches!(entry.content, Content::Value(_)));
         let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
         match mark {
@@ -142,13 +142,13 @@ impl Bucket {
     /// What lies under the key of a lease, as a record.
     pub(crate) fn found(
         &self,
-        shape: &dyn Shape,
+        layout: &dyn Layout,
         on: &ElectionName,
-        entry: Entry,
+        entry: KeyEntry,
     ) -> Result<Found<u64>, Error> {
         let mut record = match entry.content {
-            Content::Value(value) => shape.read(on, &value)?,
-            Content::Released(said) => match shape.read_released(on, &said)? {
+            Content::Value(value) => layout.read(on, &value)?,
+            Content::Released(said) => match layout.read_released(on, &said)? {
                 Some(record) => record,
                 None => return Ok(None),
             },
@@ -156,7 +156,7 @@ impl Bucket {
             Content::Expired => Record::default(),
             Content::Deleted => return Ok(None),
         };
-        if record.holder.is_some() && record.ttl.is_none() && shape.others_go_by_age() {
+        if record.holder.is_some() && record.ttl.is_none() && layout.others_go_by_age() {
             record.ttl = self.max_age();
         }
         Ok(Some((record, entry.revision)))
@@ -184,14 +184,14 @@ impl Bucket {
         let mark =
             || self.marks.lock().unwrap_or_else(PoisonError::into_inner).get(key).copied().unwrap_or(0);
         let expected = at.unwrap_or_else(mark);
-        match self.wire(limit).put(key, expected, content.clone()).await {
+        match self.api(limit).put(key, expected, content.clone()).await {
             Err(failure) if at.is_none() && failure.is(WRONG_LAST_SEQUENCE) => {}
             written => return self.judged(written, limit).await,
         }
         // Something is there. If it is only the mark of a deletion that we had not heard of, it is still ours to create.
         match self.load(key, limit).await {
             Ok(None) if mark() != expected => {
-                let written = self.wire(limit).put(key, mark(), content).await;
+                let written = self.api(limit).put(key, mark(), content).await;
                 self.judged(written, limit).await
             }
             Ok(_) => Write::Conflict,
@@ -205,12 +205,12 @@ impl Bucket {
         if rehearsed().contains(key) {
             return Ok(());
         }
-        match self.wire(REHEARSAL_LIMIT).rehearse(key).await {
+        match self.api(REHEARSAL_LIMIT).rehearse(key).await {
             Ok(()) => {
                 rehearsed().insert(key.to_owned());
                 Ok(())
             }
-            Err(Failure::NoAnswer(error)) if !error.is_retryable() => Err(error),
+            Err(CallFailure::NoAnswer(error)) if !error.is_retryable() => Err(error),
             Err(_) => Ok(()),
         }
     }
@@ -272,7 +272,7 @@ impl Bucket {
 
     async fn make(&self, limit: Duration) -> Result<Info, Error> {
         match self
-            .wire(limit)
+            .api(limit)
             .create(self.connection.config().replicas, self.age.load(Ordering::Relaxed))
             .await
         {
@@ -294,18 +294,18 @@ impl Bucket {
         self.known().is_some()
     }
 
-    fn known(&self) -> Option<Arc<Settings>> {
+    fn known(&self) -> Option<Arc<StreamSettings>> {
         self.settings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn learn(&self, settings: &Settings) -> Result<(), Error> {
+    fn learn(&self, settings: &StreamSettings) -> Result<(), Error> {
         self.seen.store(true, Ordering::Relaxed);
         let fit = match unfit(settings, &subject(&self.name, ">")) {
             None => Ok(()),
             Some(reason) => {
                 let cannot = match self.purpose {
-                    Purpose::Elections => "no election can be held on",
-                    Purpose::Notes => "no notes can be kept in",
+                    BucketUse::Elections => "no election can be held on",
+                    BucketUse::Notes => "no notes can be kept in",
                 };
                 Err(misconfigured(format!("{cannot} the bucket {}, because {reason}", self.name)))
             }
@@ -316,15 +316,15 @@ impl Bucket {
     }
 
     /// Why its settings could not be read.
-    fn unseen(&self, failure: Failure) -> Error {
+    fn unseen(&self, failure: CallFailure) -> Error {
         if !failure.is(STREAM_NOT_FOUND) {
             return failure.error("look at the bucket");
         }
         // What is made anew in its place is looked at like a new one.
         *self.settings.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let (what, another) = match self.purpose {
-            Purpose::Elections => ("", ""),
-            Purpose::Notes => (" for notes, such as past leaderships", " name another with notes=BUCKET,"),
+            BucketUse::Elections => ("", ""),
+            BucketUse::Notes => (" for notes, such as past leaderships", " name another with notes=BUCKET,"),
         };
         misconfigured(format!(
             "there is no bucket {name}{what}: create it (nats kv add {name} --history 1, on a cluster with --replicas 3),{another} or have it \
@@ -341,7 +341,7 @@ impl Bucket {
         }
     }
 
-    async fn judged(&self, written: Result<u64, Failure>, limit: Duration) -> Write<u64> {
+    async fn judged(&self, written: Result<u64, CallFailure>, limit: Duration) -> Write<u64> {
         let failure = match written {
             Ok(revision) => return Write::Done(revision),
             Err(failure) if failure.is(WRONG_LAST_SEQUENCE) => return Write::Conflict,
@@ -349,9 +349,9 @@ impl Bucket {
         };
         let error = match failure {
             // Between two leaders of the stream, or after its deletion: only the latter is for good.
-            Failure::NobodyListens => match self.info(limit).await {
+            CallFailure::NobodyListens => match self.info(limit).await {
                 Err(error) if !error.is_retryable() => error,
-                _ => Failure::NobodyListens.error("write the record"),
+                _ => CallFailure::NobodyListens.error("write the record"),
             },
             failure if failure.is(STREAM_NOT_FOUND) => self.gone_or_not_ready(limit).await,
             failure => failure.error("write the record"),

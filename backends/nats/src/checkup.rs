@@ -11,9 +11,9 @@ use bellwether_backend::{Finding, Probing};
 use bellwether_core::{Clock, Error, ErrorKind, duration};
 
 use crate::bucket::Bucket;
+use crate::bucket_api::{Info, StreamSettings};
 use crate::errors::{BACKEND, STREAM_NOT_FOUND};
-use crate::register::Store;
-use crate::wire::{Info, Settings};
+use crate::register::BucketStore;
 
 const CALL_LIMIT: Duration = Duration::from_secs(5);
 const READS: usize = 20;
@@ -25,19 +25,19 @@ const REPLICAS: u8 = 3;
 /// A key that no election has.
 const NOBODY: &str = "checkup";
 
-pub(crate) async fn checkup(store: &Store, probing: Probing, clock: &dyn Clock) -> Vec<Finding> {
+pub(crate) async fn checkup(store: &BucketStore, probing: Probing, clock: &dyn Clock) -> Vec<Finding> {
     let mut findings = match store.connection.client().await {
         Ok(client) => vec![server(&client.server_info().version)],
         Err(error) => return vec![bad("server", &error)],
     };
-    for name in store.shape.buckets() {
+    for name in store.layout.buckets() {
         let bucket = store.bucket(&name);
         match bucket.info(CALL_LIMIT).await {
             Ok(info) => {
                 findings.extend(settings(&name, &info));
                 findings.push(reading(&bucket, clock).await);
                 if probing == Probing::Write {
-                    findings.push(watching(&bucket, store.shape.leases()).await);
+                    findings.push(watching(&bucket, store.layout.leases()).await);
                 }
             }
             Err(_) if store.connection.config().create && is_missing(&bucket).await => {
@@ -95,7 +95,7 @@ fn server(version: &str) -> Finding {
 }
 
 async fn is_missing(bucket: &Bucket) -> bool {
-    matches!(bucket.wire(CALL_LIMIT).info(None).await, Err(failure) if failure.is(STREAM_NOT_FOUND))
+    matches!(bucket.api(CALL_LIMIT).info(None).await, Err(failure) if failure.is(STREAM_NOT_FOUND))
 }
 
 fn settings(name: &str, Info { config, state, .. }: &Info) -> Vec<Finding> {
@@ -116,7 +116,7 @@ fn settings(name: &str, Info { config, state, .. }: &Info) -> Vec<Finding> {
     vec![bucket, durability(config), watchers(config, state.consumer_count)]
 }
 
-fn durability(config: &Settings) -> Finding {
+fn durability(config: &StreamSettings) -> Finding {
     let replicas = config.num_replicas;
     let sync = "servers acknowledge before they flush to disk, by default every two minutes (sync_interval)";
     if replicas >= REPLICAS {
@@ -134,7 +134,7 @@ fn durability(config: &Settings) -> Finding {
     Finding::warning("durability", sentence)
 }
 
-fn watchers(config: &Settings, count: u64) -> Finding {
+fn watchers(config: &StreamSettings, count: u64) -> Finding {
     match u64::try_from(config.max_consumers) {
         Ok(limit) if limit > 0 && count.saturating_mul(5) >= limit.saturating_mul(4) => {
             let sentence = format!(
@@ -157,7 +157,7 @@ async fn reading(bucket: &Bucket, clock: &dyn Clock) -> Finding {
     let mut times = Vec::with_capacity(READS);
     for _ in 0..READS {
         let start = clock.boot();
-        if let Err(failure) = bucket.wire(CALL_LIMIT).last(NOBODY).await {
+        if let Err(failure) = bucket.api(CALL_LIMIT).last(NOBODY).await {
             return bad("reading", &failure.error("read from the bucket's leader"));
         }
         times.push(clock.boot().since(start));
@@ -184,7 +184,7 @@ async fn watching(bucket: &Bucket, leases: &str) -> Finding {
     let Ok(listening) = client.subscribe(inbox.clone()).await else {
         return failed(Error::new(ErrorKind::Unavailable, BACKEND, "cannot subscribe"));
     };
-    let opened = bucket.wire(CALL_LIMIT).watch(leases, &inbox, Duration::from_secs(1)).await;
+    let opened = bucket.api(CALL_LIMIT).watch(leases, &inbox, Duration::from_secs(1)).await;
     drop(listening);
     match opened {
         Ok(_) => Finding::good("watching", "this user is told of changes"),
@@ -194,31 +194,31 @@ async fn watching(bucket: &Bucket, leases: &str) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use bellwether_backend::Mark;
+    use bellwether_backend::Grade;
 
     use super::*;
 
     #[test]
     fn servers_with_known_losses_are_warned_of() {
         for (version, mark) in [
-            ("2.9.10", Mark::Warning),
-            ("2.10.22", Mark::Warning),
-            ("2.10.23", Mark::Good),
-            ("2.15.1", Mark::Good),
-            ("2.11.0-RC.1", Mark::Good),
-            ("3.0.0", Mark::Good),
-            ("unknown", Mark::Warning),
+            ("2.9.10", Grade::Warning),
+            ("2.10.22", Grade::Warning),
+            ("2.10.23", Grade::Good),
+            ("2.15.1", Grade::Good),
+            ("2.11.0-RC.1", Grade::Good),
+            ("3.0.0", Grade::Good),
+            ("unknown", Grade::Warning),
         ] {
-            assert_eq!(server(version).verdict, mark, "{version}");
+            assert_eq!(server(version).grade, mark, "{version}");
         }
     }
 
     #[test]
     fn a_limit_of_watchers_is_warned_of_before_it_is_reached() {
-        let limit = |max_consumers| Settings { max_consumers, ..Settings::default() };
-        assert_eq!(watchers(&limit(100), 79).verdict, Mark::Good);
-        assert_eq!(watchers(&limit(100), 80).verdict, Mark::Warning);
-        assert_eq!(watchers(&limit(-1), 900).verdict, Mark::Good);
-        assert_eq!(watchers(&limit(0), 900).verdict, Mark::Good);
+        let limit = |max_consumers| StreamSettings { max_consumers, ..StreamSettings::default() };
+        assert_eq!(watchers(&limit(100), 79).grade, Grade::Good);
+        assert_eq!(watchers(&limit(100), 80).grade, Grade::Warning);
+        assert_eq!(watchers(&limit(-1), 900).grade, Grade::Good);
+        assert_eq!(watchers(&limit(0), 900).grade, Grade::Good);
     }
 }

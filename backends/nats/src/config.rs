@@ -40,7 +40,7 @@ const OPTIONS: &str = "bucket, profile, group, notes, create, replicas, creds, n
 
 /// Who we are to the server.
 #[derive(Clone, Default)]
-pub(crate) enum Identity {
+pub(crate) enum Authentication {
     #[default]
     Nobody,
     Token(String),
@@ -61,7 +61,7 @@ pub(crate) enum Identity {
 #[derive(Clone)]
 pub struct Config {
     pub(crate) servers: Vec<String>,
-    pub(crate) identity: Identity,
+    pub(crate) identity: Authentication,
     pub(crate) tls: bool,
     pub(crate) authority: Option<PathBuf>,
     pub(crate) certificate: Option<(PathBuf, PathBuf)>,
@@ -192,8 +192,8 @@ impl Config {
                 let number = value.parse().ok().filter(|number| (1..=5).contains(number));
                 self.replicas = number.ok_or_else(|| invalid("replicas is a number from 1 to 5"))?;
             }
-            "creds" => self.identity = Identity::Credentials(value.into()),
-            "nkey" => self.identity = Identity::Seed(value.into()),
+            "creds" => self.identity = Authentication::Credentials(value.into()),
+            "nkey" => self.identity = Authentication::Seed(value.into()),
             "ca" => self.authority = Some(value.into()),
             "domain" => self.domain = Some(token("domain", value)?),
             "inbox" => self.inbox = Some(token("inbox", value)?),
@@ -240,10 +240,10 @@ fn server(host: &str) -> Result<String, Error> {
     }
 }
 
-fn identity(text: &str) -> Result<Identity, Error> {
+fn identity(text: &str) -> Result<Authentication, Error> {
     match text.split_once(':') {
-        Some((user, password)) => Ok(Identity::User(decoded(user)?, decoded(password)?)),
-        None => Ok(Identity::Token(decoded(text)?)),
+        Some((user, password)) => Ok(Authentication::User(decoded(user)?, decoded(password)?)),
+        None => Ok(Authentication::Token(decoded(text)?)),
     }
 }
 

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use bellwether_core::{Error, ErrorKind};
 
-use crate::config::{Config, Identity};
+use crate::config::{Authentication, Config};
 use crate::errors::{BACKEND, invalid, misconfigured};
 
 const NOT_TLS: &str =
@@ -44,21 +44,21 @@ pub(crate) fn servers(config: &Config) -> Result<Vec<ServerAddr>, Error> {
 }
 
 /// That the servers do not accept who we are.
-pub(crate) fn unwelcome(identity: &Identity) -> Error {
+pub(crate) fn unwelcome(identity: &Authentication) -> Error {
     let sentence = match identity {
-        Identity::Nobody => {
+        Authentication::Nobody => {
             "the server lets nobody in without a name: write USER:PASSWORD@ or TOKEN@ before the host, or name a file with \
              creds= or nkey="
         }
-        Identity::Token(_) => {
-            "the server does not let us in: check the token, and whether it wants USER:PASSWORD@ instead"
+        Authentication::Token(_) => {
+            "the server rejected the login: check the token, and whether it wants USER:PASSWORD@ instead"
         }
-        Identity::User(..) => "the server does not let us in: check user and password",
-        Identity::Credentials(_) => {
-            "the server does not let us in: check the credentials file, which may have expired or been revoked"
+        Authentication::User(..) => "the server rejected the login: check user and password",
+        Authentication::Credentials(_) => {
+            "the server rejected the login: check the credentials file, which may have expired or been revoked"
         }
-        Identity::Seed(_) => {
-            "the server does not let us in: check whether it knows the public key of that seed"
+        Authentication::Seed(_) => {
+            "the server rejected the login: check whether it knows the public key of that seed"
         }
     };
     Error::new(ErrorKind::PermissionDenied, BACKEND, sentence)
@@ -134,14 +134,14 @@ fn no_tls(error: &rustls::Error) -> (ErrorKind, &'static str) {
     }
 }
 
-fn identified(identity: &Identity) -> Result<ConnectOptions, Error> {
+fn identified(identity: &Authentication) -> Result<ConnectOptions, Error> {
     match identity {
-        Identity::Nobody => Ok(ConnectOptions::new()),
-        Identity::Token(token) => Ok(ConnectOptions::with_token(token.clone())),
-        Identity::User(user, password) => {
+        Authentication::Nobody => Ok(ConnectOptions::new()),
+        Authentication::Token(token) => Ok(ConnectOptions::with_token(token.clone())),
+        Authentication::User(user, password) => {
             Ok(ConnectOptions::with_user_and_password(user.clone(), password.clone()))
         }
-        Identity::Seed(file) => {
+        Authentication::Seed(file) => {
             let seed = read(file)?.trim().to_owned();
             nkeys::KeyPair::from_seed(&seed).map_err(|error| {
                 let sentence =
@@ -150,9 +150,11 @@ fn identified(identity: &Identity) -> Result<ConnectOptions, Error> {
             })?;
             Ok(ConnectOptions::with_nkey(seed))
         }
-        Identity::Credentials(file) => ConnectOptions::with_credentials(&read(file)?).map_err(|error| {
-            misconfigured(format!("{} is not a credentials file", file.display())).caused_by(error)
-        }),
+        Authentication::Credentials(file) => {
+            ConnectOptions::with_credentials(&read(file)?).map_err(|error| {
+                misconfigured(format!("{} is not a credentials file", file.display())).caused_by(error)
+            })
+        }
     }
 }
 

@@ -21,7 +21,7 @@ use tokio::sync::{broadcast, watch};
 
 use crate::config::Config;
 use crate::connecting;
-use crate::errors::{BACKEND, Failure, invalid, unavailable};
+use crate::errors::{BACKEND, CallFailure, invalid, unavailable};
 
 /// Reconnecting is tried this often at the latest: a server that is back must not wait for its clients.
 const RECONNECT_DELAY_MAX: Duration = Duration::from_millis(500);
@@ -35,31 +35,31 @@ const REFUSALS_MAX: usize = 256;
 
 /// What is known of the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Link {
+pub(crate) struct LinkState {
     pub(crate) up: bool,
     /// How often it came up.
     pub(crate) times: u64,
-    /// How often in a row the servers have not let us in since it went down.
+    /// How often in a row the servers have rejected the login since it went down.
     pub(crate) unwelcome: u32,
 }
 
 /// One try to connect, which everybody waits for together.
-type Attempt = Shared<BoxFuture<'static, Result<Client, Error>>>;
+type ConnectAttempt = Shared<BoxFuture<'static, Result<Client, Error>>>;
 
-pub(crate) struct Connection {
+pub(crate) struct NatsConnection {
     config: Arc<Config>,
     client: OnceLock<Client>,
-    attempt: Mutex<Option<Attempt>>,
-    link: Arc<watch::Sender<Link>>,
+    attempt: Mutex<Option<ConnectAttempt>>,
+    link: Arc<watch::Sender<LinkState>>,
     /// Subjects that the server has just closed to us.
-    refusals: broadcast::Sender<Refusal>,
+    refusals: broadcast::Sender<PermissionViolation>,
 }
 
-impl Connection {
+impl NatsConnection {
     /// Connects to nothing yet.
-    pub(crate) fn new(config: Config) -> Connection {
+    pub(crate) fn new(config: Config) -> NatsConnection {
         let (refusals, _) = broadcast::channel(REFUSALS_MAX);
-        Connection {
+        NatsConnection {
             config: Arc::new(config),
             client: OnceLock::new(),
             attempt: Mutex::default(),
@@ -72,7 +72,7 @@ impl Connection {
         &self.config
     }
 
-    pub(crate) fn link(&self) -> watch::Receiver<Link> {
+    pub(crate) fn link(&self) -> watch::Receiver<LinkState> {
         self.link.subscribe()
     }
 
@@ -96,27 +96,27 @@ impl Connection {
         headers: HeaderMap,
         payload: Vec<u8>,
         limit: Duration,
-    ) -> Result<Message, Failure> {
+    ) -> Result<Message, CallFailure> {
         let mut link = self.link.subscribe();
         // Before anything is sent, or the refusal comes before somebody listens for it.
         let mut refusals = self.refusals.subscribe();
         let asked = async {
-            let client = self.client().await.map_err(Failure::NoAnswer)?;
+            let client = self.client().await.map_err(CallFailure::NoAnswer)?;
             self.until_up(client, &mut link).await?;
             let request = async_nats::Request::new().payload(payload.into()).timeout(None);
             let request = if headers.is_empty() { request } else { request.headers(headers) };
             tokio::select! {
                 answer = client.send_request(subject.to_owned(), request) => answer.map_err(|error| match error.kind() {
-                    RequestErrorKind::NoResponders => Failure::NobodyListens,
+                    RequestErrorKind::NoResponders => CallFailure::NobodyListens,
                     RequestErrorKind::MaxPayloadExceeded => {
                         let sentence = "the record is larger than the server takes: write less metadata, or raise max_payload";
-                        Failure::NoAnswer(invalid(sentence).caused_by(error))
+                        CallFailure::NoAnswer(invalid(sentence).caused_by(error))
                     }
-                    _ => Failure::NoAnswer(unavailable("the request failed").caused_by(error)),
+                    _ => CallFailure::NoAnswer(unavailable("the request failed").caused_by(error)),
                 }),
-                error = refused(&mut refusals, subject) => Err(Failure::NoAnswer(error)),
+                error = refused(&mut refusals, subject) => Err(CallFailure::NoAnswer(error)),
                 _ = link.wait_for(|link| !link.up) => {
-                    Err(Failure::NoAnswer(unavailable("the connection was lost before the answer came")))
+                    Err(CallFailure::NoAnswer(unavailable("the connection was lost before the answer came")))
                 }
             }
         };
@@ -124,20 +124,24 @@ impl Connection {
             Ok(answer) => answer,
             Err(_) => {
                 let sentence = format!("no answer within {}", bellwether_core::duration::print(limit));
-                Err(Failure::NoAnswer(Error::new(ErrorKind::TimedOut, BACKEND, sentence)))
+                Err(CallFailure::NoAnswer(Error::new(ErrorKind::TimedOut, BACKEND, sentence)))
             }
         }
     }
 
     /// Events tell; but they may be dropped when very many come at once, and calls must not wait for ever on one that was.
-    async fn until_up(&self, client: &Client, link: &mut watch::Receiver<Link>) -> Result<(), Failure> {
+    async fn until_up(
+        &self,
+        client: &Client,
+        link: &mut watch::Receiver<LinkState>,
+    ) -> Result<(), CallFailure> {
         loop {
             let now = *link.borrow_and_update();
             if now.up {
                 return Ok(());
             }
             if now.unwelcome >= UNWELCOME_AFTER {
-                return Err(Failure::NoAnswer(connecting::unwelcome(&self.config.identity)));
+                return Err(CallFailure::NoAnswer(connecting::unwelcome(&self.config.identity)));
             }
             tokio::select! {
                 _ = link.changed() => {}
@@ -152,7 +156,7 @@ impl Connection {
 
     /// Connects, or waits for whoever is at it. Each attempt is a task of its own: a call that gives up does not end it, and calls that
     /// wait for it all end with it, instead of trying one after the other.
-    fn attempt(&self) -> Attempt {
+    fn attempt(&self) -> ConnectAttempt {
         let mut under_way = self.attempt.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(attempt) = under_way.as_ref().filter(|attempt| !matches!(attempt.peek(), Some(Err(_)))) {
             return attempt.clone();
@@ -168,8 +172,8 @@ impl Connection {
 
 async fn connect(
     config: Arc<Config>,
-    link: Arc<watch::Sender<Link>>,
-    refusals: broadcast::Sender<Refusal>,
+    link: Arc<watch::Sender<LinkState>>,
+    refusals: broadcast::Sender<PermissionViolation>,
 ) -> Result<Client, Error> {
     let heard_by = Arc::clone(&link);
     let options = connecting::options(&config)?
@@ -195,7 +199,7 @@ async fn connect(
     Ok(client)
 }
 
-fn heard(link: &watch::Sender<Link>, refusals: &broadcast::Sender<Refusal>, event: Event) {
+fn heard(link: &watch::Sender<LinkState>, refusals: &broadcast::Sender<PermissionViolation>, event: Event) {
     match event {
         Event::Connected => came_up(link),
         Event::Disconnected | Event::Closed => link.send_modify(|link| link.up = false),
@@ -206,7 +210,7 @@ fn heard(link: &watch::Sender<Link>, refusals: &broadcast::Sender<Refusal>, even
             link.unwelcome = if unwelcome { link.unwelcome.saturating_add(1) } else { 0 };
         }),
         Event::ServerError(ServerError::Other(text)) => {
-            if let Some(refusal) = Refusal::read(&text) {
+            if let Some(refusal) = PermissionViolation::read(&text) {
                 // Nobody listening is fine: then no call is about it.
                 let _ = refusals.send(refusal);
             }
@@ -215,11 +219,11 @@ fn heard(link: &watch::Sender<Link>, refusals: &broadcast::Sender<Refusal>, even
     }
 }
 
-fn came_up(link: &watch::Sender<Link>) {
+fn came_up(link: &watch::Sender<LinkState>) {
     link.send_if_modified(|link| {
         let news = !link.up;
         if news {
-            *link = Link { up: true, times: link.times + 1, unwelcome: 0 };
+            *link = LinkState { up: true, times: link.times + 1, unwelcome: 0 };
         }
         news
     });
@@ -227,33 +231,33 @@ fn came_up(link: &watch::Sender<Link>) {
 
 /// What the server does not let this user do, and with which subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Refusal {
+enum PermissionViolation {
     Publish(String),
     Subscribe(String),
 }
 
-impl Refusal {
+impl PermissionViolation {
     /// Reads `Permissions Violation for Publish to "subject"` and its like for subscriptions.
-    fn read(text: &str) -> Option<Refusal> {
+    fn read(text: &str) -> Option<PermissionViolation> {
         let about = text.trim_matches('\'').strip_prefix("Permissions Violation for ")?;
         let subject = about.split('"').nth(1)?.to_owned();
         Some(if about.starts_with("Publish") {
-            Refusal::Publish(subject)
+            PermissionViolation::Publish(subject)
         } else {
-            Refusal::Subscribe(subject)
+            PermissionViolation::Subscribe(subject)
         })
     }
 }
 
 /// Ends when the server refuses this subject, or the one that answers come to.
-async fn refused(refusals: &mut broadcast::Receiver<Refusal>, subject: &str) -> Error {
+async fn refused(refusals: &mut broadcast::Receiver<PermissionViolation>, subject: &str) -> Error {
     loop {
         match refusals.recv().await {
-            Ok(Refusal::Publish(closed)) if closed == subject => {
+            Ok(PermissionViolation::Publish(closed)) if closed == subject => {
                 let sentence = format!("this user may not publish to {closed}: give it that permission");
                 return Error::new(ErrorKind::PermissionDenied, BACKEND, sentence);
             }
-            Ok(Refusal::Subscribe(closed)) if closed.ends_with(".*") => {
+            Ok(PermissionViolation::Subscribe(closed)) if closed.ends_with(".*") => {
                 let sentence = format!(
                     "this user may not subscribe to {closed}, where answers come to: give it that permission, or name a prefix \
                      that it has with inbox=PREFIX"
@@ -275,15 +279,15 @@ mod tests {
         for (text, refusal) in [
             (
                 "Permissions Violation for Publish to \"$KV.b.k\"",
-                Some(Refusal::Publish("$KV.b.k".to_owned())),
+                Some(PermissionViolation::Publish("$KV.b.k".to_owned())),
             ),
             (
                 "'Permissions Violation for Subscription to \"_INBOX.a.*\"'",
-                Some(Refusal::Subscribe("_INBOX.a.*".to_owned())),
+                Some(PermissionViolation::Subscribe("_INBOX.a.*".to_owned())),
             ),
             ("Maximum Payload Violation", None),
         ] {
-            assert_eq!(Refusal::read(text), refusal, "{text}");
+            assert_eq!(PermissionViolation::read(text), refusal, "{text}");
         }
     }
 }

@@ -16,7 +16,7 @@ pub(crate) const STREAM_NAME_IN_USE: u64 = 10_058;
 
 /// How a call failed.
 #[derive(Clone, Debug)]
-pub(crate) enum Failure {
+pub(crate) enum CallFailure {
     /// JetStream answered with this code, and did nothing.
     Said(u64, String),
     /// Nobody listens on the subject: the stream has no leader at the moment, or there is no such stream.
@@ -27,27 +27,27 @@ pub(crate) enum Failure {
     NoAnswer(Error),
 }
 
-impl Failure {
+impl CallFailure {
     pub(crate) fn is(&self, wanted: u64) -> bool {
-        matches!(self, Failure::Said(code, _) if *code == wanted)
+        matches!(self, CallFailure::Said(code, _) if *code == wanted)
     }
 
     /// For everything but the codes that the caller has a meaning for.
     pub(crate) fn error(self, doing: &str) -> Error {
         match self {
-            Failure::Said(code, said) => meaning(code, doing, &said),
-            Failure::NobodyListens => unavailable(format!(
+            CallFailure::Said(code, said) => meaning(code, doing, &said),
+            CallFailure::NobodyListens => unavailable(format!(
                 "cannot {doing}: nobody answers for the bucket; its stream has no leader at the moment, or was deleted"
             )),
-            Failure::NoJetStream(None) => unavailable(format!(
+            CallFailure::NoJetStream(None) => unavailable(format!(
                 "cannot {doing}: JetStream does not answer: turn it on in the servers, or name the domain that has it with \
                  domain=NAME"
             )),
-            Failure::NoJetStream(Some(domain)) => unavailable(format!(
+            CallFailure::NoJetStream(Some(domain)) => unavailable(format!(
                 "cannot {doing}: nobody answers for the JetStream domain {domain}: check its name, and that its servers are \
                  connected with this one"
             )),
-            Failure::NoAnswer(error) => error,
+            CallFailure::NoAnswer(error) => error,
         }
     }
 }
@@ -130,10 +130,10 @@ mod tests {
             (10_113, ErrorKind::Misconfigured),
             (10_005, ErrorKind::Unavailable),
         ] {
-            let error = Failure::Said(code, "no".to_owned()).error("write");
+            let error = CallFailure::Said(code, "no".to_owned()).error("write");
             assert_eq!(error.kind(), kind, "{error}");
         }
-        assert!(Failure::NobodyListens.error("write").is_retryable());
-        assert!(Failure::NoJetStream(None).error("look").is_retryable());
+        assert!(CallFailure::NobodyListens.error("write").is_retryable());
+        assert!(CallFailure::NoJetStream(None).error("look").is_retryable());
     }
 }

@@ -1,9 +1,9 @@
 //! Which buckets are refused: those whose settings would make elections unsafe or wedge them, each with what to change.
 
-use crate::wire::Settings;
+use crate::bucket_api::StreamSettings;
 
 /// Why nothing can be kept in a bucket with these settings; `all` are the subjects that it should have.
-pub(crate) fn unfit(settings: &Settings, all: &str) -> Option<&'static str> {
+pub(crate) fn unfit(settings: &StreamSettings, all: &str) -> Option<&'static str> {
     let limited = settings.max_msgs > 0 || settings.max_bytes > 0;
     let reason = if settings.subjects != [all] {
         "its stream does not take exactly the bucket's subjects: use a bucket that was made as one"
@@ -37,15 +37,15 @@ pub(crate) fn unfit(settings: &Settings, all: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    fn fit() -> Settings {
-        Settings {
+    fn fit() -> StreamSettings {
+        StreamSettings {
             subjects: vec!["$KV.b.>".to_owned()],
             retention: "limits".to_owned(),
             storage: "file".to_owned(),
             discard: "new".to_owned(),
             max_msgs: -1,
             max_bytes: -1,
-            ..Settings::default()
+            ..StreamSettings::default()
         }
     }
 
@@ -53,20 +53,20 @@ mod tests {
     fn settings_that_make_elections_unsafe_are_refused_with_what_to_change() {
         assert_eq!(unfit(&fit(), "$KV.b.>"), None);
         assert_eq!(
-            unfit(&Settings { discard: "old".into(), ..fit() }, "$KV.b.>"),
+            unfit(&StreamSettings { discard: "old".into(), ..fit() }, "$KV.b.>"),
             None,
             "nothing is ever discarded"
         );
         for (settings, part) in [
-            (Settings { subjects: vec!["$KV.b.*".into()], ..fit() }, "made as one"),
-            (Settings { mirror: Some(serde_json::json!({})), ..fit() }, "a copy"),
-            (Settings { retention: "workqueue".into(), ..fit() }, "retention by limits"),
-            (Settings { storage: "memory".into(), ..fit() }, "file storage"),
-            (Settings { discard: "old".into(), max_bytes: 9, ..fit() }, "discard new"),
-            (Settings { discard_new_per_subject: true, ..fit() }, "discard_new_per_subject"),
-            (Settings { sealed: true, ..fit() }, "sealed"),
-            (Settings { no_ack: true, ..fit() }, "acknowledgement"),
-            (Settings { persist_mode: Some("async".into()), ..fit() }, "persist mode"),
+            (StreamSettings { subjects: vec!["$KV.b.*".into()], ..fit() }, "made as one"),
+            (StreamSettings { mirror: Some(serde_json::json!({})), ..fit() }, "a copy"),
+            (StreamSettings { retention: "workqueue".into(), ..fit() }, "retention by limits"),
+            (StreamSettings { storage: "memory".into(), ..fit() }, "file storage"),
+            (StreamSettings { discard: "old".into(), max_bytes: 9, ..fit() }, "discard new"),
+            (StreamSettings { discard_new_per_subject: true, ..fit() }, "discard_new_per_subject"),
+            (StreamSettings { sealed: true, ..fit() }, "sealed"),
+            (StreamSettings { no_ack: true, ..fit() }, "acknowledgement"),
+            (StreamSettings { persist_mode: Some("async".into()), ..fit() }, "persist mode"),
         ] {
             let sentence = unfit(&settings, "$KV.b.>").expect("unfit");
             assert!(sentence.contains(part), "{sentence}");

@@ -21,10 +21,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
-use crate::cluster::token;
 use crate::config::Config;
-use crate::connection::Connection;
-use crate::errors::{BACKEND, Failure, invalid, unavailable};
+use crate::connection::NatsConnection;
+use crate::errors::{BACKEND, CallFailure, invalid, unavailable};
+use crate::layout::cluster::token;
 
 /// Longest that the custom values may be as JSON: an answer must fit into a message.
 const CUSTOM_MAX_BYTES: usize = 65_536;
@@ -71,27 +71,27 @@ pub struct Response {
 /// # }
 /// ```
 pub struct HealthChecker {
-    connection: Arc<Connection>,
+    connection: Arc<NatsConnection>,
     cluster: String,
-    node: Arc<Node>,
+    node: Arc<HealthNode>,
     answering: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// Role and leader.
-type Source = Arc<dyn Fn() -> (String, String) + Send + Sync>;
+type RoleSource = Arc<dyn Fn() -> (String, String) + Send + Sync>;
 
-struct Node {
+struct HealthNode {
     id: String,
     clock: Arc<dyn Clock>,
-    said: Mutex<Said>,
+    said: Mutex<HealthState>,
 }
 
 #[derive(Default)]
-struct Said {
+struct HealthState {
     role: String,
     leader: String,
     custom: BTreeMap<String, Value>,
-    source: Option<Source>,
+    source: Option<RoleSource>,
     since: Option<Boot>,
 }
 
@@ -106,19 +106,19 @@ impl HealthChecker {
         node: &str,
         clock: Arc<dyn Clock>,
     ) -> Result<HealthChecker, Error> {
-        HealthChecker::on(Arc::new(Connection::new(config)), cluster, node, clock)
+        HealthChecker::on(Arc::new(NatsConnection::new(config)), cluster, node, clock)
     }
 
     pub(crate) fn on(
-        connection: Arc<Connection>,
+        connection: Arc<NatsConnection>,
         cluster: &str,
         node: &str,
         clock: Arc<dyn Clock>,
     ) -> Result<HealthChecker, Error> {
         token("the cluster's name", cluster)?;
         token("the node's id", node)?;
-        let said = Mutex::new(Said { role: "UNKNOWN".to_owned(), ..Said::default() });
-        let node = Arc::new(Node { id: node.to_owned(), clock, said });
+        let said = Mutex::new(HealthState { role: "UNKNOWN".to_owned(), ..HealthState::default() });
+        let node = Arc::new(HealthNode { id: node.to_owned(), clock, said });
         Ok(HealthChecker { connection, cluster: cluster.to_owned(), node, answering: Mutex::default() })
     }
 
@@ -145,7 +145,7 @@ impl HealthChecker {
         let error = match self.ask(&self.node.id, START_LIMIT).await {
             Ok(_) => return Ok(()),
             // We asked after we had subscribed, by the same connection.
-            Err(Failure::NobodyListens) => {
+            Err(CallFailure::NobodyListens) => {
                 let subject = self.subject(&self.node.id);
                 let sentence = format!("this user may not subscribe to {subject}: give it that permission");
                 Error::new(ErrorKind::PermissionDenied, BACKEND, sentence)
@@ -212,7 +212,7 @@ impl HealthChecker {
     pub async fn query_node(&self, node: &str, limit: Duration) -> Result<Response, Error> {
         token("the node's id", node)?;
         self.ask(node, limit).await.map_err(|failure| match failure {
-            Failure::NobodyListens => unavailable(format!(
+            CallFailure::NobodyListens => unavailable(format!(
                 "nobody answers for the node {node} of the cluster {}: it is not running, does not answer questions about \
                  its health, or may not subscribe",
                 self.cluster
@@ -221,11 +221,11 @@ impl HealthChecker {
         })
     }
 
-    async fn ask(&self, node: &str, limit: Duration) -> Result<Response, Failure> {
+    async fn ask(&self, node: &str, limit: Duration) -> Result<Response, CallFailure> {
         let subject = self.subject(node);
         let message = self.connection.request(&subject, HeaderMap::new(), Vec::new(), limit).await?;
         serde_json::from_slice(&message.payload).map_err(|error| {
-            Failure::NoAnswer(unavailable("the node's answer cannot be read").caused_by(error))
+            CallFailure::NoAnswer(unavailable("the node's answer cannot be read").caused_by(error))
         })
     }
 
@@ -233,7 +233,7 @@ impl HealthChecker {
         format!("cluster.{}.health.{node}", self.cluster)
     }
 
-    fn said(&self) -> MutexGuard<'_, Said> {
+    fn said(&self) -> MutexGuard<'_, HealthState> {
         lock(&self.node.said)
     }
 
@@ -248,7 +248,7 @@ impl Drop for HealthChecker {
     }
 }
 
-async fn answer(client: async_nats::Client, mut questions: Subscriber, node: Arc<Node>) {
+async fn answer(client: async_nats::Client, mut questions: Subscriber, node: Arc<HealthNode>) {
     while let Some(question) = questions.next().await {
         let Some(reply) = question.reply else { continue };
         match serde_json::to_vec(&node.response()) {
@@ -259,7 +259,7 @@ async fn answer(client: async_nats::Client, mut questions: Subscriber, node: Arc
     }
 }
 
-impl Node {
+impl HealthNode {
     fn response(&self) -> Response {
         let source = lock(&self.said).source.clone();
         // Not under the lock: it is somebody else's code, and may set something itself.

@@ -2,11 +2,11 @@
 //!
 //! ```text
 //!                    ┌─ connection: one client, the bound on every call ─┐
-//!  Lease ─ register ─┤                                                   ├─ wire: the calls ─ servers, 2.9 and later
+//!  Lease ─ register ─┤                                                   ├─ bucket_api ─ servers, 2.9 and later
 //!                    ├─ bucket: settings, read, write at a revision ─────┤
 //!                    ├─ notes: past leaderships, cooldowns ──────────────┤
-//!                    └─ news ─ watch: one consumer for all elections ────┘
-//!        shape: what a profile decides (native, cluster, leader), names of keys and the record
+//!                    └─ changes ─ watch: one consumer for all elections ─┘
+//!        layout: what a profile decides (native, cluster, leader), names of keys and the record
 //! ```
 //!
 //! What holds, and why:
@@ -24,8 +24,9 @@
 //! (`bellwether-core`). How durable all this is, is up to the stream: see GUARANTEES.md.
 
 mod bucket;
+mod bucket_api;
+mod changes;
 mod checkup;
-mod cluster;
 mod config;
 mod connecting;
 mod connection;
@@ -34,16 +35,12 @@ mod errors;
 mod fitness;
 mod following;
 mod health;
-mod leader;
+mod layout;
 mod names;
-mod native;
-mod news;
 mod notes;
 mod profile;
 mod register;
-mod shape;
 mod watch;
-mod wire;
 
 pub use config::Config;
 pub use health::{HealthChecker, Response};

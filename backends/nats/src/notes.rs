@@ -10,23 +10,23 @@ use std::time::Duration;
 use bellwether_backend::{FoundNote, Fut, Note, Notes, Write};
 use bellwether_core::{ElectionName, Error, ErrorKind};
 
-use crate::bucket::{Bucket, Purpose};
+use crate::bucket::{Bucket, BucketUse};
+use crate::bucket_api::Content;
 use crate::errors::BACKEND;
-use crate::register::{Store, written};
-use crate::shape::Place;
-use crate::wire::Content;
+use crate::layout::NoteKey;
+use crate::register::{BucketStore, written};
 
 /// How long a claim waits for one answer about a cooldown that lies apart. No leadership may hang on it.
 const COOLDOWN_LIMIT: Duration = Duration::from_secs(1);
 
-impl Store {
+impl BucketStore {
     fn note(&self, on: &ElectionName, note: &Note) -> Result<(Arc<Bucket>, String), Error> {
-        match (self.shape.note(on, note)?, &self.notes) {
-            (Place::Apart(key), Some(bucket)) => Ok((Arc::clone(bucket), key)),
-            (Place::Apart(_), None) => {
+        match (self.layout.note(on, note)?, &self.notes) {
+            (NoteKey::Apart(key), Some(bucket)) => Ok((Arc::clone(bucket), key)),
+            (NoteKey::Apart(_), None) => {
                 Err(Error::new(ErrorKind::Bug, BACKEND, "a profile without a bucket for notes needs one"))
             }
-            (Place::Beside(key), _) => Ok((self.place(on)?.0, key)),
+            (NoteKey::Beside(key), _) => Ok((self.place(on)?.0, key)),
         }
     }
 
@@ -35,18 +35,18 @@ impl Store {
         let (bucket, key) = self.note(on, &Note::History)?;
         let found = match bucket.load(&key, self.limit()).await {
             // Where nothing can be read, nothing was written.
-            Err(_) if bucket.purpose == Purpose::Notes => None,
+            Err(_) if bucket.purpose == BucketUse::Notes => None,
             found => found?,
         };
         Ok(found.map(|(_, revision)| (bucket, key, revision)))
     }
 }
 
-impl Notes for Store {
+impl Notes for BucketStore {
     fn read<'a>(&'a self, on: &'a ElectionName, note: &'a Note) -> Fut<'a, Result<FoundNote, Error>> {
         Box::pin(async move {
             let (bucket, key) = self.note(on, note)?;
-            if bucket.purpose == Purpose::Elections || *note == Note::History {
+            if bucket.purpose == BucketUse::Elections || *note == Note::History {
                 return bucket.load(&key, self.limit()).await;
             }
             match bucket.load(&key, COOLDOWN_LIMIT).await {

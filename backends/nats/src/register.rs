@@ -14,19 +14,19 @@ use bellwether_backend::{
 use bellwether_core::{Bid, CandidateId, Clock, ElectionName, Epoch, Error};
 use futures_util::{StreamExt, stream};
 
-use crate::bucket::{Bucket, Purpose};
-use crate::cluster::{self, Cluster};
+use crate::bucket::{Bucket, BucketUse};
+use crate::bucket_api::Content;
 use crate::config::Config;
-use crate::connection::Connection;
+use crate::connection::NatsConnection;
 use crate::errors::{BACKEND, STREAM_NOT_FOUND};
 use crate::following::Following;
 use crate::health::HealthChecker;
-use crate::leader::Leader;
-use crate::native::Native;
+use crate::layout::Layout;
+use crate::layout::cluster::{self, Cluster};
+use crate::layout::leader::Leader;
+use crate::layout::native::Native;
 use crate::profile::Profile;
-use crate::shape::Shape;
-use crate::wire::Content;
-use crate::{checkup, news};
+use crate::{changes, checkup};
 
 /// Elections on NATS servers.
 pub type Nats = Lease<NatsRegister>;
@@ -50,12 +50,12 @@ pub fn from_url(url: &str, clock: Arc<dyn Clock>) -> Result<Nats, Error> {
 
 /// A bucket, or several, in which every election has a key.
 pub struct NatsRegister {
-    store: Arc<Store>,
+    store: Arc<BucketStore>,
 }
 
-pub(crate) struct Store {
-    pub(crate) connection: Arc<Connection>,
-    pub(crate) shape: Arc<dyn Shape>,
+pub(crate) struct BucketStore {
+    pub(crate) connection: Arc<NatsConnection>,
+    pub(crate) layout: Arc<dyn Layout>,
     /// The bucket for notes, where the profile has one.
     pub(crate) notes: Option<Arc<Bucket>>,
     pub(crate) following: Arc<Following>,
@@ -67,7 +67,7 @@ pub(crate) struct Store {
 impl NatsRegister {
     /// The register alone, to build something else on; [`from_url`] makes elections of it.
     pub fn new(config: Config) -> NatsRegister {
-        let shape: Arc<dyn Shape> = match config.profile {
+        let layout: Arc<dyn Layout> = match config.profile {
             Profile::Native => Arc::new(Native { bucket: config.bucket().to_owned() }),
             Profile::Cluster => Arc::new(Cluster),
             Profile::Leader => {
@@ -75,11 +75,11 @@ impl NatsRegister {
             }
         };
         let notes = config.notes().map(str::to_owned);
-        let connection = Arc::new(Connection::new(config));
-        let notes = notes.map(|name| Arc::new(Bucket::new(name, Purpose::Notes, Arc::clone(&connection))));
-        let store = Store {
+        let connection = Arc::new(NatsConnection::new(config));
+        let notes = notes.map(|name| Arc::new(Bucket::new(name, BucketUse::Notes, Arc::clone(&connection))));
+        let store = BucketStore {
             connection,
-            shape,
+            layout,
             notes,
             following: Arc::default(),
             buckets: Mutex::default(),
@@ -116,10 +116,11 @@ impl NatsRegister {
     }
 }
 
-impl Store {
+impl BucketStore {
     pub(crate) fn bucket(&self, name: &str) -> Arc<Bucket> {
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = || Arc::new(Bucket::new(name.to_owned(), Purpose::Elections, Arc::clone(&self.connection)));
+        let new =
+            || Arc::new(Bucket::new(name.to_owned(), BucketUse::Elections, Arc::clone(&self.connection)));
         Arc::clone(buckets.entry(name.to_owned()).or_insert_with(new))
     }
 
@@ -131,13 +132,13 @@ impl Store {
     }
 
     pub(crate) fn place(&self, on: &ElectionName) -> Result<(Arc<Bucket>, String), Error> {
-        Ok((self.bucket(&self.shape.bucket(on)?), self.shape.key(on)?))
+        Ok((self.bucket(&self.layout.bucket(on)?), self.layout.key(on)?))
     }
 
     async fn load(&self, on: &ElectionName) -> Result<Found<u64>, Error> {
         let (bucket, key) = self.place(on)?;
         let Some(entry) = bucket.last(&key, self.limit()).await? else { return Ok(None) };
-        bucket.found(&*self.shape, on, entry)
+        bucket.found(&*self.layout, on, entry)
     }
 
     async fn write(&self, on: &ElectionName, at: Option<u64>, new: &Record) -> Result<Write<u64>, Error> {
@@ -146,12 +147,12 @@ impl Store {
             let millis = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX).max(1);
             let shorter = |before: u64| (before == 0 || millis < before).then_some(millis);
             let _ = self.shortest_ttl.fetch_update(Ordering::Relaxed, Ordering::Relaxed, shorter);
-            bucket.refuse_ttl(ttl, self.shape.least_age(ttl))?;
+            bucket.refuse_ttl(ttl, self.layout.least_age(ttl))?;
         }
-        let released = if new.is_held() { None } else { self.shape.print_released(on, new)? };
+        let released = if new.is_held() { None } else { self.layout.print_released(on, new)? };
         let content = match released {
             Some(said) => Content::Released(said),
-            None => Content::Value(self.shape.print(on, new)?),
+            None => Content::Value(self.layout.print(on, new)?),
         };
         Ok(bucket.write(&key, at, content, self.limit()).await)
     }
@@ -173,14 +174,14 @@ impl Store {
 
     async fn elections(&self) -> Result<Vec<ElectionName>, Error> {
         let mut elections = Vec::new();
-        for name in self.shape.buckets() {
+        for name in self.layout.buckets() {
             let bucket = self.bucket(&name);
-            let subjects = match bucket.wire(self.limit()).info(Some(self.shape.leases())).await {
+            let subjects = match bucket.api(self.limit()).info(Some(self.layout.leases())).await {
                 Ok(info) => info.state.subjects.unwrap_or_default(),
                 Err(failure) if failure.is(STREAM_NOT_FOUND) && self.connection.config().create => continue,
                 Err(failure) => return Err(failure.error("list the elections")),
             };
-            let prefix = crate::wire::subject(&name, "");
+            let prefix = crate::bucket_api::subject(&name, "");
             let keys: Vec<String> = subjects
                 .keys()
                 .filter_map(|subject| Some(subject.strip_prefix(&prefix)?.to_owned()))
@@ -190,7 +191,7 @@ impl Store {
                 async move {
                     let found = bucket.load(&key, self.limit()).await?;
                     Ok::<_, Error>(
-                        found.and_then(|(value, _)| self.shape.election(&bucket.name, &key, &value)),
+                        found.and_then(|(value, _)| self.layout.election(&bucket.name, &key, &value)),
                     )
                 }
             });
@@ -208,22 +209,22 @@ impl Store {
         let limit = self.limit();
         let Some(entry) = bucket.last(&key, limit).await? else { return Ok(Discarded::Gone) };
         let revision = entry.revision;
-        if bucket.found(&*self.shape, on, entry)?.is_some_and(|(record, _)| record.is_held()) {
+        if bucket.found(&*self.layout, on, entry)?.is_some_and(|(record, _)| record.is_held()) {
             return Ok(Discarded::Remains(format!("the key {key}, which is held")));
         }
         let mut all: Vec<(Arc<Bucket>, String, u64)> = self.past(on).await?.into_iter().collect();
-        if self.shape.owns_bucket() {
+        if self.layout.owns_bucket() {
             // Somebody else's bucket is theirs to remove.
-            if !bucket.was_made_here() || bucket.wire(limit).remove().await.is_err() {
+            if !bucket.was_made_here() || bucket.api(limit).remove().await.is_err() {
                 return Ok(Discarded::Remains(format!("the bucket {}", bucket.name)));
             }
         } else {
             all.push((bucket, key, revision));
         }
         for (bucket, key, revision) in all {
-            let failed = |failure: crate::errors::Failure| failure.error("remove the record");
-            let mark = bucket.wire(limit).put(&key, revision, Content::Deleted).await.map_err(failed)?;
-            if bucket.wire(limit).forget(&key, mark).await.is_err() {
+            let failed = |failure: crate::errors::CallFailure| failure.error("remove the record");
+            let mark = bucket.api(limit).put(&key, revision, Content::Deleted).await.map_err(failed)?;
+            if bucket.api(limit).forget(&key, mark).await.is_err() {
                 return Ok(Discarded::Remains(format!("the mark of a deletion under the key {key}")));
             }
         }
@@ -247,7 +248,7 @@ impl Register for NatsRegister {
     }
 
     fn capabilities(&self) -> Capabilities {
-        self.store.shape.capabilities()
+        self.store.layout.capabilities()
     }
 
     fn load<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Found<u64>, Error>> {
@@ -265,21 +266,21 @@ impl Register for NatsRegister {
 
     fn follow(&self, on: &ElectionName) {
         // A name that the profile cannot take is refused by the first call, with the reason.
-        if let (Ok(bucket), Ok(key)) = (self.store.shape.bucket(on), self.store.shape.key(on)) {
+        if let (Ok(bucket), Ok(key)) = (self.store.layout.bucket(on), self.store.layout.key(on)) {
             self.store.following.follow(bucket, key, on);
         }
     }
 
     fn unfollow(&self, on: &ElectionName) {
-        if let (Ok(bucket), Ok(key)) = (self.store.shape.bucket(on), self.store.shape.key(on)) {
+        if let (Ok(bucket), Ok(key)) = (self.store.layout.bucket(on), self.store.layout.key(on)) {
             self.store.following.unfollow(&bucket, &key);
         }
     }
 
     fn admit(&self, on: &ElectionName, bid: &Bid) -> Result<(), Error> {
-        let shape = &self.store.shape;
-        shape.admit(&bid.who.id)?;
-        self.store.bucket(&shape.bucket(on)?).make_with(shape.made_age(bid.ttl));
+        let layout = &self.store.layout;
+        layout.admit(&bid.who.id)?;
+        self.store.bucket(&layout.bucket(on)?).make_with(layout.made_age(bid.ttl));
         Ok(())
     }
 
@@ -291,11 +292,11 @@ impl Register for NatsRegister {
     }
 
     fn unwatched(&self, on: &ElectionName) -> Option<Error> {
-        self.store.following.unwatched_because(&self.store.shape.bucket(on).ok()?)
+        self.store.following.unwatched_because(&self.store.layout.bucket(on).ok()?)
     }
 
     fn changes(&self) -> Changes<u64> {
-        news::changes(&self.store)
+        changes::changes(&self.store)
     }
 
     fn epoch<'a>(

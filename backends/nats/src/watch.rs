@@ -21,9 +21,9 @@ use futures_util::StreamExt;
 use tokio::sync::watch;
 
 use crate::bucket::Bucket;
+use crate::bucket_api::{self, KeyEntry};
 use crate::following::Following;
-use crate::shape::Shape;
-use crate::wire::{self, Entry};
+use crate::layout::Layout;
 
 const HEARTBEAT: Duration = Duration::from_secs(2);
 /// Two heartbeats and some.
@@ -35,9 +35,9 @@ const RETRY_MAX: Duration = Duration::from_secs(2);
 /// of it could have run out, and no earlier.
 const LOOKS_MAX: usize = 64;
 
-pub(crate) struct Watch {
+pub(crate) struct BucketWatch {
     pub(crate) bucket: Arc<Bucket>,
-    pub(crate) shape: Arc<dyn Shape>,
+    pub(crate) layout: Arc<dyn Layout>,
     pub(crate) following: Arc<Following>,
     pub(crate) changed: watch::Receiver<u64>,
     /// The link that everybody has been told of.
@@ -58,19 +58,19 @@ pub(crate) struct Open {
 }
 
 /// What a message was.
-enum Heard {
-    Record { key: String, entry: Entry, last: bool },
+enum WatchMessage {
+    Record { key: String, entry: KeyEntry, last: bool },
     Nothing,
     Gap,
 }
 
-impl Watch {
+impl BucketWatch {
     /// The next change; `None` when nobody follows anything here any more.
     pub(crate) async fn next(&mut self) -> Option<Change<u64>> {
         loop {
             self.changed.borrow_and_update();
             let link = *self.announced.borrow_and_update();
-            let filter = self.following.filter(&self.bucket.name, self.shape.leases())?;
+            let filter = self.following.filter(&self.bucket.name, self.layout.leases())?;
             let Some(open) = self.open.as_mut().filter(|open| open.filter == filter && open.link == link)
             else {
                 self.close();
@@ -88,15 +88,15 @@ impl Watch {
                 continue;
             };
             let heard = tokio::select! {
-                message = open.messages.next() => message.map_or(Heard::Gap, |message| open.hear(message, &self.bucket.name)),
-                () = tokio::time::sleep(SILENCE) => Heard::Gap,
+                message = open.messages.next() => message.map_or(WatchMessage::Gap, |message| open.hear(message, &self.bucket.name)),
+                () = tokio::time::sleep(SILENCE) => WatchMessage::Gap,
                 _ = self.changed.changed() => continue,
                 _ = self.announced.changed() => continue,
             };
             match heard {
-                Heard::Nothing => {}
-                Heard::Gap => self.close(),
-                Heard::Record { key, entry, last } => {
+                WatchMessage::Nothing => {}
+                WatchMessage::Gap => self.close(),
+                WatchMessage::Record { key, entry, last } => {
                     open.missing.remove(&key);
                     if last {
                         let missing = std::mem::take(&mut open.missing);
@@ -140,7 +140,7 @@ impl Watch {
         let inbox = client.new_inbox();
         let failed = |error| crate::errors::unavailable("cannot subscribe").caused_by(error);
         let messages = client.subscribe(inbox.clone()).await.map_err(failed)?;
-        let pending = self.bucket.wire(CALL_LIMIT).watch(&filter, &inbox, HEARTBEAT).await;
+        let pending = self.bucket.api(CALL_LIMIT).watch(&filter, &inbox, HEARTBEAT).await;
         let pending = pending.map_err(|failure| failure.error("watch the bucket"))?;
         let mut missing = self.following.opened(&self.bucket.name);
         if pending == 0 {
@@ -162,9 +162,9 @@ impl Watch {
         }
     }
 
-    fn change(&self, on: ElectionName, key: &str, entry: Entry) -> Change<u64> {
+    fn change(&self, on: ElectionName, key: &str, entry: KeyEntry) -> Change<u64> {
         self.bucket.note(key, Some(&entry));
-        match self.bucket.found(&*self.shape, &on, entry) {
+        match self.bucket.found(&*self.layout, &on, entry) {
             Ok(found) => Change::Now(on, found),
             // Another election's: whoever looks gets the sentence.
             Err(_) => Change::Look(on),
@@ -173,42 +173,48 @@ impl Watch {
 }
 
 impl Open {
-    fn hear(&mut self, message: Message, bucket: &str) -> Heard {
+    fn hear(&mut self, message: Message, bucket: &str) -> WatchMessage {
         if let Some(status) = message.status {
             let last = message.headers.as_ref().and_then(|headers| headers.get("Nats-Last-Consumer"));
             let last = last.and_then(|last| last.as_str().parse::<u64>().ok());
             let idle = status == 100_u16 && last.is_none_or(|last| last == self.delivered);
-            return if idle { Heard::Nothing } else { Heard::Gap };
+            return if idle { WatchMessage::Nothing } else { WatchMessage::Gap };
         }
-        let Some(place) = message.reply.as_deref().and_then(Place::of) else { return Heard::Gap };
+        let Some(place) = message.reply.as_deref().and_then(MessagePosition::of) else {
+            return WatchMessage::Gap;
+        };
         if place.delivered != self.delivered + 1 {
-            return Heard::Gap;
+            return WatchMessage::Gap;
         }
         self.delivered = place.delivered;
-        let prefix = wire::subject(bucket, "");
-        let Some(key) = message.subject.as_str().strip_prefix(&prefix) else { return Heard::Nothing };
-        let content = wire::content(message.headers.as_ref(), &message.payload);
-        let entry = Entry { revision: place.revision, content };
-        Heard::Record { key: key.to_owned(), entry, last: place.pending == 0 }
+        let prefix = bucket_api::subject(bucket, "");
+        let Some(key) = message.subject.as_str().strip_prefix(&prefix) else { return WatchMessage::Nothing };
+        let content = bucket_api::content(message.headers.as_ref(), &message.payload);
+        let entry = KeyEntry { revision: place.revision, content };
+        WatchMessage::Record { key: key.to_owned(), entry, last: place.pending == 0 }
     }
 }
 
 /// Where a message stands, from the subject that it could be acknowledged on.
 #[derive(Debug, PartialEq, Eq)]
-struct Place {
+struct MessagePosition {
     revision: u64,
     delivered: u64,
     pending: u64,
 }
 
-impl Place {
+impl MessagePosition {
     /// `$JS.ACK.<stream>.<consumer>.<times>.<revision>.<number>.<time>.<pending>`, newer servers with `<domain>.<account>` before the
     /// stream and more at the end.
-    fn of(reply: &str) -> Option<Place> {
+    fn of(reply: &str) -> Option<MessagePosition> {
         let tokens: Vec<&str> = reply.strip_prefix("$JS.ACK.")?.split('.').collect();
         let first = if tokens.len() == 7 { 3 } else { 5 };
         let number = |at: usize| tokens.get(at)?.parse().ok();
-        Some(Place { revision: number(first)?, delivered: number(first + 1)?, pending: number(first + 3)? })
+        Some(MessagePosition {
+            revision: number(first)?,
+            delivered: number(first + 1)?,
+            pending: number(first + 3)?,
+        })
     }
 }
 
@@ -218,11 +224,11 @@ mod tests {
 
     #[test]
     fn both_forms_of_a_message_s_place_are_read() {
-        let place = Some(Place { revision: 17, delivered: 4, pending: 2 });
-        assert_eq!(Place::of("$JS.ACK.KV_b.c.1.17.4.1700000000.2"), place);
-        assert_eq!(Place::of("$JS.ACK._.hash.KV_b.c.1.17.4.1700000000.2"), place);
-        assert_eq!(Place::of("$JS.ACK._.hash.KV_b.c.1.17.4.1700000000.2.rnd"), place);
-        assert_eq!(Place::of("_INBOX.x"), None);
-        assert_eq!(Place::of("$JS.ACK.KV_b.c.1.x.4.1.2"), None);
+        let place = Some(MessagePosition { revision: 17, delivered: 4, pending: 2 });
+        assert_eq!(MessagePosition::of("$JS.ACK.KV_b.c.1.17.4.1700000000.2"), place);
+        assert_eq!(MessagePosition::of("$JS.ACK._.hash.KV_b.c.1.17.4.1700000000.2"), place);
+        assert_eq!(MessagePosition::of("$JS.ACK._.hash.KV_b.c.1.17.4.1700000000.2.rnd"), place);
+        assert_eq!(MessagePosition::of("_INBOX.x"), None);
+        assert_eq!(MessagePosition::of("$JS.ACK.KV_b.c.1.x.4.1.2"), None);
     }
 }

@@ -2,7 +2,7 @@
 
 mod support;
 
-use bellwether_backend::{Backend, Discarded, Finding, Mark, Probing};
+use bellwether_backend::{Backend, Discarded, Finding, Grade, Probing};
 use bellwether_core::ErrorKind;
 use bellwether_support::servers::nats::{Server, Version};
 use serde_json::json;
@@ -19,13 +19,13 @@ async fn a_single_server_is_fit_and_its_one_replica_is_warned_of() {
     for probing in [Probing::Look, Probing::Write] {
         let findings = actor(&server.url(), "a").backend.checkup(probing).await;
         for (what, mark) in [
-            ("server", Mark::Good),
-            ("bucket", Mark::Good),
-            ("durability", Mark::Warning),
-            ("watchers", Mark::Good),
-            ("reading", Mark::Good),
+            ("server", Grade::Good),
+            ("bucket", Grade::Good),
+            ("durability", Grade::Warning),
+            ("watchers", Grade::Good),
+            ("reading", Grade::Good),
         ] {
-            assert_eq!(finding(&findings, what).verdict, mark, "{findings:?}");
+            assert_eq!(finding(&findings, what).grade, mark, "{findings:?}");
         }
         assert_eq!(findings.iter().any(|finding| finding.what == "watching"), probing == Probing::Write);
     }
@@ -37,20 +37,20 @@ async fn debians_server_is_warned_of() {
     let server = Server::start(Version::Old).await;
     server.bucket(BUCKET, json!({ "max_msgs_per_subject": 5 })).await;
     let findings = actor(&server.url(), "a").backend.checkup(Probing::Write).await;
-    assert_eq!(finding(&findings, "server").verdict, Mark::Warning, "{findings:?}");
-    assert_eq!(finding(&findings, "bucket").verdict, Mark::Warning, "{findings:?}");
-    assert_eq!(finding(&findings, "watching").verdict, Mark::Good, "{findings:?}");
+    assert_eq!(finding(&findings, "server").grade, Grade::Warning, "{findings:?}");
+    assert_eq!(finding(&findings, "bucket").grade, Grade::Warning, "{findings:?}");
+    assert_eq!(finding(&findings, "watching").grade, Grade::Good, "{findings:?}");
 }
 
 #[tokio::test]
 async fn what_stands_in_the_way_is_bad_with_the_kind_that_a_candidate_would_meet() {
     let server = Server::start(Version::Current).await;
     let missing = actor(&server.url(), "a").backend.checkup(Probing::Look).await;
-    assert_eq!(finding(&missing, "bucket").verdict, Mark::Bad(ErrorKind::Misconfigured), "{missing:?}");
+    assert_eq!(finding(&missing, "bucket").grade, Grade::Bad(ErrorKind::Misconfigured), "{missing:?}");
     let made_later = actor(&format!("{}?create", server.url()), "a").backend.checkup(Probing::Look).await;
-    assert_eq!(finding(&made_later, "bucket").verdict, Mark::Good, "{made_later:?}");
+    assert_eq!(finding(&made_later, "bucket").grade, Grade::Good, "{made_later:?}");
     let nowhere = actor("nats://127.0.0.1:1", "a").backend.checkup(Probing::Look).await;
-    assert_eq!(finding(&nowhere, "server").verdict, Mark::Bad(ErrorKind::Unavailable), "{nowhere:?}");
+    assert_eq!(finding(&nowhere, "server").grade, Grade::Bad(ErrorKind::Unavailable), "{nowhere:?}");
 }
 
 #[tokio::test]
@@ -69,18 +69,18 @@ async fn the_bucket_for_notes_is_named_and_what_is_wrong_with_it_is_never_bad() 
     let before = server.revisions().await;
     for profile in ["profile=cluster", "profile=leader&bucket=b"] {
         for (user, query, mark, part) in [
-            ("all", "", Mark::Warning, "no bucket bellwether for notes"),
-            ("all", "create=yes", Mark::Good, "bellwether for past leaderships is not there yet"),
-            ("all", "notes=past", Mark::Good, "past, which is there"),
-            ("all", "notes=aging", Mark::Warning, "max age to 0"),
-            ("all", "notes=memory", Mark::Warning, "no notes can be kept in the bucket memory"),
-            ("all", "notes=memory&create=yes", Mark::Warning, "file storage"),
-            ("some", "notes=past", Mark::Warning, "KV_past: give it that permission"),
+            ("all", "", Grade::Warning, "no bucket bellwether for notes"),
+            ("all", "create=yes", Grade::Good, "bellwether for past leaderships is not there yet"),
+            ("all", "notes=past", Grade::Good, "past, which is there"),
+            ("all", "notes=aging", Grade::Warning, "max age to 0"),
+            ("all", "notes=memory", Grade::Warning, "no notes can be kept in the bucket memory"),
+            ("all", "notes=memory&create=yes", Grade::Warning, "file storage"),
+            ("some", "notes=past", Grade::Warning, "KV_past: give it that permission"),
         ] {
             let url = place(user, &format!("{profile}&{query}"));
             let findings = actor(&url, "a").backend.checkup(Probing::Write).await;
             let notes = finding(&findings, "notes");
-            assert_eq!(notes.verdict, mark, "{url}: {notes:?}");
+            assert_eq!(notes.grade, mark, "{url}: {notes:?}");
             assert!(notes.sentence.contains(part), "{url}: {notes:?}");
         }
     }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use bellwether_backend::{Failure, Finding, Sessions};
+use bellwether_backend::{Finding, SessionFailure, Sessions};
 use bellwether_core::{Error, ErrorKind};
 use tokio_postgres::Row;
 
@@ -37,7 +37,7 @@ impl PgStore {
     pub(crate) async fn examine(&self, through: Sessions<'_, PgStore>) -> Result<Vec<Finding>, Error> {
         let Sessions { lock, presence } = through;
         let ask = async |text: &str| {
-            presence.connection.ask(presence.patience(LIMIT), text).await.map_err(Failure::error)
+            presence.connection.ask(presence.patience(LIMIT), text).await.map_err(SessionFailure::error)
         };
         let before = self.clock.wall().as_unix_nanos() / 1_000_000;
         let rows = ask(SERVER).await?;

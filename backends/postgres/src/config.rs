@@ -9,7 +9,7 @@ use bellwether_core::{ElectionName, Error, ErrorKind};
 use tokio_postgres::config::SslMode;
 
 use crate::errors::{BACKEND, Cause};
-use crate::options::Options;
+use crate::options::ConnectionOptions;
 use crate::passfile::{self, Login};
 use crate::tls::Tls;
 use crate::transport::{self, ConnectWith, Connecting};
@@ -82,7 +82,7 @@ impl Config {
         if ["postgres:", "postgres://", "postgresql:", "postgresql://"].contains(&url) {
             return Config::from_env();
         }
-        Config::from_options(Options::of(url)?)
+        Config::from_options(ConnectionOptions::of(url)?)
     }
 
     /// As [`Config::from_url`], with what the URL leaves out taken from libpq's variables, service file and password file.
@@ -90,7 +90,7 @@ impl Config {
     /// # Errors
     /// As [`Config::from_url`], and when the service that is named is not in its file.
     pub fn from_url_in(url: &str, environment: &Environment) -> Result<Config, Error> {
-        let mut options = Options::of(url)?;
+        let mut options = ConnectionOptions::of(url)?;
         environment.fill(&mut options)?;
         Config::from_options(options)
     }
@@ -189,7 +189,7 @@ impl Config {
         self.server.get_connect_timeout().copied().unwrap_or(CONNECT_TIMEOUT)
     }
 
-    fn from_options(mut options: Options) -> Result<Config, Error> {
+    fn from_options(mut options: ConnectionOptions) -> Result<Config, Error> {
         let only = keys(&mut options)?;
         let watches = match options.take("watch").as_deref() {
             None | Some("on") => true,
@@ -213,7 +213,7 @@ impl Config {
     }
 }
 
-fn keys(options: &mut Options) -> Result<Option<Keys>, Error> {
+fn keys(options: &mut ConnectionOptions) -> Result<Option<Keys>, Error> {
     let mut key = |name| options.take(name).map(|value| number(name, &value)).transpose();
     match (key("key1")?, key("key2")?) {
         (Some(one), Some(two)) => Ok(Some(Keys(one, two))),
@@ -223,7 +223,7 @@ fn keys(options: &mut Options) -> Result<Option<Keys>, Error> {
 }
 
 /// As libpq reads them, except that `verify-full` without authorities means the system's.
-fn ssl(options: &mut Options) -> Result<(SslMode, Ssl), Error> {
+fn ssl(options: &mut ConnectionOptions) -> Result<(SslMode, Ssl), Error> {
     let root = options.take("sslrootcert").map(|value| match value.as_str() {
         "system" => Root::System,
         file => Root::File(PathBuf::from(file)),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use bellwether_backend::Failure;
+use bellwether_backend::SessionFailure;
 use bellwether_core::{Boot, Error, ErrorKind};
 use futures_util::future::poll_fn;
 use tokio::sync::watch;
@@ -19,7 +19,7 @@ use tokio_postgres::{AsyncMessage, Client, Row, SimpleQueryMessage, SimpleQueryR
 
 use crate::errors::{BACKEND, Cause, meaning, misconfigured, unavailable};
 use crate::tls::{Connector, Encrypted};
-use crate::transport::{Wire, is_local, place, reach};
+use crate::transport::{Socket, is_local, place, reach};
 use crate::{Config, sql};
 
 /// The first release whose server can end an idle session, which is what makes a lease of a lock.
@@ -33,7 +33,7 @@ pub(crate) type Hear = Arc<dyn Fn(i32, &str) + Send + Sync>;
 pub(crate) type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
 
 /// One connection.
-pub(crate) struct Connection {
+pub(crate) struct PgConnection {
     client: Client,
     /// The server's process behind it.
     pub(crate) pid: i32,
@@ -62,7 +62,7 @@ pub(crate) struct Connection {
 
 /// A session of the server, unmistakable.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Identity {
+pub(crate) struct SessionIdentity {
     pub(crate) pid: i32,
     server: String,
     pub(crate) started: String,
@@ -71,7 +71,7 @@ pub(crate) struct Identity {
 #[cfg(unix)]
 type Duplicate = Arc<Mutex<Option<std::os::fd::OwnedFd>>>;
 
-impl Connection {
+impl PgConnection {
     /// Opens one to the server at this place of the list, called by this name. What is notified goes to `notes`.
     pub(crate) async fn open(
         config: &Config,
@@ -79,9 +79,9 @@ impl Connection {
         opened: Boot,
         name: &str,
         notes: Option<Hear>,
-    ) -> Result<Connection, Error> {
+    ) -> Result<PgConnection, Error> {
         let limit = config.connect_timeout();
-        let opening = Connection::open_in_time(config, host, opened, name, notes);
+        let opening = PgConnection::open_in_time(config, host, opened, name, notes);
         match tokio::time::timeout(limit, opening).await {
             Ok(result) => result,
             Err(_) => Err(Error::new(
@@ -98,7 +98,7 @@ impl Connection {
         opened: Boot,
         name: &str,
         notes: Option<Hear>,
-    ) -> Result<Connection, Error> {
+    ) -> Result<PgConnection, Error> {
         let mode = if is_local(config, host) { SslMode::Disable } else { config.server.get_ssl_mode() };
         let connector = config.tls.connector(config, host)?;
         let (client, mut connection, port, duplicate) =
@@ -140,7 +140,7 @@ impl Connection {
             drop(connection);
             mark.send_replace(true);
         });
-        let mut session = Connection {
+        let mut session = PgConnection {
             client,
             pid: 0,
             server: String::new(),
@@ -190,17 +190,17 @@ impl Connection {
     }
 
     /// What is left to know of it when it is over.
-    pub(crate) fn identity(&self) -> Identity {
-        Identity { pid: self.pid, server: self.server.clone(), started: self.started.clone() }
+    pub(crate) fn identity(&self) -> SessionIdentity {
+        SessionIdentity { pid: self.pid, server: self.server.clone(), started: self.started.clone() }
     }
 
     /// Whether that was a session of the same server, in the same start of it.
-    pub(crate) fn shares_server_with(&self, other: &Identity) -> bool {
+    pub(crate) fn shares_server_with(&self, other: &SessionIdentity) -> bool {
         self.server == other.server
     }
 
     /// An error unless both reached the same server.
-    pub(crate) fn same_server(&self, other: &Connection) -> Result<(), Error> {
+    pub(crate) fn same_server(&self, other: &PgConnection) -> Result<(), Error> {
         if self.server == other.server {
             return Ok(());
         }
@@ -217,32 +217,32 @@ impl Connection {
         limit: Duration,
         statement: &Statement,
         values: Values<'_>,
-    ) -> Result<Row, Failure> {
+    ) -> Result<Row, SessionFailure> {
         self.rows(limit, statement, values).await.and_then(only)
     }
 
-    /// As [`Connection::row`], for any number of rows.
+    /// As [`PgConnection::row`], for any number of rows.
     pub(crate) async fn rows(
         &self,
         limit: Duration,
         statement: &Statement,
         values: Values<'_>,
-    ) -> Result<Vec<Row>, Failure> {
+    ) -> Result<Vec<Row>, SessionFailure> {
         self.bounded(limit, self.client.query(statement, values)).await
     }
 
     /// Runs statements without parameters and results.
-    pub(crate) async fn execute(&self, limit: Duration, text: &str) -> Result<(), Failure> {
+    pub(crate) async fn execute(&self, limit: Duration, text: &str) -> Result<(), SessionFailure> {
         self.bounded(limit, self.client.batch_execute(text)).await
     }
 
     /// Runs one without preparing it, for what is rarely asked.
-    pub(crate) async fn ask(&self, limit: Duration, text: &str) -> Result<Vec<Row>, Failure> {
+    pub(crate) async fn ask(&self, limit: Duration, text: &str) -> Result<Vec<Row>, SessionFailure> {
         self.bounded(limit, self.client.query(text, &[])).await
     }
 
     /// Runs statements without preparing them; the first value of the last row, as text.
-    pub(crate) async fn said(&self, limit: Duration, text: &str) -> Result<Option<String>, Failure> {
+    pub(crate) async fn said(&self, limit: Duration, text: &str) -> Result<Option<String>, SessionFailure> {
         let answers = self.bounded(limit, self.client.simple_query(text)).await?;
         Ok(last_row(&answers).and_then(|row| row.get(0)).map(str::to_owned))
     }
@@ -251,26 +251,26 @@ impl Connection {
         &self,
         limit: Duration,
         call: impl Future<Output = Result<T, tokio_postgres::Error>>,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, SessionFailure> {
         match tokio::time::timeout(limit, call).await {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(error)) if error.is_closed() || error.as_db_error().is_none() => {
                 self.throw_away();
-                Err(Failure::Over(unavailable("the session ended").caused_by(Cause::of(&error))))
+                Err(SessionFailure::Over(unavailable("the session ended").caused_by(Cause::of(&error))))
             }
             Ok(Err(error)) => {
                 // What the server says with FATAL it says at the end of the session.
                 let fatal = error.as_db_error().is_some_and(|said| said.severity() != "ERROR");
                 if fatal {
                     self.throw_away();
-                    return Err(Failure::Over(meaning(error)));
+                    return Err(SessionFailure::Over(meaning(error)));
                 }
-                Err(Failure::Said(meaning(error)))
+                Err(SessionFailure::Said(meaning(error)))
             }
             Err(_) => {
                 self.throw_away();
                 let sentence = format!("no answer within {limit:?}; the session is given up");
-                Err(Failure::Over(Error::new(ErrorKind::TimedOut, BACKEND, sentence)))
+                Err(SessionFailure::Over(Error::new(ErrorKind::TimedOut, BACKEND, sentence)))
             }
         }
     }
@@ -308,20 +308,20 @@ fn last_row(answers: &[SimpleQueryMessage]) -> Option<&SimpleQueryRow> {
 }
 
 /// The one row of an answer.
-pub(crate) fn only(mut rows: Vec<Row>) -> Result<Row, Failure> {
-    rows.pop().ok_or_else(|| Failure::Said(unavailable("the server answered with nothing")))
+pub(crate) fn only(mut rows: Vec<Row>) -> Result<Row, SessionFailure> {
+    rows.pop().ok_or_else(|| SessionFailure::Said(unavailable("the server answered with nothing")))
 }
 
-impl Drop for Connection {
+impl Drop for PgConnection {
     fn drop(&mut self) {
         self.throw_away();
     }
 }
 
 #[cfg(unix)]
-type Kept = Option<std::os::fd::OwnedFd>;
+type KeptSocket = Option<std::os::fd::OwnedFd>;
 #[cfg(not(unix))]
-type Kept = ();
+type KeptSocket = ();
 
 /// Connects, encrypts and logs in; also returns the port at this end and a duplicate of the socket.
 async fn log_in(
@@ -330,7 +330,7 @@ async fn log_in(
     name: &str,
     mode: SslMode,
     connector: &Connector,
-) -> Result<(Client, tokio_postgres::Connection<Wire, Encrypted>, Option<u16>, Kept), Error> {
+) -> Result<(Client, tokio_postgres::Connection<Socket, Encrypted>, Option<u16>, KeptSocket), Error> {
     let transport = reach(config, host).await?;
     let mut driver = config.driver(host, name);
     driver.ssl_mode(mode);
@@ -339,7 +339,7 @@ async fn log_in(
     let (client, connection) = connected.map_err(|error| match error.code() {
         // A database that takes no connections, and not what the same code means later.
         Some(code) if *code == SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE => {
-            unavailable("the server does not let anybody in now").caused_by(Cause::of(&error))
+            unavailable("the server accepts no connections at the moment").caused_by(Cause::of(&error))
         }
         Some(_) => meaning(error),
         None => connector.meaning(error, mode == SslMode::Require, has_password),

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use bellwether_core::Error;
 
 use crate::config::bad;
-use crate::options::Options;
+use crate::options::ConnectionOptions;
 
 /// The variables that name an option of a connection.
 const VARIABLES: [(&str, &str); 14] = [
@@ -56,7 +56,7 @@ impl Environment {
     }
 
     /// Fills the gaps of these options.
-    pub(crate) fn fill(&self, options: &mut Options) -> Result<(), Error> {
+    pub(crate) fn fill(&self, options: &mut ConnectionOptions) -> Result<(), Error> {
         if let Some(service) = options.take("service").or_else(|| self.service.clone()) {
             for (name, value) in self.service(&service)? {
                 options.fill(&name, &value);
@@ -139,13 +139,14 @@ mod tests {
         ];
         let environment = Environment { options, ..Environment::default() };
         assert!(!format!("{environment:?}").contains("sesame"));
-        let mut named = Options::of("postgres://me@db/app").unwrap();
+        let mut named = ConnectionOptions::of("postgres://me@db/app").unwrap();
         environment.fill(&mut named).unwrap();
         assert_eq!(named.for_driver(), "dbname='app' host='db' password='sesame' user='me' ");
-        let mut unnamed = Options::of("postgres:///app").unwrap();
+        let mut unnamed = ConnectionOptions::of("postgres:///app").unwrap();
         environment.fill(&mut unnamed).unwrap();
         assert_eq!(unnamed.take("host").as_deref(), Some("a,b"));
-        let unknown = environment.fill(&mut Options::of("postgres:///?service=x").unwrap()).unwrap_err();
+        let unknown =
+            environment.fill(&mut ConnectionOptions::of("postgres:///?service=x").unwrap()).unwrap_err();
         assert!(unknown.to_string().contains("no service \"x\""), "{unknown}");
     }
 }

@@ -14,10 +14,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use bellwether_backend::{Failure, Followers};
+use bellwether_backend::{Followers, SessionFailure};
 use bellwether_core::Error;
 
-use crate::connection::Connection;
+use crate::connection::PgConnection;
 use crate::keys::MANY_KEY;
 use crate::presence_session::{LOOK_LIMIT, PgPresenceSession};
 use crate::{Keys, names};
@@ -34,21 +34,21 @@ const LIMIT: Duration = Duration::from_secs(5);
 
 /// What a session C shows of its process.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Shown {
+pub(crate) struct FollowerLocks {
     name: String,
     locks: BTreeSet<Keys>,
 }
 
-impl Shown {
+impl FollowerLocks {
     /// By a process of this name that follows these elections, on a server with room for so many locks of a connection.
-    fn of(name: String, followed: Vec<Keys>, lock_share: usize) -> Shown {
+    fn of(name: String, followed: Vec<Keys>, lock_share: usize) -> FollowerLocks {
         let few = followed.len() <= (lock_share / PART).max(1);
         let locks = if few { followed.into_iter().map(Keys::follower).collect() } else { [MANY].into() };
-        Shown { name, locks }
+        FollowerLocks { name, locks }
     }
 
     /// The statements that make this of what was shown `before`; `None` where it is the same.
-    fn statements(&self, before: &Shown) -> Option<String> {
+    fn statements(&self, before: &FollowerLocks) -> Option<String> {
         if self == before {
             return None;
         }
@@ -62,16 +62,16 @@ impl Shown {
     }
 }
 
-impl Shown {
+impl FollowerLocks {
     /// Has C, whose name is this, show what this process follows, if that is not what it shows already.
     pub(crate) async fn update(
         &mut self,
-        c: &Connection,
+        c: &PgConnection,
         name: String,
         followed: Vec<Keys>,
         lock_share: usize,
     ) {
-        let wanted = Shown::of(name, followed, lock_share);
+        let wanted = FollowerLocks::of(name, followed, lock_share);
         if let Some(statements) = wanted.statements(self) {
             // Where it fails it is not tried again before something changes: it is for people, and would fail again.
             let _ = c.execute(LIMIT, &statements).await;
@@ -83,7 +83,7 @@ impl Shown {
 /// Who follows it, as the server shows.
 pub(crate) async fn followers(through: &PgPresenceSession, keys: Keys) -> Result<Followers, Error> {
     let asked = through.connection.ask(through.patience(LOOK_LIMIT), &query(keys)).await;
-    let rows = asked.map_err(Failure::error)?;
+    let rows = asked.map_err(SessionFailure::error)?;
     Ok(read(rows.iter().map(|row| (row.get(0), row.get(1)))))
 }
 
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn what_is_shown_changes_by_what_changed() {
-        let shown = |name: &str, count| Shown::of(name.to_owned(), keys(count), 64);
+        let shown = |name: &str, count| FollowerLocks::of(name.to_owned(), keys(count), 64);
         let (before, Keys(one, two)) = (shown("n", 1), Keys(0, 1).follower());
         assert_eq!(shown("n", 1).statements(&before), None);
         assert_eq!(
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn a_follower_of_many_elections_takes_one_lock() {
         for (lock_share, most) in [(64, 16), (10, 2), (0, 1)] {
-            let shown = |count| Shown::of(String::new(), keys(count), lock_share).locks;
+            let shown = |count| FollowerLocks::of(String::new(), keys(count), lock_share).locks;
             assert_eq!(shown(most).len(), usize::try_from(most).unwrap());
             assert_eq!(shown(most + 1), [MANY].into());
         }

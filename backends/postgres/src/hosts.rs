@@ -8,7 +8,7 @@ use bellwether_core::{Boot, Error};
 use futures_util::future::join_all;
 
 use crate::Config;
-use crate::connection::Connection;
+use crate::connection::PgConnection;
 use crate::errors::{misconfigured, unavailable};
 use crate::transport::place;
 
@@ -18,10 +18,10 @@ pub(crate) async fn primary(
     opened: Boot,
     role: &str,
     newest: i32,
-) -> Result<(usize, Connection), Error> {
+) -> Result<(usize, PgConnection), Error> {
     let hosts = 0..config.server.get_hosts().len();
-    let answers = join_all(hosts.map(|host| Connection::open(config, host, opened, role, None))).await;
-    let (mut found, mut failed): (Option<(usize, Connection)>, Option<Error>) = (None, None);
+    let answers = join_all(hosts.map(|host| PgConnection::open(config, host, opened, role, None))).await;
+    let (mut found, mut failed): (Option<(usize, PgConnection)>, Option<Error>) = (None, None);
     for (host, answer) in answers.into_iter().enumerate() {
         match answer.and_then(|session| not_left_behind(config, host, session, newest)) {
             Ok(session) => {
@@ -40,9 +40,9 @@ pub(crate) async fn primary(
 fn not_left_behind(
     config: &Config,
     host: usize,
-    session: Connection,
+    session: PgConnection,
     newest: i32,
-) -> Result<Connection, Error> {
+) -> Result<PgConnection, Error> {
     if session.timeline >= newest {
         return Ok(session);
     }

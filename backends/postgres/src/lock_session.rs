@@ -9,15 +9,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bellwether_backend::{
-    Failure, LockAnswer, LockHolder, LockResult, LockSession, Session, SessionNotice, WantedLock,
+    LockAnswer, LockHolder, LockResult, LockSession, Session, SessionFailure, SessionNotice, WantedLock,
 };
 use bellwether_core::{Boot, Epoch, Error, TTL_RANGE};
 use tokio_postgres::{Row, Statement};
 
-use crate::connection::{Connection, Values, only};
+use crate::connection::{PgConnection, Values, only};
 use crate::epoch::{self, is_claiming, marked_epoch};
 use crate::errors::{misconfigured, unavailable};
-use crate::names::{self, Lease, millis};
+use crate::names::{self, SessionTtl, millis};
 use crate::notices;
 use crate::records::Records;
 use crate::session_names::SessionNames;
@@ -32,8 +32,8 @@ const LOCKS_PER_ELECTION: usize = 3;
 
 /// The session of the locks, with its statements and what stands and falls with it.
 pub struct PgLockSession {
-    pub(crate) connection: Connection,
-    pub(crate) statements: Statements,
+    pub(crate) connection: PgConnection,
+    pub(crate) statements: LockStatements,
     pub(crate) tuned: Mutex<Duration>,
     /// Which of the hosts is the primary.
     pub(crate) host: usize,
@@ -41,7 +41,7 @@ pub struct PgLockSession {
     pub(crate) elections_max: usize,
     /// What its sessions are called.
     pub(crate) names: SessionNames,
-    pub(crate) timeline: Arc<Timeline>,
+    pub(crate) timeline: Arc<ServerTimeline>,
     /// The session of the tables, where there are any.
     pub(crate) records: tokio::sync::Mutex<Option<Arc<Records>>>,
     /// Claims are told by the statement that makes them; with tables, by the one that writes the row.
@@ -51,7 +51,7 @@ pub struct PgLockSession {
 }
 
 /// Its statements.
-pub(crate) struct Statements {
+pub(crate) struct LockStatements {
     pub(crate) claim: Statement,
     pub(crate) claim_all: Statement,
     pub(crate) again: Statement,
@@ -61,11 +61,11 @@ pub(crate) struct Statements {
 }
 
 /// The timeline of the server, since it was first seen: a promotion under a living session shows as another.
-pub(crate) struct Timeline(Mutex<(i32, Boot)>);
+pub(crate) struct ServerTimeline(Mutex<(i32, Boot)>);
 
-impl Timeline {
-    pub(crate) fn new(opened: Boot) -> Timeline {
-        Timeline(Mutex::new((0, opened)))
+impl ServerTimeline {
+    pub(crate) fn new(opened: Boot) -> ServerTimeline {
+        ServerTimeline(Mutex::new((0, opened)))
     }
 
     /// It was seen; the next look knows whether it was still the same.
@@ -91,14 +91,14 @@ impl Timeline {
 impl PgLockSession {
     /// One that holds nothing yet.
     pub(crate) fn new(
-        connection: Connection,
-        statements: Statements,
+        connection: PgConnection,
+        statements: LockStatements,
         host: usize,
         tells_claims: bool,
     ) -> PgLockSession {
         PgLockSession {
             elections_max: elections_max(connection.lock_room),
-            timeline: Arc::new(Timeline::new(connection.opened)),
+            timeline: Arc::new(ServerTimeline::new(connection.opened)),
             connection,
             statements,
             tuned: Mutex::default(),
@@ -116,7 +116,12 @@ impl PgLockSession {
     }
 
     /// Runs a statement within the ttl that belief in its answer could last at most.
-    async fn row(&self, ttl: Duration, statement: &Statement, values: Values<'_>) -> Result<Row, Failure> {
+    async fn row(
+        &self,
+        ttl: Duration,
+        statement: &Statement,
+        values: Values<'_>,
+    ) -> Result<Row, SessionFailure> {
         self.rows(ttl, statement, values).await.and_then(only)
     }
 
@@ -125,7 +130,7 @@ impl PgLockSession {
         ttl: Duration,
         statement: &Statement,
         values: Values<'_>,
-    ) -> Result<Vec<Row>, Failure> {
+    ) -> Result<Vec<Row>, SessionFailure> {
         tune(&self.connection, &self.tuned, ttl).await?;
         self.connection.rows(limit(ttl), statement, values).await
     }
@@ -137,7 +142,7 @@ impl PgLockSession {
         wanted: &WantedLock<Keys>,
         lease: Duration,
         before: i64,
-    ) -> Result<Row, Failure> {
+    ) -> Result<Row, SessionFailure> {
         let WantedLock { key, id, ttl, .. } = wanted;
         let (id_told, lease_told) = self.names.used_by(id, *ttl);
         let (lease, name) = (millis(lease).to_string(), names::write(id_told.as_ref(), lease_told));
@@ -147,7 +152,11 @@ impl PgLockSession {
         self.row(*ttl, statement, values).await
     }
 
-    async fn about_all(&self, wanted: &[WantedLock<Keys>], lease: Duration) -> Result<Vec<Row>, Failure> {
+    async fn about_all(
+        &self,
+        wanted: &[WantedLock<Keys>],
+        lease: Duration,
+    ) -> Result<Vec<Row>, SessionFailure> {
         let mut used = (None, None);
         for one in wanted {
             used = self.names.used_by(&one.id, one.ttl);
@@ -205,7 +214,7 @@ impl PgLockSession {
     }
 
     /// Warns of a holder's ttl that is not ours, as in the middle of a deployment that changes it.
-    fn meet(&self, wanted: &WantedLock<Keys>, theirs: Lease) {
+    fn meet(&self, wanted: &WantedLock<Keys>, theirs: SessionTtl) {
         let before = lock(&self.met).insert(wanted.key, theirs.ttl);
         let other = theirs.is_only && millis(theirs.ttl) != millis(wanted.ttl);
         if other && before != Some(theirs.ttl) {
@@ -241,11 +250,11 @@ impl Session for PgLockSession {
     }
 
     async fn beat(&self, ttl: Duration) -> Result<HashSet<Keys>, Error> {
-        let row = self.row(ttl, &self.statements.beat, &[]).await.map_err(Failure::error)?;
+        let row = self.row(ttl, &self.statements.beat, &[]).await.map_err(SessionFailure::error)?;
         locks_of(&row, &self.connection)
     }
 
-    async fn tell(&self, ttl: Duration, notice: &SessionNotice<Keys>) -> Result<(), Failure> {
+    async fn tell(&self, ttl: Duration, notice: &SessionNotice<Keys>) -> Result<(), SessionFailure> {
         self.row(ttl, &self.statements.tell, &[&notices::write(notice)]).await.map(drop)
     }
 }
@@ -258,7 +267,7 @@ impl LockSession for PgLockSession {
         &self,
         wanted: &[WantedLock<Keys>],
         lease: Duration,
-    ) -> Result<Vec<LockResult<i32, i64>>, Failure> {
+    ) -> Result<Vec<LockResult<i32, i64>>, SessionFailure> {
         let rows = match wanted {
             [one] => vec![self.about_one(&self.statements.claim, one, lease, 0).await?],
             all => self.about_all(all, lease).await?,
@@ -271,18 +280,24 @@ impl LockSession for PgLockSession {
         wanted: &WantedLock<Keys>,
         lease: Duration,
         mark: i64,
-    ) -> Result<Option<(Epoch, i64)>, Failure> {
+    ) -> Result<Option<(Epoch, i64)>, SessionFailure> {
         let row = self.about_one(&self.statements.again, wanted, lease, mark).await?;
-        self.granted(wanted.key, &row).map_err(Failure::Over)
+        self.granted(wanted.key, &row).map_err(SessionFailure::Over)
     }
 
-    async fn unlock(&self, key: Keys, mark: i64, ttl: Duration, lease: Duration) -> Result<bool, Failure> {
+    async fn unlock(
+        &self,
+        key: Keys,
+        mark: i64,
+        ttl: Duration,
+        lease: Duration,
+    ) -> Result<bool, SessionFailure> {
         let (rest, notice) = (millis(lease).to_string(), notices::write(&SessionNotice::Released(key)));
         let values: Values<'_> = &[&key.0, &key.1, &rest, &notice, &mark];
         Ok(self.row(ttl, &self.statements.release, values).await?.get(0))
     }
 
-    async fn undo(&self, key: Keys, ttl: Duration) -> Result<(), Failure> {
+    async fn undo(&self, key: Keys, ttl: Duration) -> Result<(), SessionFailure> {
         let unlock = format!("SELECT pg_advisory_unlock({}, {})", key.0, key.1);
         for text in [unlock, sql::unmark(key.mark())] {
             self.connection.ask(limit(ttl), &text).await?;
@@ -313,7 +328,7 @@ pub(crate) fn holder(row: &Row) -> Option<LockHolder<i32>> {
 }
 
 /// The keys of every lock that a heartbeat shows; an error if the session is no longer what it was.
-pub(crate) fn locks_of(row: &Row, connection: &Connection) -> Result<HashSet<Keys>, Error> {
+pub(crate) fn locks_of(row: &Row, connection: &PgConnection) -> Result<HashSet<Keys>, Error> {
     let (pid, standby): (i32, bool) = (row.get(0), row.get(1));
     if pid != connection.pid {
         connection.throw_away();
@@ -344,10 +359,10 @@ pub(crate) fn limit(ttl: Duration) -> Duration {
 
 /// Makes sure that nothing ends the session before its lease does.
 pub(crate) async fn tune(
-    connection: &Connection,
+    connection: &PgConnection,
     tuned: &Mutex<Duration>,
     ttl: Duration,
-) -> Result<(), Failure> {
+) -> Result<(), SessionFailure> {
     if *lock(tuned) >= ttl {
         return Ok(());
     }

@@ -25,7 +25,7 @@ pub(crate) const RECORD: &str = "record";
 
 /// The ttls that a session serves: the longest, and whether it is the only one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Lease {
+pub(crate) struct SessionTtl {
     pub(crate) ttl: Duration,
     pub(crate) is_only: bool,
 }
@@ -43,7 +43,7 @@ pub(crate) fn of(id: Option<&CandidateId>, role: &str) -> String {
 }
 
 /// What the session of the locks is called.
-pub(crate) fn write(id: Option<&CandidateId>, lease: Option<Lease>) -> String {
+pub(crate) fn write(id: Option<&CandidateId>, lease: Option<SessionTtl>) -> String {
     let lease = lease.map_or_else(String::new, |lease| {
         let among_several = if lease.is_only { "" } else { UNTOLD };
         format!(" {among_several}{}ms", millis(lease.ttl))
@@ -52,7 +52,7 @@ pub(crate) fn write(id: Option<&CandidateId>, lease: Option<Lease>) -> String {
 }
 
 /// Who holds a session of this name, as far as that is told, and its ttl.
-pub(crate) fn read(name: &str) -> (Option<CandidateId>, Option<Lease>) {
+pub(crate) fn read(name: &str) -> (Option<CandidateId>, Option<SessionTtl>) {
     let Some((id, role)) = name.strip_prefix(PROGRAM).and_then(|rest| rest.split_once(' ')) else {
         return (None, None);
     };
@@ -61,7 +61,7 @@ pub(crate) fn read(name: &str) -> (Option<CandidateId>, Option<Lease>) {
     let lease = millis.and_then(|millis| {
         let longest = millis.strip_prefix(UNTOLD);
         let ttl = longest.unwrap_or(millis).parse().ok().map(Duration::from_millis)?;
-        Some(Lease { ttl, is_only: longest.is_none() })
+        Some(SessionTtl { ttl, is_only: longest.is_none() })
     });
     (id, lease)
 }
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn ids_come_back_as_they_were_or_not_at_all() {
-        let lease = Lease { ttl: Duration::from_millis(1500), is_only: true };
+        let lease = SessionTtl { ttl: Duration::from_millis(1500), is_only: true };
         for (id, told) in
             [("host-1", true), ("a b/c%~'", true), ("\u{1F411}", true), (&*"x".repeat(60), false)]
         {
@@ -117,7 +117,7 @@ mod tests {
             assert!(name.len() <= NAME_MAX_BYTES && name.is_ascii(), "{name}");
             assert_eq!(read(&name), (told.then_some(id), Some(lease)), "{name}");
         }
-        let longest = Lease { is_only: false, ..lease };
+        let longest = SessionTtl { is_only: false, ..lease };
         assert_eq!(write(None, Some(longest)), "bellwether/~ lock ~1500ms");
         assert_eq!(read(&write(None, Some(longest))), (None, Some(longest)));
         assert_eq!(read(&write(None, None)), (None, None));

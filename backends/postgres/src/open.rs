@@ -9,15 +9,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_backend::Failure;
+use bellwether_backend::SessionFailure;
 use bellwether_core::{Clock, Error};
 
-use crate::connection::{Connection, Hear, Values};
+use crate::connection::{Hear, PgConnection, Values};
 use crate::errors::unavailable;
 use crate::keys::{SECOND_KEY, SESSION_KEY};
-use crate::lock_session::{self, PgLockSession, Timeline};
+use crate::lock_session::{LockStatements, PgLockSession, ServerTimeline};
 use crate::pooler::pinned;
-use crate::presence_session::{self, PgPresenceSession};
+use crate::presence_session::{PgPresenceSession, PresenceStatements};
 use crate::transport::place;
 use crate::{Config, hosts, names, presence_sql, sql};
 
@@ -45,8 +45,8 @@ pub(crate) async fn open_both(
     let place = place(config, host);
     // At once: where there is a pooler, the statements are of no use, and nothing else was done yet.
     let ((), on_a) = tokio::try_join!(pinned(&a, &b, &place), lock_statements(&a))?;
-    own_keys(&a, &b, limit).await.map_err(Failure::error)?;
-    warm_up((&a, &on_a), (&b, &on_b), limit).await.map_err(Failure::error)?;
+    own_keys(&a, &b, limit).await.map_err(SessionFailure::error)?;
+    warm_up((&a, &on_a), (&b, &on_b), limit).await.map_err(SessionFailure::error)?;
     let lock = PgLockSession::new(a, on_a, host, config.schema_used().is_none());
     let presence = presence_beside(b, on_b, clock, &lock.timeline);
     Ok((lock, presence))
@@ -64,15 +64,15 @@ pub(crate) async fn open_presence(
     b.opened = clock.boot();
     beside.connection.same_server(&b)?;
     let belongs = belongs_to(&beside.connection);
-    b.execute(config.connect_timeout(), &belongs).await.map_err(Failure::error)?;
+    b.execute(config.connect_timeout(), &belongs).await.map_err(SessionFailure::error)?;
     Ok(presence_beside(b, statements, clock, &beside.timeline))
 }
 
 fn presence_beside(
-    connection: Connection,
-    statements: presence_session::Statements,
+    connection: PgConnection,
+    statements: PresenceStatements,
     clock: &Arc<dyn Clock>,
-    timeline: &Arc<Timeline>,
+    timeline: &Arc<ServerTimeline>,
 ) -> PgPresenceSession {
     let (clock, timeline) = (Arc::clone(clock), Arc::clone(timeline));
     PgPresenceSession { connection, statements, tuned: Default::default(), clock, timeline }
@@ -84,11 +84,11 @@ async fn connect_presence(
     clock: &Arc<dyn Clock>,
     name: &str,
     notes: Hear,
-) -> Result<(Connection, presence_session::Statements), Error> {
-    let connection = Connection::open(config, host, clock.boot(), name, Some(notes)).await?;
+) -> Result<(PgConnection, PresenceStatements), Error> {
+    let connection = PgConnection::open(config, host, clock.boot(), name, Some(notes)).await?;
     let (dated, listen) = (connection.may_date, format!("LISTEN {}", sql::CHANNEL));
     let listens =
-        async { connection.execute(config.connect_timeout(), &listen).await.map_err(Failure::error) };
+        async { connection.execute(config.connect_timeout(), &listen).await.map_err(SessionFailure::error) };
     let (presence, presence_all, absence, beat, look, tell, ()) = tokio::try_join!(
         connection.prepare(if dated { presence_sql::PRESENCE } else { presence_sql::PRESENCE_UNDATED }),
         connection.prepare(if dated {
@@ -102,10 +102,10 @@ async fn connect_presence(
         connection.prepare(sql::TELL),
         listens,
     )?;
-    Ok((connection, presence_session::Statements { presence, presence_all, absence, beat, look, tell }))
+    Ok((connection, PresenceStatements { presence, presence_all, absence, beat, look, tell }))
 }
 
-async fn lock_statements(connection: &Connection) -> Result<lock_session::Statements, Error> {
+async fn lock_statements(connection: &PgConnection) -> Result<LockStatements, Error> {
     let (claim, claim_all, again, beat, release, tell) = tokio::try_join!(
         connection.prepare(sql::CLAIM),
         connection.prepare(sql::CLAIM_ALL),
@@ -114,17 +114,17 @@ async fn lock_statements(connection: &Connection) -> Result<lock_session::Statem
         connection.prepare(sql::RELEASE),
         connection.prepare(sql::TELL),
     )?;
-    Ok(lock_session::Statements { claim, claim_all, again, beat, release, tell })
+    Ok(LockStatements { claim, claim_all, again, beat, release, tell })
 }
 
 /// Marks a session as the second one of that first one, so that everybody can tell whose presence it is.
-fn belongs_to(first: &Connection) -> String {
+fn belongs_to(first: &PgConnection) -> String {
     format!("SELECT pg_try_advisory_lock_shared({SECOND_KEY}, {})", first.pid)
 }
 
 /// Each takes the key of its own number: others park on A's to hear of its end, and B's is the one that [`warm_up`] tries. And B is
 /// marked as the second session of A.
-async fn own_keys(a: &Connection, b: &Connection, limit: Duration) -> Result<(), Failure> {
+async fn own_keys(a: &PgConnection, b: &PgConnection, limit: Duration) -> Result<(), SessionFailure> {
     let own = format!("SELECT pg_try_advisory_lock({SESSION_KEY}, pg_backend_pid())");
     let on_b = format!("{}; {own}", belongs_to(a));
     let ((), got) = tokio::try_join!(a.execute(limit, &own), b.said(limit, &on_b))?;
@@ -132,16 +132,16 @@ async fn own_keys(a: &Connection, b: &Connection, limit: Duration) -> Result<(),
     if got.as_deref() == Some("t") {
         return Ok(());
     }
-    Err(Failure::Over(unavailable("another session still has this one's own lock")))
+    Err(SessionFailure::Over(unavailable("another session still has this one's own lock")))
 }
 
 /// Has every statement of a takeover planned, which takes milliseconds and would be part of the first handover. A lock that B
 /// has is denied to A, and presence is not asked for: nothing is written. All are sent at once.
 async fn warm_up(
-    (a, on_a): (&Connection, &lock_session::Statements),
-    (b, on_b): (&Connection, &presence_session::Statements),
+    (a, on_a): (&PgConnection, &LockStatements),
+    (b, on_b): (&PgConnection, &PresenceStatements),
     limit: Duration,
-) -> Result<(), Failure> {
+) -> Result<(), SessionFailure> {
     let (key, pid) = (SESSION_KEY, b.pid);
     let (lease, name, notice) = ("0", "bellwether", "");
     let (mark, before, never, force) = (0_i64, 0_i64, i64::MAX, false);

@@ -10,15 +10,15 @@ use crate::names::unescape;
 
 /// Options by name. Of one that is given twice the last counts.
 #[derive(Default)]
-pub(crate) struct Options(BTreeMap<String, String>);
+pub(crate) struct ConnectionOptions(BTreeMap<String, String>);
 
-impl Options {
-    pub(crate) fn of(text: &str) -> Result<Options, Error> {
+impl ConnectionOptions {
+    pub(crate) fn of(text: &str) -> Result<ConnectionOptions, Error> {
         let bare = text.strip_prefix("postgresql:").or_else(|| text.strip_prefix("postgres:"));
         let text = bare.filter(|rest| !rest.starts_with("//")).unwrap_or(text);
         match text.split_once("://") {
-            Some((_, rest)) => Options::of_url(rest),
-            None => Options::of_pairs(text),
+            Some((_, rest)) => ConnectionOptions::of_url(rest),
+            None => ConnectionOptions::of_pairs(text),
         }
     }
 
@@ -50,8 +50,8 @@ impl Options {
     }
 
     /// `USER:PASSWORD@HOST:PORT,HOST:PORT/DATABASE?NAME=VALUE&…`, each part of it optional.
-    fn of_url(rest: &str) -> Result<Options, Error> {
-        let mut options = Options::default();
+    fn of_url(rest: &str) -> Result<ConnectionOptions, Error> {
+        let mut options = ConnectionOptions::default();
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
         let (login, hosts) = authority.rsplit_once('@').unwrap_or(("", authority));
@@ -79,8 +79,8 @@ impl Options {
     }
 
     /// `name = value`, where a value with spaces is quoted, and a backslash takes the next character as it is.
-    fn of_pairs(text: &str) -> Result<Options, Error> {
-        let mut options = Options::default();
+    fn of_pairs(text: &str) -> Result<ConnectionOptions, Error> {
+        let mut options = ConnectionOptions::default();
         let mut left = text.trim_start();
         while !left.is_empty() {
             let (name, after) = left
@@ -136,22 +136,24 @@ mod tests {
 
     #[test]
     fn options_are_taken_out_of_either_form() {
-        let mut of_url =
-            Options::of("postgres://u:a%20b@h/d?key1=-5&connect_timeout=3&sslrootcert=%2fa%20b.pem&key1=6")
-                .unwrap();
+        let mut of_url = ConnectionOptions::of(
+            "postgres://u:a%20b@h/d?key1=-5&connect_timeout=3&sslrootcert=%2fa%20b.pem&key1=6",
+        )
+        .unwrap();
         assert_eq!(of_url.take("sslrootcert").as_deref(), Some("/a b.pem"));
         assert_eq!(of_url.take("key1").as_deref(), Some("6"));
         assert_eq!(of_url.take("key1"), None);
         let rest = "connect_timeout='3' dbname='d' host='h' password='a b' user='u' ";
         assert_eq!(of_url.for_driver(), rest);
         let mut of_pairs =
-            Options::of(r"host = h user='it\'s \\' sslmode=verify-full sslkey='/a b' dbname=d\ d").unwrap();
+            ConnectionOptions::of(r"host = h user='it\'s \\' sslmode=verify-full sslkey='/a b' dbname=d\ d")
+                .unwrap();
         assert_eq!(of_pairs.take("sslmode").as_deref(), Some("verify-full"));
         assert_eq!(of_pairs.take("sslkey").as_deref(), Some("/a b"));
         assert_eq!(of_pairs.for_driver(), r"dbname='d d' host='h' user='it\'s \\' ");
-        let with_scheme = Options::of("postgres:host=h key1=5 key1=6").unwrap();
+        let with_scheme = ConnectionOptions::of("postgres:host=h key1=5 key1=6").unwrap();
         assert_eq!(with_scheme.for_driver(), "host='h' key1='6' ");
-        assert_eq!(Options::of("postgresql:").unwrap().for_driver(), "");
+        assert_eq!(ConnectionOptions::of("postgresql:").unwrap().for_driver(), "");
     }
 
     #[test]
@@ -161,7 +163,7 @@ mod tests {
             ("postgres://a:1,b,[::1]:3/d", "a,b,::1", Some("1,,3")),
             ("postgres://u@%2Frun%2Fpostgresql:5433/d", "/run/postgresql", Some("5433")),
         ] {
-            let mut options = Options::of(url).unwrap();
+            let mut options = ConnectionOptions::of(url).unwrap();
             options.fill("host", "other");
             options.fill("user", "other");
             options.fill("dbname", "");
@@ -169,7 +171,7 @@ mod tests {
             assert_eq!(options.take("port").as_deref(), port, "{url}");
             assert!(options.has("user") && options.has("dbname"), "{url}");
         }
-        let mut none = Options::of("postgres:///d").unwrap();
+        let mut none = ConnectionOptions::of("postgres:///d").unwrap();
         none.fill("host", "other");
         assert_eq!(none.take("host").as_deref(), Some("other"));
     }
@@ -179,7 +181,7 @@ mod tests {
         for text in
             ["host", "user='x", "postgres://h/d?sslkey=%zz", "postgres://h/d?sslkey", "postgres://[::1/d"]
         {
-            assert!(Options::of(text).is_err(), "{text}");
+            assert!(ConnectionOptions::of(text).is_err(), "{text}");
         }
     }
 }

@@ -12,10 +12,10 @@
 
 use std::time::Duration;
 
-use bellwether_backend::Failure;
+use bellwether_backend::SessionFailure;
 use bellwether_core::{Error, ErrorKind};
 
-use crate::connection::Connection;
+use crate::connection::PgConnection;
 use crate::errors::{POOLED, misconfigured};
 
 /// How long an answer may take: where no server process is free, it hangs.
@@ -23,7 +23,7 @@ const PROBE_LIMIT: Duration = Duration::from_secs(2);
 const ROUNDS: usize = 2;
 
 /// An error unless each of the two has a server process to itself.
-pub(crate) async fn pinned(a: &Connection, b: &Connection, place: &str) -> Result<(), Error> {
+pub(crate) async fn pinned(a: &PgConnection, b: &PgConnection, place: &str) -> Result<(), Error> {
     let refused = || misconfigured(format!("at {place} {POOLED}"));
     if a.pid == b.pid {
         return Err(refused());
@@ -34,15 +34,15 @@ pub(crate) async fn pinned(a: &Connection, b: &Connection, place: &str) -> Resul
     for _ in 0..ROUNDS {
         match round(a, b).await {
             Ok(()) => {}
-            Err(Failure::Said(_)) => return Err(refused()),
-            Err(Failure::Over(error)) if error.kind() == ErrorKind::TimedOut => return Err(refused()),
+            Err(SessionFailure::Said(_)) => return Err(refused()),
+            Err(SessionFailure::Over(error)) if error.kind() == ErrorKind::TimedOut => return Err(refused()),
             Err(failure) => return Err(failure.error()),
         }
     }
     Ok(())
 }
 
-async fn round(a: &Connection, b: &Connection) -> Result<(), Failure> {
+async fn round(a: &PgConnection, b: &PgConnection) -> Result<(), SessionFailure> {
     let (in_a, in_b) = (format!("BEGIN; {}", same(a)), format!("BEGIN; {}", same(b)));
     tokio::try_join!(a.execute(PROBE_LIMIT, &in_a), b.execute(PROBE_LIMIT, &in_b))?;
     tokio::try_join!(a.execute(PROBE_LIMIT, "COMMIT"), b.execute(PROBE_LIMIT, "COMMIT"))?;
@@ -52,11 +52,11 @@ async fn round(a: &Connection, b: &Connection) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn ask(session: &Connection) -> Result<(), Failure> {
+async fn ask(session: &PgConnection) -> Result<(), SessionFailure> {
     session.execute(PROBE_LIMIT, &same(session)).await
 }
 
 /// A statement that fails in any other server process: in one round trip, without being prepared.
-fn same(session: &Connection) -> String {
+fn same(session: &PgConnection) -> String {
     format!("SELECT 1 / (pg_backend_pid() = {})::int", session.pid)
 }

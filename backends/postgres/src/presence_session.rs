@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bellwether_backend::{
-    Failure, LockHolder, Presence, PresenceSession, Session, SessionNotice, WantedPresence,
+    LockHolder, Presence, PresenceSession, Session, SessionFailure, SessionNotice, WantedPresence,
 };
 use bellwether_core::{Clock, Error};
 use tokio_postgres::{Row, Statement};
 
 use crate::Keys;
-use crate::connection::{Connection, Values, only};
-use crate::lock_session::{Timeline, columns, holder, limit, locks_of, tune};
+use crate::connection::{PgConnection, Values, only};
+use crate::lock_session::{ServerTimeline, columns, holder, limit, locks_of, tune};
 use crate::names::millis;
 use crate::notices;
 use crate::store::lock;
@@ -22,16 +22,16 @@ pub(crate) const LOOK_LIMIT: Duration = Duration::from_secs(5);
 
 /// The session of presence and news, with its statements.
 pub struct PgPresenceSession {
-    pub(crate) connection: Connection,
-    pub(crate) statements: Statements,
+    pub(crate) connection: PgConnection,
+    pub(crate) statements: PresenceStatements,
     pub(crate) tuned: Mutex<Duration>,
     pub(crate) clock: Arc<dyn Clock>,
     /// As the lock session beside it has seen it.
-    pub(crate) timeline: Arc<Timeline>,
+    pub(crate) timeline: Arc<ServerTimeline>,
 }
 
 /// Its statements.
-pub(crate) struct Statements {
+pub(crate) struct PresenceStatements {
     pub(crate) presence: Statement,
     pub(crate) presence_all: Statement,
     pub(crate) absence: Statement,
@@ -42,7 +42,12 @@ pub(crate) struct Statements {
 
 impl PgPresenceSession {
     /// Runs a statement; see [`patience`](PgPresenceSession::patience).
-    async fn row(&self, ttl: Duration, statement: &Statement, values: Values<'_>) -> Result<Row, Failure> {
+    async fn row(
+        &self,
+        ttl: Duration,
+        statement: &Statement,
+        values: Values<'_>,
+    ) -> Result<Row, SessionFailure> {
         self.rows(ttl, statement, values).await.and_then(only)
     }
 
@@ -51,7 +56,7 @@ impl PgPresenceSession {
         ttl: Duration,
         statement: &Statement,
         values: Values<'_>,
-    ) -> Result<Vec<Row>, Failure> {
+    ) -> Result<Vec<Row>, SessionFailure> {
         tune(&self.connection, &self.tuned, ttl).await?;
         self.connection.rows(self.patience(ttl), statement, values).await
     }
@@ -66,7 +71,7 @@ impl PgPresenceSession {
         &self,
         wanted: &[WantedPresence<Keys, i32>],
         lease: Duration,
-    ) -> Result<Vec<Row>, Failure> {
+    ) -> Result<Vec<Row>, SessionFailure> {
         let lease = millis(lease).to_string();
         if let [WantedPresence { key, condition, if_locked_by, ttl }] = wanted {
             let (presence, first) = (key.presence(), if_locked_by.unwrap_or(0));
@@ -104,11 +109,11 @@ impl Session for PgPresenceSession {
     }
 
     async fn beat(&self, ttl: Duration) -> Result<HashSet<Keys>, Error> {
-        let row = self.row(ttl, &self.statements.beat, &[]).await.map_err(Failure::error)?;
+        let row = self.row(ttl, &self.statements.beat, &[]).await.map_err(SessionFailure::error)?;
         locks_of(&row, &self.connection)
     }
 
-    async fn tell(&self, ttl: Duration, notice: &SessionNotice<Keys>) -> Result<(), Failure> {
+    async fn tell(&self, ttl: Duration, notice: &SessionNotice<Keys>) -> Result<(), SessionFailure> {
         self.row(ttl, &self.statements.tell, &[&notices::write(notice)]).await.map(drop)
     }
 }
@@ -118,7 +123,7 @@ impl PresenceSession for PgPresenceSession {
         &self,
         wanted: &[WantedPresence<Keys, i32>],
         lease: Duration,
-    ) -> Result<Vec<Presence>, Failure> {
+    ) -> Result<Vec<Presence>, SessionFailure> {
         let rows = self.appear_at(wanted, lease).await?;
         let read = |row: &Row| {
             self.timeline.saw(self.clock.boot(), row.get("timeline"));
@@ -143,6 +148,6 @@ impl PresenceSession for PgPresenceSession {
         let marks: Vec<i64> = keys.iter().map(|key| key.mark()).collect();
         let values: Values<'_> = &[&ones, &twos, &marks, &presences.0, &presences.1];
         let rows = self.connection.rows(self.patience(LOOK_LIMIT), &self.statements.look, values).await;
-        Ok(rows.map_err(Failure::error)?.iter().map(holder).collect())
+        Ok(rows.map_err(SessionFailure::error)?.iter().map(holder).collect())
     }
 }

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bellwether_backend::{Failure, HISTORY_MAX, Past};
+use bellwether_backend::{HISTORY_MAX, Past, SessionFailure};
 use bellwether_core::{Bid, Boot, CandidateId, ElectionName, Epoch, Error, Holder, Incarnation, Wall};
 use tokio_postgres::{Row, Statement};
 
-use crate::connection::{Connection, Values};
+use crate::connection::{PgConnection, Values};
 use crate::errors::misconfigured;
 use crate::presence_session::LOOK_LIMIT;
 use crate::record_sql::{COOL_DOWN, COOLDOWN, FREE, HISTORY, INTEND, LIST, READ, RELEASE, REMEMBER, WRITE};
@@ -17,7 +17,7 @@ use crate::{Config, Keys, Schema};
 
 /// The session and its statements.
 pub(crate) struct Records {
-    pub(crate) connection: Connection,
+    pub(crate) connection: PgConnection,
     read: Statement,
     write: Statement,
     intend: Statement,
@@ -32,7 +32,7 @@ pub(crate) struct Records {
 
 /// The row of an election.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Record {
+pub(crate) struct ElectionRow {
     /// The last epoch that was led.
     pub(crate) epoch: Option<Epoch>,
     /// The highest one that somebody meant to lead under and could not write yet.
@@ -48,7 +48,7 @@ pub(crate) struct Record {
 
 /// How a try to write a leadership ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Write {
+pub(crate) enum RowWrite {
     Done,
     /// The row has another epoch by now, or a transaction that was fenced under the old one is still open.
     NotYet,
@@ -57,7 +57,7 @@ pub(crate) enum Write {
 }
 
 /// A leadership as it is written.
-pub(crate) struct Leadership<'a> {
+pub(crate) struct LeadershipRow<'a> {
     pub(crate) on: &'a ElectionName,
     pub(crate) keys: Keys,
     pub(crate) bid: &'a Bid,
@@ -75,11 +75,12 @@ impl Records {
         name: &str,
     ) -> Result<Records, Error> {
         let limit = config.connect_timeout();
-        let session = Connection::open(config, host, opened, name, None).await?;
+        let session = PgConnection::open(config, host, opened, name, None).await?;
         if let Some(advice) = outdated(schema, functions_of(&session, schema, limit).await?) {
             tracing::warn!("{advice}");
         }
-        let found = session.ask(limit, &schema.statement(WHICH_VERSION)).await.map_err(Failure::error)?;
+        let found =
+            session.ask(limit, &schema.statement(WHICH_VERSION)).await.map_err(SessionFailure::error)?;
         let version = found.first().map(|row| row.get::<_, i32>(0));
         if version != Some(VERSION) {
             return Err(misconfigured(format!(
@@ -122,7 +123,7 @@ impl Records {
         Ok(all)
     }
 
-    pub(crate) async fn read(&self, on: &ElectionName) -> Result<Record, Error> {
+    pub(crate) async fn read(&self, on: &ElectionName) -> Result<ElectionRow, Error> {
         let rows = self.rows(&self.read, &[&on.as_str()]).await?;
         Ok(rows.first().map(record).unwrap_or_default())
     }
@@ -130,11 +131,11 @@ impl Records {
     /// Writes a leadership over the row that has the epoch `before`, if the lock is still ours.
     pub(crate) async fn write(
         &self,
-        leadership: &Leadership<'_>,
+        leadership: &LeadershipRow<'_>,
         before: Option<Epoch>,
         epoch: Epoch,
-    ) -> Result<Write, Error> {
-        let Leadership { on, keys, bid, session, notice } = leadership;
+    ) -> Result<RowWrite, Error> {
+        let LeadershipRow { on, keys, bid, session, notice } = leadership;
         let (before, epoch) = (before.map_or(0, number), number(epoch));
         let (incarnation, ttl) = (bid.who.incarnation.to_string(), crate::names::millis(bid.ttl));
         // The one character that the server cannot keep.
@@ -159,15 +160,15 @@ impl Records {
         let rows = self.rows(&self.write, values).await?;
         let answer = rows.first().map(|row| (row.get("done"), row.get("lost")));
         Ok(match answer {
-            Some((true, _)) => Write::Done,
-            Some((false, true)) => Write::LockLost,
-            _ => Write::NotYet,
+            Some((true, _)) => RowWrite::Done,
+            Some((false, true)) => RowWrite::LockLost,
+            _ => RowWrite::NotYet,
         })
     }
 
     /// From now on no transaction is fenced under an epoch below this one, if the lock is still ours.
-    pub(crate) async fn intend(&self, leadership: &Leadership<'_>, epoch: Epoch) -> Result<(), Error> {
-        let Leadership { on, keys, session, .. } = leadership;
+    pub(crate) async fn intend(&self, leadership: &LeadershipRow<'_>, epoch: Epoch) -> Result<(), Error> {
+        let LeadershipRow { on, keys, session, .. } = leadership;
         let values: Values<'_> = &[&on.as_str(), &keys.0, &keys.1, &number(epoch), session];
         self.rows(&self.intend, values).await.map(drop)
     }
@@ -231,18 +232,18 @@ impl Records {
     }
 
     async fn rows(&self, statement: &Statement, values: Values<'_>) -> Result<Vec<Row>, Error> {
-        self.connection.rows(LOOK_LIMIT, statement, values).await.map_err(Failure::error)
+        self.connection.rows(LOOK_LIMIT, statement, values).await.map_err(SessionFailure::error)
     }
 }
 
 /// The version of the functions, by the catalogue: it is looked at before anything in the schema is read, since what stands in
 /// a table's place could be anything.
 pub(crate) async fn functions_of(
-    session: &Connection,
+    session: &PgConnection,
     schema: &Schema,
     limit: Duration,
 ) -> Result<Option<i32>, Error> {
-    let found = session.ask(limit, &schema.statement(WHAT_IS_THERE)).await.map_err(Failure::error)?;
+    let found = session.ask(limit, &schema.statement(WHAT_IS_THERE)).await.map_err(SessionFailure::error)?;
     let Some(row) = found.first() else { return Ok(None) };
     if let Some(odd) = row.get::<_, Option<&str>>(0) {
         return Err(misconfigured(format!(
@@ -277,14 +278,14 @@ fn wall(text: Option<String>) -> Option<Wall> {
     Wall::parse(&text?)
 }
 
-fn record(row: &Row) -> Record {
+fn record(row: &Row) -> ElectionRow {
     let id: Option<String> = row.get("holder");
     let incarnation: Option<String> = row.get("incarnation");
     let holder = id
         .and_then(|id| CandidateId::new(id).ok())
         .map(|id| Holder { id, incarnation: incarnation.as_deref().and_then(Incarnation::parse) });
     let metadata: Option<String> = row.get("metadata");
-    Record {
+    ElectionRow {
         epoch: epoch(row.get("epoch")),
         intent: epoch(row.get("intent")),
         holder,

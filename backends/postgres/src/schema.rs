@@ -27,7 +27,7 @@ pub(crate) const NOT_OURS_ALONE: &str = "BW002";
 pub struct Schema(String);
 
 impl Schema {
-    /// By its name: letters, digits, `_`, `-` and `$`, 63 at the most, as it is and not folded to small letters.
+    /// By its name: letters, digits, `_`, `-` and `$`, at most 63 characters, used as given and not folded to lower case.
     ///
     /// # Errors
     /// When that is no such name.
@@ -36,7 +36,7 @@ impl Schema {
         let fits = |letter: char| letter.is_ascii_alphanumeric() || "_-$".contains(letter);
         if name.is_empty() || name.len() > 63 || !name.chars().all(fits) || name.starts_with("pg_") {
             let sentence = format!(
-                "{name:?} cannot be the schema of elections: use letters, digits, _, - and $, 63 at the most, and not pg_ in front"
+                "{name:?} cannot be the schema of elections: use letters, digits, _, - and $, at most 63 characters, not starting with pg_"
             );
             return Err(Error::new(ErrorKind::InvalidInput, BACKEND, sentence));
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bellwether_core::CandidateId;
 
-use crate::names::{self, Lease};
+use crate::names::{self, SessionTtl};
 use crate::store::lock;
 
 /// The candidates that have used the sessions of a process, and their ttls.
@@ -14,21 +14,25 @@ use crate::store::lock;
 pub(crate) struct SessionNames {
     /// Two are as untold as many, so no more are kept.
     ids: Mutex<BTreeSet<CandidateId>>,
-    lease: Mutex<Option<Lease>>,
+    lease: Mutex<Option<SessionTtl>>,
     /// What the lock session was called last.
     last: Mutex<String>,
 }
 
 impl SessionNames {
     /// Remembers that this id and ttl use the sessions, and says which do: the id where there is only one, and the longest ttl.
-    pub(crate) fn used_by(&self, id: &CandidateId, ttl: Duration) -> (Option<CandidateId>, Option<Lease>) {
+    pub(crate) fn used_by(
+        &self,
+        id: &CandidateId,
+        ttl: Duration,
+    ) -> (Option<CandidateId>, Option<SessionTtl>) {
         let mut ids = lock(&self.ids);
         if ids.len() < 2 {
             ids.insert(id.clone());
         }
         let mut lease = lock(&self.lease);
-        let known = lease.unwrap_or(Lease { ttl, is_only: true });
-        *lease = Some(Lease { ttl: known.ttl.max(ttl), is_only: known.is_only && known.ttl == ttl });
+        let known = lease.unwrap_or(SessionTtl { ttl, is_only: true });
+        *lease = Some(SessionTtl { ttl: known.ttl.max(ttl), is_only: known.is_only && known.ttl == ttl });
         ((ids.len() == 1).then(|| id.clone()), *lease)
     }
 

@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bellwether_backend::{
-    Capabilities, Claimed, Discarded, Ear, Failure, Finding, Followers, Fut, LockHolder, LockSession, Past,
-    Probing, SessionLease, SessionStore, Sessions, WantedLock, Written,
+    Capabilities, Claimed, Discarded, Ear, Finding, Followers, Fut, LockHolder, LockSession, Past, Probing,
+    SessionFailure, SessionLease, SessionStore, Sessions, WantedLock, Written,
 };
 use bellwether_core::{
     Bid, Boot, Candidate, CandidateId, Clock, ElectionName, Epoch, Error, ErrorKind, Grant, Incarnation, Seen,
 };
 
-use crate::connection::{Hear, Identity};
+use crate::connection::{Hear, SessionIdentity};
 use crate::errors::{BACKEND, misconfigured, unavailable};
 use crate::followers::followers;
 use crate::lock_session::{PgLockSession, limit};
@@ -63,7 +63,7 @@ pub struct PgStore {
     pub(crate) config: Config,
     pub(crate) clock: Arc<dyn Clock>,
     /// Lock sessions that ended here and may be alive on the server.
-    pub(crate) half_open: Mutex<Vec<Identity>>,
+    pub(crate) half_open: Mutex<Vec<SessionIdentity>>,
     /// Whose cooldown has been looked up.
     pub(crate) cooldown_checked: Mutex<HashSet<(ElectionName, Incarnation)>>,
     /// The election of the URL's one pair of keys.
@@ -122,9 +122,10 @@ impl PgStore {
         let (ttl, id) = (claimed.bid.ttl, claimed.bid.who.id.clone());
         let advance = sql::advance(missing);
         let advanced = presence.connection.execute(presence.patience(ttl), &advance).await;
-        advanced.map_err(Failure::error)?;
+        advanced.map_err(SessionFailure::error)?;
         let wanted = WantedLock { key: claimed.key, on: claimed.on.clone(), id, ttl };
-        let again = lock.claim_again(&wanted, claimed.lease, claimed.mark).await.map_err(Failure::error)?;
+        let again =
+            lock.claim_again(&wanted, claimed.lease, claimed.mark).await.map_err(SessionFailure::error)?;
         again
             .filter(|(epoch, _)| *epoch > floor)
             .ok_or_else(|| unavailable("the server issued no epoch above those before it"))

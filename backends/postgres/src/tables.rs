@@ -6,13 +6,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_backend::{Claimed, Failure, Finding, Written};
+use bellwether_backend::{Claimed, Finding, SessionFailure, Written};
 use bellwether_core::{Bid, Boot, ElectionName, Epoch, Error, Grant, Proof, Seen};
 
 use crate::errors::{misconfigured, unavailable};
 use crate::lock_session::PgLockSession;
 use crate::presence_session::LOOK_LIMIT;
-use crate::records::{Leadership, Record, Records, Write, functions_of, outdated};
+use crate::records::{ElectionRow, LeadershipRow, Records, RowWrite, functions_of, outdated};
 use crate::store::{PgStore, lock};
 use crate::{Config, Schema, hosts, names, notices};
 
@@ -53,15 +53,15 @@ impl PgStore {
             let before = records.read(on).await?;
             let epoch = above(claimed.epoch, &before, bid.floor)?;
             let notice = format!("{}{epoch}", notices::claimed(key, session, &bid.who.id));
-            let leadership = Leadership { on, keys: key, bid, session, notice: &notice };
+            let leadership = LeadershipRow { on, keys: key, bid, session, notice: &notice };
             match records.write(&leadership, before.epoch, epoch).await? {
-                Write::Done => {
+                RowWrite::Done => {
                     let other = |incarnation| incarnation != Some(bid.who.incarnation);
                     let unreleased = before.holder.is_some_and(|holder| other(holder.incarnation));
                     return Ok(Written::Done { epoch, mark, unreleased });
                 }
-                Write::NotYet => {}
-                Write::LockLost => {
+                RowWrite::NotYet => {}
+                RowWrite::LockLost => {
                     return Err(unavailable("the lock was lost before the leadership was written"));
                 }
             }
@@ -152,7 +152,7 @@ impl PgStore {
 }
 
 /// The epoch to lead under. An epoch that was only intended was led under by nobody.
-fn above(least: Epoch, before: &Record, floor: Epoch) -> Result<Epoch, Error> {
+fn above(least: Epoch, before: &ElectionRow, floor: Epoch) -> Result<Epoch, Error> {
     let last = before.epoch.unwrap_or(Epoch::ZERO).max(floor);
     let next = last.next().ok_or_else(|| {
         misconfigured("the epochs of this election are used up: remove its row by hand, or use another name")
@@ -167,5 +167,5 @@ fn above(least: Epoch, before: &Record, floor: Epoch) -> Result<Epoch, Error> {
 pub async fn init(config: &Config, schema: &Schema, roles: &[String]) -> Result<(), Error> {
     let sql = schema.sql(roles)?;
     let (_, session) = hosts::primary(config, Boot::default(), &names::of_nobody("init"), 0).await?;
-    session.execute(INIT_LIMIT, &sql).await.map_err(Failure::error)
+    session.execute(INIT_LIMIT, &sql).await.map_err(SessionFailure::error)
 }

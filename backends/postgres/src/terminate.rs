@@ -7,10 +7,10 @@
 
 use std::time::Duration;
 
-use bellwether_backend::{Failure, LockHolder};
+use bellwether_backend::{LockHolder, SessionFailure};
 use bellwether_core::{Error, ErrorKind};
 
-use crate::connection::Identity;
+use crate::connection::SessionIdentity;
 use crate::errors::{BACKEND, unavailable};
 use crate::lock_session::PgLockSession;
 use crate::presence_session::PgPresenceSession;
@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 const HALF_OPEN_MAX: usize = 16;
 
 impl PgStore {
-    pub(crate) fn remember_half_open(&self, session: Identity) {
+    pub(crate) fn remember_half_open(&self, session: SessionIdentity) {
         let mut all = lock(&self.half_open);
         all.push(session);
         let excess = all.len().saturating_sub(HALF_OPEN_MAX);
@@ -43,7 +43,7 @@ impl PgStore {
     }
 
     /// A presence session that broke on this side and that nobody's work needs any more.
-    pub(crate) async fn end_presence_of(&self, through: &PgPresenceSession, old: &Identity) {
+    pub(crate) async fn end_presence_of(&self, through: &PgPresenceSession, old: &SessionIdentity) {
         if through.connection.shares_server_with(old) {
             let _ = end(through, old).await;
         }
@@ -59,7 +59,7 @@ impl PgStore {
         let statement = connection.prepare(sql::END_EARLIER).await?;
         let values: &[_] = &[&holder.session as &(dyn tokio_postgres::types::ToSql + Sync), &holder.name];
         let ended = connection.rows(through.patience(ENDING), &statement, values).await;
-        let rows = ended.map_err(Failure::error).map_err(|error| match error.kind() {
+        let rows = ended.map_err(SessionFailure::error).map_err(|error| match error.kind() {
             ErrorKind::PermissionDenied => Error::new(
                 ErrorKind::PermissionDenied,
                 BACKEND,
@@ -72,13 +72,13 @@ impl PgStore {
     }
 }
 
-async fn end(through: &PgPresenceSession, session: &Identity) -> Result<(), Error> {
+async fn end(through: &PgPresenceSession, session: &SessionIdentity) -> Result<(), Error> {
     let statement = through.connection.prepare(sql::END_OWN).await?;
     let ended = through
         .connection
         .rows(through.patience(ENDING), &statement, &[&session.pid, &session.started])
         .await;
-    if ended.map_err(Failure::error)?.is_empty() {
+    if ended.map_err(SessionFailure::error)?.is_empty() {
         return Ok(());
     }
     gone(through, vec![session.pid]).await
@@ -93,7 +93,7 @@ async fn gone(through: &PgPresenceSession, pids: Vec<i32>) -> Result<(), Error> 
                 .connection
                 .row(through.patience(ENDING), &left, &[&pids])
                 .await
-                .map_err(Failure::error)?;
+                .map_err(SessionFailure::error)?;
             if row.get::<_, i64>(0) == 0 {
                 return Ok(());
             }

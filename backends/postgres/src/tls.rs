@@ -22,7 +22,7 @@ use crate::Config;
 use crate::binding::tls_server_end_point;
 use crate::config::{Root, Ssl, bad};
 use crate::errors::{BACKEND, Cause, misconfigured, not_logged_in, unavailable};
-use crate::transport::{Wire, name, passes_bytes};
+use crate::transport::{Socket, name, passes_bytes};
 use crate::verifier::Verifier;
 
 /// How to encrypt.
@@ -213,12 +213,12 @@ fn is_about_client(alert: AlertDescription) -> bool {
     )
 }
 
-impl TlsConnect<Wire> for Connector {
+impl TlsConnect<Socket> for Connector {
     type Stream = Encrypted;
     type Error = Error;
     type Future = Pin<Box<dyn Future<Output = Result<Encrypted, Error>> + Send>>;
 
-    fn connect(self, stream: Wire) -> Self::Future {
+    fn connect(self, stream: Socket) -> Self::Future {
         self.begun.store(true, Ordering::Relaxed);
         Box::pin(async move {
             // A name that is none, as of a directory of sockets, is accepted only where names are not looked at.
@@ -236,7 +236,7 @@ impl TlsConnect<Wire> for Connector {
 }
 
 /// An encrypted connection.
-pub(crate) struct Encrypted(tokio_rustls::client::TlsStream<Wire>);
+pub(crate) struct Encrypted(tokio_rustls::client::TlsStream<Socket>);
 
 impl TlsStream for Encrypted {
     fn channel_binding(&self) -> ChannelBinding {

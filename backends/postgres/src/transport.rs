@@ -17,8 +17,8 @@ use crate::errors::{misconfigured, unavailable};
 #[cfg(unix)]
 use std::os::fd::{AsFd, OwnedFd};
 
-trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
+trait ByteStream: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> ByteStream for S {}
 
 /// Reads and writes through the first field.
 macro_rules! passes_bytes {
@@ -62,13 +62,13 @@ macro_rules! passes_bytes {
 pub(crate) use passes_bytes;
 
 /// The bytes of a connection, whatever carries them.
-pub(crate) struct Wire(Box<dyn Stream>);
+pub(crate) struct Socket(Box<dyn ByteStream>);
 
-passes_bytes!(Wire);
+passes_bytes!(Socket);
 
 /// A connection to the server, as [`Config::connect_with`] takes it: bytes in and out, on which nothing has been said yet.
 pub struct Transport {
-    pub(crate) stream: Wire,
+    pub(crate) stream: Socket,
     /// The port at this end, where it is a connection by TCP.
     pub(crate) port: Option<u16>,
     #[cfg(unix)]
@@ -80,7 +80,7 @@ impl Transport {
     /// ended, as it does with sockets; see [`Transport::with_duplicate`].
     pub fn new(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> Transport {
         Transport {
-            stream: Wire(Box::new(stream)),
+            stream: Socket(Box::new(stream)),
             port: None,
             #[cfg(unix)]
             duplicate: None,
@@ -101,7 +101,7 @@ impl From<TcpStream> for Transport {
         let duplicate = stream.as_fd().try_clone_to_owned().ok();
         Transport {
             port: stream.local_addr().ok().map(|address| address.port()),
-            stream: Wire(Box::new(stream)),
+            stream: Socket(Box::new(stream)),
             #[cfg(unix)]
             duplicate,
         }
@@ -112,7 +112,7 @@ impl From<TcpStream> for Transport {
 impl From<tokio::net::UnixStream> for Transport {
     fn from(stream: tokio::net::UnixStream) -> Transport {
         let duplicate = stream.as_fd().try_clone_to_owned().ok();
-        Transport { stream: Wire(Box::new(stream)), port: None, duplicate }
+        Transport { stream: Socket(Box::new(stream)), port: None, duplicate }
     }
 }
 

@@ -10,11 +10,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_backend::{Ear, Failure};
+use bellwether_backend::{Ear, SessionFailure};
 use bellwether_core::Clock;
 
-use crate::connection::Connection;
-use crate::followers::Shown;
+use crate::connection::PgConnection;
+use crate::followers::FollowerLocks;
 use crate::keys::SESSION_KEY;
 use crate::lock_session::PgLockSession;
 use crate::store::PgStore;
@@ -79,29 +79,29 @@ async fn watch_others(config: &Config, clock: &dyn Clock, lock: &PgLockSession, 
 
 /// Session C.
 struct C {
-    connection: Connection,
+    connection: PgConnection,
     /// For how many locks of one connection the server made room.
     lock_share: usize,
-    shown: Shown,
+    shown: FollowerLocks,
 }
 
 async fn open(config: &Config, clock: &dyn Clock, lock: &PgLockSession) -> Option<C> {
     let name = lock.names.of(names::WATCH);
-    let connection = Connection::open(config, lock.host, clock.boot(), &name, None).await.ok()?;
+    let connection = PgConnection::open(config, lock.host, clock.boot(), &name, None).await.ok()?;
     let text = format!(
         "SET lock_timeout = {}; SET idle_session_timeout = {}; SHOW max_locks_per_transaction",
         PARKED.as_millis(),
         SILENT_MAX.as_millis()
     );
     let lock_share = connection.said(ANSWER_LIMIT, &text).await.ok()??.parse().unwrap_or_default();
-    Some(C { connection, lock_share, shown: Shown::default() })
+    Some(C { connection, lock_share, shown: FollowerLocks::default() })
 }
 
 /// Parks for a while; true if that session is over.
 ///
 /// The time-out is caught by the server, which would write an error into its log otherwise, once a second for every follower. What it
 /// came to is asked for in the same batch.
-async fn has_ended(parked: &Connection, pid: i32) -> bool {
+async fn has_ended(parked: &PgConnection, pid: i32) -> bool {
     let text = format!(
         "DO $$ BEGIN PERFORM pg_advisory_lock_shared({SESSION_KEY}, {pid}), pg_advisory_unlock_shared({SESSION_KEY}, {pid}); \
          EXCEPTION WHEN lock_not_available THEN NULL; END $$; \
@@ -111,8 +111,8 @@ async fn has_ended(parked: &Connection, pid: i32) -> bool {
     let failed = match parked.said(PARKED + ANSWER_LIMIT, &text).await {
         Ok(said) => return said.as_deref() == Some("t"),
         // As where the language of the block was taken away from this role: then the core's own retry has to do.
-        Err(Failure::Said(_)) => IDLE,
-        Err(Failure::Over(_)) => Duration::from_millis(50),
+        Err(SessionFailure::Said(_)) => IDLE,
+        Err(SessionFailure::Over(_)) => Duration::from_millis(50),
     };
     tokio::time::sleep(failed).await;
     false

@@ -4,7 +4,7 @@ mod support;
 
 use std::time::Duration;
 
-use bellwether_backend::{Backend, Mark, Probing};
+use bellwether_backend::{Backend, Grade, Probing};
 use bellwether_core::{Grant, Outcome};
 use bellwether_deadman::boot_now;
 use bellwether_postgres::{Config, DEFAULT_SCHEMA, FENCED, Postgres, Schema, from_url, init};
@@ -205,9 +205,9 @@ async fn tables_of_an_older_version_are_upgraded_in_place_and_said_to_be_old_unt
         findings.into_iter().find(|finding| finding.what == "tables").expect("a finding about the tables")
     };
     let old = found().await;
-    assert!(old.verdict == Mark::Warning && old.sentence.contains("postgres init"), "{old:?}");
+    assert!(old.grade == Grade::Warning && old.sentence.contains("postgres init"), "{old:?}");
     make(&server).await;
-    assert_eq!(found().await.verdict, Mark::Good);
+    assert_eq!(found().await.grade, Grade::Good);
     let worker = server.admin().await;
     assert_eq!(code(worker.batch_execute("SELECT bellwether.fence('reports', NULL)").await), FENCED);
     let (next, _) = actor(&server, "a", TTL).lead_within(5 * TTL).await;

@@ -4,7 +4,7 @@ mod support;
 
 use std::time::Duration;
 
-use bellwether_backend::{Backend, Mark};
+use bellwether_backend::{Backend, Grade};
 use bellwether_core::{CandidateId, ErrorKind, Outcome, Signal};
 use bellwether_deadman::boot_now;
 use bellwether_election::{Election, Store};
@@ -106,7 +106,7 @@ async fn the_primary_is_found_among_several_hosts() {
     assert_eq!(replica.number(SESSIONS).await, 0);
     let findings = candidate.backend.checkup(bellwether_backend::Probing::Look).await;
     let replicas = findings.iter().find(|one| one.what == "replicas").unwrap();
-    assert!(replicas.verdict == Mark::Warning && replicas.sentence.starts_with("1 connected, asynchronous"));
+    assert!(replicas.grade == Grade::Warning && replicas.sentence.starts_with("1 connected, asynchronous"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -211,9 +211,9 @@ async fn a_role_that_may_not_date_promotions_leads_and_one_without_rights_is_tol
     let plain = actor(&by(&server, "plain"), "a", TTL);
     let grant = plain.lead().await;
     let findings = plain.backend.checkup(bellwether_backend::Probing::Look).await;
-    assert!(!findings.iter().any(|one| matches!(one.verdict, Mark::Bad(_))), "{findings:?}");
+    assert!(!findings.iter().any(|one| matches!(one.grade, Grade::Bad(_))), "{findings:?}");
     let permission = findings.iter().find(|one| one.what == "permission").unwrap();
-    assert_eq!(permission.verdict, Mark::Warning, "{}", permission.sentence);
+    assert_eq!(permission.grade, Grade::Warning, "{}", permission.sentence);
     assert!(permission.sentence.contains("pg_control_checkpoint() TO plain"), "{}", permission.sentence);
     plain.let_go(&grant).await;
 
@@ -226,7 +226,7 @@ async fn a_role_that_may_not_date_promotions_leads_and_one_without_rights_is_tol
     assert!(matches!(&outcome, Outcome::Refused(error) if denied(error)), "{outcome:?}");
     let findings = plain.backend.checkup(bellwether_backend::Probing::Look).await;
     let permission = findings.iter().find(|one| one.what == "permission").unwrap();
-    assert_eq!(permission.verdict, Mark::Bad(ErrorKind::PermissionDenied), "{}", permission.sentence);
+    assert_eq!(permission.grade, Grade::Bad(ErrorKind::PermissionDenied), "{}", permission.sentence);
     let needed = "GRANT EXECUTE ON FUNCTION pg_logical_emit_message(boolean,text,text";
     assert!(permission.sentence.contains(needed), "{}", permission.sentence);
     sql(&server, permission.sentence.split_once("run: ").unwrap().1).await;

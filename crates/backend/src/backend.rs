@@ -31,8 +31,8 @@ pub struct Notice {
 /// What an implementation owes:
 /// - A call ends, with an error if it must, in bounded time; the caller never drops it before.
 /// - [`Outcome::Done`] only when the store acknowledged it, [`Outcome::Denied`] only when it certainly did not
-///   happen and never will, [`Outcome::Unknown`] for everything else that may pass,
-///   [`Outcome::Refused`] for what trying again cannot mend.
+///   happen and never will, [`Outcome::Unknown`] for every other failure that may pass,
+///   [`Outcome::Refused`] where trying again will not help.
 /// - Renewal and release touch exactly the grant they are given: its epoch and its incarnation.
 /// - An epoch is above every earlier one of the election, and above [`Bid::floor`].
 /// - [`observe`](Backend::observe), [`followers`](Backend::followers), [`history`](Backend::history),
@@ -54,7 +54,7 @@ pub trait Backend: Any + Send + Sync {
     /// session come to renew at the same instants.
     fn renew<'a>(&'a self, on: &'a ElectionName, grant: &'a Grant, sent: Boot) -> Fut<'a, Outcome<Grant>>;
 
-    /// Lets go of exactly this grant.
+    /// Releases exactly this grant.
     fn release<'a>(
         &'a self,
         on: &'a ElectionName,
@@ -65,8 +65,8 @@ pub trait Backend: Any + Send + Sync {
     /// Reads who leads.
     fn observe<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Seen, Error>>;
 
-    /// Which candidates wait for this election to be free, those of other processes included; `None` where the store does not know.
-    /// For people: nothing is decided by it.
+    /// The candidates that wait for this election, in any process; `None` where the store does not know. For people: no decision
+    /// depends on it.
     fn followers<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Option<Followers>, Error>> {
         let _ = on;
         Box::pin(async { Ok(None) })
@@ -83,13 +83,13 @@ pub trait Backend: Any + Send + Sync {
     fn unfollow(&self, on: &ElectionName);
 
     /// Why changes of this election, which is followed, are not announced at the moment, so that candidates here notice them late; `None`
-    /// where they are announced, or where nothing is known. Quick; does not wait.
+    /// where they are announced, or where nothing is known. Returns at once.
     fn unwatched(&self, on: &ElectionName) -> Option<Error> {
         let _ = on;
         None
     }
 
-    /// This candidate takes part no more: forget it, and let go of what proved that it lived.
+    /// This candidate has left the election: forget it, and release what proved that it was alive.
     fn retire(&self, on: &ElectionName, who: &Candidate);
 
     /// News of the elections that are followed. Taken once, by whoever drives the elections, and again after
@@ -114,14 +114,14 @@ pub trait Backend: Any + Send + Sync {
     /// The elections that the store can list.
     fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>>;
 
-    /// What the store knows of its own fitness for elections: rights, versions, durability, room. Nothing by default.
+    /// Checks whether the store is fit for elections: permissions, versions, durability, space. Finds nothing by default.
     fn checkup(&self, probing: Probing) -> Fut<'_, Vec<Finding>> {
         let _ = probing;
         Box::pin(async { Vec::new() })
     }
 
-    /// Takes an election that nobody holds out of the store, its epochs with it: one that is held later under the same name
-    /// may issue them again. Only for elections whose name never comes back, as those made to measure a store.
+    /// Removes an election that nobody holds from the store, with its epochs: a later election of the same name may issue them
+    /// again. Only for names that are never used again, such as those made to measure a store.
     fn danger_discard<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Discarded, Error>> {
         Box::pin(async move { Ok(Discarded::Remains(format!("the released record of {on}"))) })
     }

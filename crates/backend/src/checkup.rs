@@ -12,14 +12,14 @@ pub struct Finding {
     /// What, in a word or two.
     pub what: &'static str,
     /// How it is.
-    pub verdict: Mark,
+    pub grade: Grade,
     /// In a sentence, with what to do where something is to be done.
     pub sentence: String,
 }
 
-/// How something is.
+/// How good or bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mark {
+pub enum Grade {
     /// As it should be.
     Good,
     /// Elections are safe, and something is worse than it could be.
@@ -31,13 +31,13 @@ pub enum Mark {
 /// How far a checkup may go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probing {
-    /// Only look: afterwards no byte of the store is another.
+    /// Only read: the store is unchanged afterwards.
     Look,
-    /// Write as well, and take away again what was written.
+    /// Write too, and remove what was written.
     Write,
 }
 
-/// What became of an election that was to be discarded.
+/// What discarding an election left behind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Discarded {
     /// Nothing of it is left.
@@ -49,27 +49,27 @@ pub enum Discarded {
 impl Finding {
     /// As it should be.
     pub fn good(what: &'static str, sentence: impl Into<String>) -> Finding {
-        Finding { what, verdict: Mark::Good, sentence: sentence.into() }
+        Finding { what, grade: Grade::Good, sentence: sentence.into() }
     }
 
     /// Worse than it could be.
     pub fn warning(what: &'static str, sentence: impl Into<String>) -> Finding {
-        Finding { what, verdict: Mark::Warning, sentence: sentence.into() }
+        Finding { what, grade: Grade::Warning, sentence: sentence.into() }
     }
 
-    /// In the way of every election.
+    /// Prevents every election.
     pub fn bad(what: &'static str, kind: ErrorKind, sentence: impl Into<String>) -> Finding {
-        Finding { what, verdict: Mark::Bad(kind), sentence: sentence.into() }
+        Finding { what, grade: Grade::Bad(kind), sentence: sentence.into() }
     }
 }
 
-impl Mark {
+impl Grade {
     /// The word for machines.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Mark::Good => "good",
-            Mark::Warning => "warning",
-            Mark::Bad(_) => "bad",
+            Grade::Good => "good",
+            Grade::Warning => "warning",
+            Grade::Bad(_) => "bad",
         }
     }
 }

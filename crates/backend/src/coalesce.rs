@@ -1,4 +1,4 @@
-//! What many ask at once is asked in one statement.
+//! Combines questions that many ask at once into one statement.
 //!
 //! ```text
 //!  nothing under way ────▶ asks for itself, at once ─────────────────────────┐ done
@@ -17,9 +17,9 @@ use bellwether_core::{Error, ErrorKind};
 use tokio::sync::{MutexGuard, oneshot};
 
 use crate::Fut;
-use crate::session::Failure;
+use crate::session::SessionFailure;
 
-/// Most askers of one statement.
+/// The most questions in one statement.
 const TOGETHER_MAX: usize = 1_000;
 
 /// How long those who are expected are waited for: a machine that needs longer is not held up any more by asking twice.
@@ -28,18 +28,18 @@ const EXPECTED_WITHIN: Duration = Duration::from_millis(10);
 /// Those who wait for one kind of question.
 pub(crate) struct Coalesce<Ask, Answer> {
     asking: tokio::sync::Mutex<()>,
-    queue: Mutex<Queue<Ask, Answer>>,
+    queue: Mutex<Waiters<Ask, Answer>>,
 }
 
-type Asker<Answer> = oneshot::Sender<Result<Answer, Failure>>;
+type Asker<Answer> = oneshot::Sender<Result<Answer, SessionFailure>>;
 
-struct Queue<Ask, Answer> {
+struct Waiters<Ask, Answer> {
     waiting: Vec<(Ask, Asker<Answer>)>,
     /// How many more are about to ask. Forgotten with the next statement: who does not come after all holds up nobody twice.
     expected: usize,
 }
 
-impl<Ask, Answer> Queue<Ask, Answer> {
+impl<Ask, Answer> Waiters<Ask, Answer> {
     /// One of those who are expected, maybe: how long it waits for the others.
     fn arrived(&mut self, pause: Option<Duration>) -> Option<Duration> {
         if self.expected == 0 {
@@ -55,20 +55,20 @@ enum Entered<'a, Answer> {
     /// Nothing else is under way.
     Alone(MutexGuard<'a, ()>),
     /// With the others, at the latest after this pause.
-    Waits(Option<Duration>, oneshot::Receiver<Result<Answer, Failure>>),
+    Waits(Option<Duration>, oneshot::Receiver<Result<Answer, SessionFailure>>),
 }
 
 impl<Ask, Answer> Default for Coalesce<Ask, Answer> {
     fn default() -> Coalesce<Ask, Answer> {
         Coalesce {
             asking: tokio::sync::Mutex::default(),
-            queue: Mutex::new(Queue { waiting: Vec::new(), expected: 0 }),
+            queue: Mutex::new(Waiters { waiting: Vec::new(), expected: 0 }),
         }
     }
 }
 
 impl<Ask, Answer> Coalesce<Ask, Answer> {
-    /// So many are about to ask, and one statement is to do for all.
+    /// Announces that `count` callers are about to ask, so that one statement answers all.
     pub(crate) fn expect(&self, count: usize) {
         self.queue().expected = if count > 1 { count } else { 0 };
     }
@@ -80,9 +80,9 @@ impl<Ask, Answer> Coalesce<Ask, Answer> {
         ask: Ask,
         pause: Option<Duration>,
         wait: impl FnOnce(Duration) -> Wait,
-        all: impl Fn(Vec<Ask>) -> Fut<'a, Result<Vec<Answer>, Failure>>,
-        alone: impl Future<Output = Result<Answer, Failure>>,
-    ) -> Result<Answer, Failure> {
+        all: impl Fn(Vec<Ask>) -> Fut<'a, Result<Vec<Answer>, SessionFailure>>,
+        alone: impl Future<Output = Result<Answer, SessionFailure>>,
+    ) -> Result<Answer, SessionFailure> {
         let (pause, mut answer) = match self.enter(ask, pause) {
             Entered::Alone(_turn) => return alone.await,
             Entered::Waits(pause, answer) => (pause, answer),
@@ -130,16 +130,16 @@ impl<Ask, Answer> Coalesce<Ask, Answer> {
         queue.waiting.drain(..count).unzip()
     }
 
-    fn queue(&self) -> std::sync::MutexGuard<'_, Queue<Ask, Answer>> {
+    fn queue(&self) -> std::sync::MutexGuard<'_, Waiters<Ask, Answer>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Gives every asker its own answer.
-fn tell<Answer>(askers: Vec<Asker<Answer>>, said: Result<Vec<Answer>, Failure>) {
+fn tell<Answer>(askers: Vec<Asker<Answer>>, said: Result<Vec<Answer>, SessionFailure>) {
     let said = said.and_then(|said| match said.len() == askers.len() {
         true => Ok(said),
-        false => Err(Failure::Said(internal("the server answered with too few rows"))),
+        false => Err(SessionFailure::Said(internal("the server answered with too few rows"))),
     });
     match said {
         Ok(said) => askers.into_iter().zip(said).for_each(|(asker, answer)| {
@@ -152,10 +152,10 @@ fn tell<Answer>(askers: Vec<Asker<Answer>>, said: Result<Vec<Answer>, Failure>) 
 }
 
 fn answered<Answer>(
-    answer: Result<Result<Answer, Failure>, oneshot::error::RecvError>,
-) -> Result<Answer, Failure> {
+    answer: Result<Result<Answer, SessionFailure>, oneshot::error::RecvError>,
+) -> Result<Answer, SessionFailure> {
     answer.unwrap_or_else(|_| {
-        Err(Failure::Over(internal("whoever asked for all ended before it was answered")))
+        Err(SessionFailure::Over(internal("whoever asked for all ended before it was answered")))
     })
 }
 

@@ -32,7 +32,7 @@ pub struct Past {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Line {
+struct HistoryLine {
     epoch: u64,
     id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,7 +48,7 @@ struct Line {
 pub(crate) fn parse(bytes: &[u8]) -> Vec<Past> {
     let lines: Vec<serde_json::Value> = serde_json::from_slice(bytes).unwrap_or_default();
     let past = |value| {
-        let line: Line = serde_json::from_value(value).ok()?;
+        let line: HistoryLine = serde_json::from_value(value).ok()?;
         Some(Past {
             epoch: Epoch::new(line.epoch)?,
             id: CandidateId::new(line.id).ok()?,
@@ -62,7 +62,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Vec<Past> {
 }
 
 fn print(all: &[Past]) -> Vec<u8> {
-    let line = |past: &Past| Line {
+    let line = |past: &Past| HistoryLine {
         epoch: past.epoch.get(),
         id: past.id.to_string(),
         incarnation: past.incarnation.map(|incarnation| incarnation.to_string()),
@@ -70,7 +70,7 @@ fn print(all: &[Past]) -> Vec<u8> {
         until: past.until.map(|until| until.to_string()),
         ended: past.ended.clone(),
     };
-    let lines: Vec<Line> = all.iter().map(line).collect();
+    let lines: Vec<HistoryLine> = all.iter().map(line).collect();
     serde_json::to_vec(&lines).unwrap_or_default()
 }
 

@@ -36,7 +36,7 @@ pub struct Read {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Incoming {
+struct RecordIn {
     holder: String,
     lease_duration: Option<String>,
     epoch: Option<u64>,
@@ -61,7 +61,7 @@ struct Incoming {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Outgoing<'a> {
+struct RecordOut<'a> {
     holder: &'a str,
     renew_time: String,
     lease_duration: String,
@@ -78,16 +78,16 @@ struct Outgoing<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     priority: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    request: Option<Asked>,
+    request: Option<RequestJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reserved: Option<Kept>,
+    reserved: Option<ReservationJson>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     metadata: &'a BTreeMap<String, String>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "camelCase")]
-enum Asked {
+enum RequestJson {
     StepDown {
         epoch: u64,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,7 +101,7 @@ enum Asked {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct ReservationJson {
     r#for: String,
     span: String,
 }
@@ -112,7 +112,7 @@ struct Kept {
 /// None that is known: a record has nothing in it that JSON cannot say.
 pub fn print(on: &ElectionName, record: &Record) -> Result<Vec<u8>, serde_json::Error> {
     let holder = record.holder.as_ref();
-    let outgoing = Outgoing {
+    let outgoing = RecordOut {
         holder: holder.map_or("", |holder| holder.id.as_str()),
         renew_time: record.renewed.unwrap_or_default().to_string(),
         lease_duration: duration::print(record.ttl.unwrap_or_default()),
@@ -124,8 +124,8 @@ pub fn print(on: &ElectionName, record: &Record) -> Result<Vec<u8>, serde_json::
         boot_id: holder.and(record.boot_id.as_deref()),
         acquire_time: record.acquired.map(|acquired| acquired.to_string()),
         priority: record.priority,
-        request: record.request.as_ref().map(Asked::from),
-        reserved: record.reserved.as_ref().map(Kept::from),
+        request: record.request.as_ref().map(RequestJson::from),
+        reserved: record.reserved.as_ref().map(ReservationJson::from),
         metadata: &record.metadata,
     };
     serde_json::to_vec(&outgoing)
@@ -144,7 +144,7 @@ impl Read {
 }
 
 fn parse(bytes: &[u8]) -> Option<Read> {
-    let incoming: Incoming = serde_json::from_slice(bytes).ok()?;
+    let incoming: RecordIn = serde_json::from_slice(bytes).ok()?;
     let ttl = incoming.lease_duration.as_deref().map(duration::parse);
     let ttl = if let Some(ttl) = ttl { Some(ttl?) } else { None };
     let incarnation = incoming.incarnation.as_deref().map(Incarnation::parse);
@@ -168,8 +168,8 @@ fn parse(bytes: &[u8]) -> Option<Read> {
         priority: lenient(incoming.priority),
         acquired: wall(incoming.acquire_time),
         renewed: wall(incoming.renew_time),
-        request: lenient::<Asked>(incoming.request).and_then(Asked::read),
-        reserved: lenient::<Kept>(incoming.reserved).and_then(Kept::read),
+        request: lenient::<RequestJson>(incoming.request).and_then(RequestJson::read),
+        reserved: lenient::<ReservationJson>(incoming.reserved).and_then(ReservationJson::read),
         metadata: lenient(incoming.metadata).unwrap_or_default(),
         broken: false,
     };
@@ -180,26 +180,26 @@ fn lenient<T: DeserializeOwned>(json: Json) -> Option<T> {
     serde_json::from_value(json).ok()
 }
 
-impl From<&Request> for Asked {
-    fn from(request: &Request) -> Asked {
+impl From<&Request> for RequestJson {
+    fn from(request: &Request) -> RequestJson {
         let epoch = request.epoch.get();
         match &request.what {
-            Ask::StepDown { to } => Asked::StepDown { epoch, to: to.as_ref().map(ToString::to_string) },
+            Ask::StepDown { to } => RequestJson::StepDown { epoch, to: to.as_ref().map(ToString::to_string) },
             Ask::Preempt { by, priority } => {
-                Asked::Preempt { epoch, by: by.to_string(), priority: *priority }
+                RequestJson::Preempt { epoch, by: by.to_string(), priority: *priority }
             }
         }
     }
 }
 
-impl Asked {
+impl RequestJson {
     fn read(self) -> Option<Request> {
         let (epoch, what) = match self {
-            Asked::StepDown { epoch, to: None } => (epoch, Ask::StepDown { to: None }),
-            Asked::StepDown { epoch, to: Some(to) } => {
+            RequestJson::StepDown { epoch, to: None } => (epoch, Ask::StepDown { to: None }),
+            RequestJson::StepDown { epoch, to: Some(to) } => {
                 (epoch, Ask::StepDown { to: Some(CandidateId::new(to).ok()?) })
             }
-            Asked::Preempt { epoch, by, priority } => {
+            RequestJson::Preempt { epoch, by, priority } => {
                 (epoch, Ask::Preempt { by: CandidateId::new(by).ok()?, priority })
             }
         };
@@ -207,13 +207,13 @@ impl Asked {
     }
 }
 
-impl From<&Reservation> for Kept {
-    fn from(reserved: &Reservation) -> Kept {
-        Kept { r#for: reserved.candidate.to_string(), span: duration::print(reserved.span) }
+impl From<&Reservation> for ReservationJson {
+    fn from(reserved: &Reservation) -> ReservationJson {
+        ReservationJson { r#for: reserved.candidate.to_string(), span: duration::print(reserved.span) }
     }
 }
 
-impl Kept {
+impl ReservationJson {
     fn read(self) -> Option<Reservation> {
         // However long somebody wrote: a reservation is a courtesy and ends soon.
         let span = duration::parse(&self.span)?.min(Timing::reservation(Duration::MAX));

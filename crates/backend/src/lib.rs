@@ -38,20 +38,20 @@ mod takeover;
 
 pub use backend::{Backend, Fut, Notice, Notices, ended_with_its_runtime};
 pub use capabilities::Capabilities;
-pub use checkup::{Discarded, Finding, Mark, Probing};
+pub use checkup::{Discarded, Finding, Grade, Probing};
 pub use followers::Followers;
 pub use forward::Forward;
 pub use history::{HISTORY_MAX, Past};
 pub use lease::Lease;
 pub use mailbox::Mailbox;
 pub use memory::{Memory, MemoryStore};
-pub use observations::{Observations, Source, Verdict};
+pub use observations::{ClaimVerdict, Observations, Source};
 pub use record::{Record, Reservation};
 pub use register::{Change, Changes, Found, FoundNote, Life, Note, Notes, Register, Write};
 pub use session::{
-    Failure, LockAnswer, LockHolder, LockKey, LockResult, LockSession, Presence, PresenceSession, Session,
-    SessionNotice, WantedLock, WantedPresence,
+    LockAnswer, LockHolder, LockKey, LockResult, LockSession, Presence, PresenceSession, Session,
+    SessionFailure, SessionNotice, WantedLock, WantedPresence,
 };
 pub use session_lease::{Ear, SessionLease};
-pub use session_store::{Claimed, Mark as LockMark, SessionId, SessionStore, Sessions, Written};
+pub use session_store::{Claimed, LockMark, SessionId, SessionStore, Sessions, Written};
 pub use takeover::{Condition, Heartbeat, Proven, Taken, Takeover, Witness};

@@ -25,7 +25,7 @@ struct Cells {
     epochs: BTreeMap<ElectionName, Epoch>,
     records: BTreeMap<ElectionName, (Record, u64)>,
     notes: BTreeMap<(ElectionName, Note), (Vec<u8>, u64)>,
-    connections: Vec<Weak<Connection>>,
+    connections: Vec<Weak<MemoryConnection>>,
 }
 
 impl Cells {
@@ -38,7 +38,7 @@ impl Cells {
 }
 
 #[derive(Default)]
-struct Connection {
+struct MemoryConnection {
     followed: Mutex<HashSet<ElectionName>>,
     mail: Mailbox,
 }
@@ -46,7 +46,7 @@ struct Connection {
 /// One connection to a [`MemoryStore`].
 pub struct Memory {
     store: MemoryStore,
-    connection: Arc<Connection>,
+    connection: Arc<MemoryConnection>,
 }
 
 impl MemoryStore {
@@ -57,7 +57,7 @@ impl MemoryStore {
 
     /// The register alone of another connection, to build something else on.
     pub fn register(&self) -> Memory {
-        let connection = Arc::new(Connection::default());
+        let connection = Arc::new(MemoryConnection::default());
         self.cells().connections.push(Arc::downgrade(&connection));
         Memory { store: self.clone(), connection }
     }

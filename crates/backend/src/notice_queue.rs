@@ -11,19 +11,19 @@ use tokio::sync::Notify;
 /// What waits is bounded by the number of elections and of kinds: an older notice of the same kind is dropped.
 #[derive(Default)]
 pub(crate) struct NoticeQueue {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<WaitingNotices>,
     arrived: Notify,
 }
 
 /// In the order of their numbers. The place of each is known, since a thousand come at once when a leader of so many dies.
 #[derive(Default)]
-struct Waiting {
+struct WaitingNotices {
     notices: BTreeMap<u64, Notice>,
     places: HashMap<Option<ElectionName>, Vec<(Discriminant<Signal>, u64)>>,
     last: u64,
 }
 
-impl Waiting {
+impl WaitingNotices {
     fn put(&mut self, notice: Notice) {
         self.last += 1;
         let kind = discriminant(&notice.signal);
@@ -83,7 +83,7 @@ impl NoticeQueue {
         self.arrived.notify_one();
     }
 
-    fn queue(&self) -> MutexGuard<'_, Waiting> {
+    fn queue(&self) -> MutexGuard<'_, WaitingNotices> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -110,7 +110,7 @@ impl<V> Sight<V> {
 
 /// What a candidate may do about an election now.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict<V> {
+pub enum ClaimVerdict<V> {
     /// Write at that version; `None` creates.
     Write {
         /// What is replaced.
@@ -242,30 +242,30 @@ impl<V: Clone + Ord> Observations<V> {
     }
 
     /// What this bidder may do now. `dead` says whether the holder is proven to be dead.
-    pub fn verdict(&self, now: Boot, on: &ElectionName, bid: &Bid, dead: bool) -> Verdict<V> {
-        let free = |at| Verdict::Write { at, after_crash: false };
+    pub fn verdict(&self, now: Boot, on: &ElectionName, bid: &Bid, dead: bool) -> ClaimVerdict<V> {
+        let free = |at| ClaimVerdict::Write { at, after_crash: false };
         let Some(sight) = self.sights.get(on) else { return free(None) };
         let verdict = match &sight.found {
             None => free(None),
             Some((record, at)) if !record.is_held() => match &record.reserved {
                 Some(kept) if kept.candidate != bid.who.id && now < sight.since + kept.span => {
-                    Verdict::Wait(sight.since + kept.span)
+                    ClaimVerdict::Wait(sight.since + kept.span)
                 }
                 _ => free(Some(at.clone())),
             },
             Some((record, at)) if is_mine(record, bid) => free(Some(at.clone())),
-            Some((_, at)) if dead => Verdict::Write { at: Some(at.clone()), after_crash: true },
+            Some((_, at)) if dead => ClaimVerdict::Write { at: Some(at.clone()), after_crash: true },
             Some((record, at)) => {
                 let until = sight.since + ttl(record, bid.ttl);
-                if now >= until { free(Some(at.clone())) } else { Verdict::Wait(until) }
+                if now >= until { free(Some(at.clone())) } else { ClaimVerdict::Wait(until) }
             }
         };
         let others = sight.ghosts.iter().filter(|ghost| !is_mine(&ghost.record, bid));
         let haunted = others.map(|ghost| ghost.since + ttl(&ghost.record, bid.ttl)).max();
         match (verdict, haunted.filter(|until| now < *until)) {
             (verdict, None) => verdict,
-            (Verdict::Write { .. }, Some(until)) => Verdict::Wait(until),
-            (Verdict::Wait(other), Some(until)) => Verdict::Wait(until.max(other)),
+            (ClaimVerdict::Write { .. }, Some(until)) => ClaimVerdict::Wait(until),
+            (ClaimVerdict::Wait(other), Some(until)) => ClaimVerdict::Wait(until.max(other)),
         }
     }
 

@@ -62,8 +62,8 @@ pub trait Register: Send + Sync + 'static {
         least: Epoch,
     ) -> Fut<'a, Result<Epoch, Error>>;
 
-    /// A candidate is about to claim: the place to refuse what this store cannot do for it, before anything is written, and to learn
-    /// what it will ask for. Quick; does not wait.
+    /// A candidate is about to claim. Refuses what this store cannot do for it before anything is written, and learns what it
+    /// will ask for. Returns at once.
     ///
     /// # Errors
     /// When this candidate can never lead this election here.
@@ -72,37 +72,37 @@ pub trait Register: Send + Sync + 'static {
         Ok(())
     }
 
-    /// A claim was denied, and its candidate stands by: the place to find out whether it could lead when it is needed, such as whether it
-    /// has the right to write. Writes nothing.
+    /// A claim was denied, and its candidate follows. Checks whether it could lead later, such as whether it has the right to write.
+    /// Writes nothing.
     ///
     /// # Errors
-    /// When this candidate could never lead this election here. What may pass is no error.
+    /// When this candidate could never lead this election here. A temporary failure is no error.
     fn rehearse<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<(), Error>> {
         let _ = on;
         Box::pin(async { Ok(()) })
     }
 
     /// Why changes of this election, which is followed, are not announced at the moment; `None` where they are, or where nothing
-    /// is known. Quick; does not wait.
+    /// is known. Returns at once.
     fn unwatched(&self, on: &ElectionName) -> Option<Error> {
         let _ = on;
         None
     }
 
-    /// What can be told about the holder's life beyond the record itself. Quick; does not wait.
+    /// What is known about the holder's life beyond the record itself. Returns at once.
     fn life(&self, on: &ElectionName, record: &Record) -> Life {
         let _ = (on, record);
         Life::Unknown
     }
 
     /// Whether a record that [`load`](Register::load) has just not found can be one that the store itself took away because
-    /// it had run out, rather than one that somebody removed. Quick; does not wait.
+    /// it had run out, rather than one that somebody removed. Returns at once.
     fn takes_away(&self, on: &ElectionName) -> bool {
         let _ = on;
         false
     }
 
-    /// This candidate takes part no more: let go of what proved that it lived.
+    /// This candidate has left the election: release what proved that it was alive.
     fn retire(&self, on: &ElectionName, who: Incarnation) {
         let _ = (on, who);
     }
@@ -134,7 +134,7 @@ pub trait Register: Send + Sync + 'static {
     }
 }
 
-/// What can be told about the life of a record's holder.
+/// What is known about the life of a record's holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Life {
     /// Nothing.
@@ -178,7 +178,7 @@ pub enum Change<V> {
     Look(ElectionName),
     /// The connection fell silent.
     Doubt,
-    /// The connection is back. What was observed before may be of another life of the store.
+    /// The connection is back. The store may have been replaced or restored since.
     Restored,
 }
 

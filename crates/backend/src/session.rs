@@ -17,18 +17,18 @@ pub trait LockKey: Copy + Eq + Ord + Hash + Debug + Send + Sync + 'static {
 
 /// How a statement failed.
 #[derive(Clone, Debug)]
-pub enum Failure {
+pub enum SessionFailure {
     /// The server reported an error, and the session goes on. The statement may have taken effect before it.
     Said(Error),
-    /// The session is over, or was given up because its answer is lost.
+    /// The session has ended, or was closed because its answer was lost.
     Over(Error),
 }
 
-impl Failure {
+impl SessionFailure {
     /// The error, whatever became of the session.
     pub fn error(self) -> Error {
         match self {
-            Failure::Said(error) | Failure::Over(error) => error,
+            SessionFailure::Said(error) | SessionFailure::Over(error) => error,
         }
     }
 }
@@ -49,7 +49,7 @@ pub enum SessionNotice<K> {
 /// One of the two sessions of a process.
 ///
 /// A statement is never abandoned: either its answer is read, or the session is thrown away. It ends within the `ttl` that it
-/// is given, at which nobody believes in its answer any more.
+/// is given, since after that its answer is of no use.
 pub trait Session: Send + Sync + 'static {
     /// The key of a lock.
     type Key: LockKey;
@@ -59,33 +59,33 @@ pub trait Session: Send + Sync + 'static {
     /// How the server names it.
     fn id(&self) -> Self::Id;
 
-    /// Whether it is known to be over.
+    /// Whether it is known to have ended.
     fn is_over(&self) -> bool;
 
-    /// Waits until it is over, whoever ended it.
+    /// Waits until it has ended, on either side.
     fn over(&self) -> impl Future<Output = ()> + Send;
 
-    /// Closes it, without waiting for anything.
+    /// Closes it without waiting.
     fn throw_away(&self);
 
-    /// A heartbeat: everything that the session holds, as of an instant after this was called.
+    /// A heartbeat. Returns the keys of all locks that the session holds, as of an instant after this call began.
     fn beat(&self, ttl: Duration) -> impl Future<Output = Result<HashSet<Self::Key>, Error>> + Send;
 
-    /// Tells every session that listens; ends when that is done.
+    /// Sends a notice to every session that listens, and returns when the server has accepted it.
     fn tell(
         &self,
         ttl: Duration,
         notice: &SessionNotice<Self::Key>,
-    ) -> impl Future<Output = Result<(), Failure>> + Send;
+    ) -> impl Future<Output = Result<(), SessionFailure>> + Send;
 }
 
 /// The session that holds the locks.
 pub trait LockSession: Session {
-    /// What the store keeps of a lock in hand, for the statements that follow.
+    /// What the store remembers of a lock that it holds, for later statements.
     type Mark: Copy + Default + Debug + Send + Sync + 'static;
 
-    /// Tries these locks, in one statement. Whoever gets one gets an epoch that was issued after the lock was granted. `lease` is the
-    /// silence after which the server ends the session from now on, if it got any.
+    /// Tries to take these locks in one statement. Each lock comes with an epoch that was issued after the lock was granted. If any was
+    /// granted, the server ends the session from now on after `lease` of silence.
     #[expect(
         clippy::type_complexity,
         reason = "an answer for each, which may be an error that concerns only that one"
@@ -94,96 +94,96 @@ pub trait LockSession: Session {
         &self,
         wanted: &[WantedLock<Self::Key>],
         lease: Duration,
-    ) -> impl Future<Output = Result<Vec<LockResult<Self::Id, Self::Mark>>, Failure>> + Send;
+    ) -> impl Future<Output = Result<Vec<LockResult<Self::Id, Self::Mark>>, SessionFailure>> + Send;
 
-    /// A new epoch for a lock that this session has; `None` if it does not have it.
+    /// Issues a new epoch for a lock that this session holds; `None` if it does not hold it.
     fn claim_again(
         &self,
         wanted: &WantedLock<Self::Key>,
         lease: Duration,
         mark: Self::Mark,
-    ) -> impl Future<Output = Result<Option<(Epoch, Self::Mark)>, Failure>> + Send;
+    ) -> impl Future<Output = Result<Option<(Epoch, Self::Mark)>, SessionFailure>> + Send;
 
-    /// Lets go of a lock, and tells everybody. `lease` is for what is left. True if it had it.
+    /// Releases a lock and notifies everybody. `lease` is the new one, for the locks that remain. Returns whether the session held it.
     fn unlock(
         &self,
         key: Self::Key,
         mark: Self::Mark,
         ttl: Duration,
         lease: Duration,
-    ) -> impl Future<Output = Result<bool, Failure>> + Send;
+    ) -> impl Future<Output = Result<bool, SessionFailure>> + Send;
 
-    /// After an error nobody knows whether a lock was taken: now it is not.
-    fn undo(&self, key: Self::Key, ttl: Duration) -> impl Future<Output = Result<(), Failure>> + Send;
+    /// Makes sure that the lock is free, after an error left open whether it was taken.
+    fn undo(&self, key: Self::Key, ttl: Duration) -> impl Future<Output = Result<(), SessionFailure>> + Send;
 }
 
 /// The session that shows others that its process leads.
 pub trait PresenceSession: Session {
-    /// Becomes present wherever the condition is met, in one statement. `lease` as for [`LockSession::claim`].
+    /// Becomes present in each election whose condition is met, in one statement. `lease` as for [`LockSession::claim`].
     fn appear(
         &self,
         wanted: &[WantedPresence<Self::Key, Self::Id>],
         lease: Duration,
-    ) -> impl Future<Output = Result<Vec<Presence>, Failure>> + Send;
+    ) -> impl Future<Output = Result<Vec<Presence>, SessionFailure>> + Send;
 
-    /// Is present no more. `lease` is for what is left.
+    /// Ends presence in an election. `lease` is the new one, for what remains.
     fn leave(&self, key: Self::Key, ttl: Duration, lease: Duration) -> impl Future<Output = ()> + Send;
 
-    /// Who holds these locks: an answer for each.
+    /// Reads who holds each of these locks.
     fn look(
         &self,
         keys: &[Self::Key],
     ) -> impl Future<Output = Result<Vec<Option<LockHolder<Self::Id>>>, Error>> + Send;
 }
 
-/// A lock that is asked for.
+/// A lock that a candidate wants.
 #[derive(Clone, Debug)]
 pub struct WantedLock<K> {
-    /// Which.
+    /// Its key.
     pub key: K,
-    /// Whose.
+    /// The election that it stands for.
     pub on: ElectionName,
-    /// By whom.
+    /// The candidate.
     pub id: CandidateId,
-    /// For how long without a renewal.
+    /// How long a grant lasts without renewal.
     pub ttl: Duration,
 }
 
-/// What became of a lock that was asked for, or an error that concerns only this one.
+/// The answer for one lock, or an error that concerns only this one.
 pub type LockResult<Id, Mark> = Result<LockAnswer<Id, Mark>, Error>;
 
-/// What became of a lock that was asked for.
+/// The answer to a claim of a lock.
 #[derive(Clone, Debug)]
 pub enum LockAnswer<Id, Mark> {
-    /// It is ours.
+    /// This session holds it now.
     Granted(Epoch, Mark),
-    /// Somebody else has it.
+    /// Another session holds it.
     HeldBy(LockHolder<Id>),
-    /// Somebody else had it, and let go before it could be told who.
+    /// Another session held it, and released it before its holder could be read.
     JustFreed,
 }
 
-/// Presence that is asked for.
+/// A request to become present.
 #[derive(Clone, Debug)]
 pub struct WantedPresence<K, Id> {
-    /// In what.
+    /// The election's key.
     pub key: K,
-    /// What the server has to find.
+    /// What the server must find first.
     pub condition: Condition,
-    /// And that this session has the lock, where that is not known yet.
+    /// The session that must hold the lock, where that is not known yet.
     pub if_locked_by: Option<Id>,
-    /// For how long without a heartbeat.
+    /// How long presence lasts without a heartbeat.
     pub ttl: Duration,
 }
 
-/// What the server found, and whether this session is present by it.
+/// What the server found, and whether this session became present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Presence {
-    /// It is present.
+    /// This session is present.
     pub present: bool,
     /// Others are present.
     pub others: bool,
-    /// For how long the server has not ended sessions of its own accord.
+    /// How long ago the server last ended sessions of its own accord, such as by a restart.
     pub quiet: Duration,
 }
 
@@ -194,15 +194,15 @@ pub struct LockHolder<Id> {
     pub session: Id,
     /// What it calls itself.
     pub name: String,
-    /// Whether it is one of ours, by that name.
+    /// Whether that name is one that Bellwether gives.
     pub is_ours: bool,
     /// The candidate that it serves, if it names one.
     pub id: Option<CandidateId>,
-    /// Whether its process is present: else it holds the lock and does not lead.
+    /// Whether its process is present. One that is not holds the lock without leading.
     pub leads: bool,
     /// Its ttl, where that is shown.
     pub ttl: Option<Duration>,
-    /// For how long it has been silent, unless it is just ending.
+    /// How long it has been silent; `None` while it ends.
     pub silent: Option<Duration>,
     /// The epoch that it leads under, where that is shown.
     pub epoch: Option<Epoch>,

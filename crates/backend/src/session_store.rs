@@ -27,15 +27,15 @@ pub struct Sessions<'a, S: SessionStore> {
 }
 
 /// The mark that a store keeps of a lock in hand.
-pub type Mark<S> = <<S as SessionStore>::Lock as LockSession>::Mark;
+pub type LockMark<S> = <<S as SessionStore>::Lock as LockSession>::Mark;
 
 /// How the server of a store names a session.
 pub type SessionId<S> = <<S as SessionStore>::Lock as Session>::Id;
 
 /// What became of a lock that a store was asked for.
-pub(crate) type LockResultOf<S> = LockResult<SessionId<S>, Mark<S>>;
+pub(crate) type LockResultOf<S> = LockResult<SessionId<S>, LockMark<S>>;
 
-/// Whether a leadership is written where the store has more than locks.
+/// How writing a leadership ended, in a store that keeps more than locks.
 #[derive(Clone, Copy, Debug)]
 pub enum Written<M> {
     /// Under this epoch.
@@ -44,10 +44,10 @@ pub enum Written<M> {
         epoch: Epoch,
         /// Another mark, if the epoch is another.
         mark: M,
-        /// The store says that the last leader had not let go.
+        /// The last leader had not released, by the store's record.
         unreleased: bool,
     },
-    /// Something that still goes by the last epoch keeps it from being written.
+    /// Not yet: a transaction that still relies on the last epoch prevents it.
     NotYet,
 }
 
@@ -66,17 +66,17 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
     /// What this store can and cannot do.
     fn capabilities(&self) -> Capabilities;
 
-    /// The present, on this machine.
+    /// The current instant on this machine's clock.
     fn now(&self) -> Boot;
 
-    /// Lets time pass.
+    /// Sleeps for `span`.
     fn pause(&self, span: Duration) -> impl Future<Output = ()> + Send;
 
-    /// Runs something beside everything else.
+    /// Runs a task in the background.
     fn spawn(&self, task: Fut<'static, ()>);
 
-    /// Runs a call to its end, whatever becomes of its caller: a claim that nobody waits for must not leave its lock behind. An error if it
-    /// panicked.
+    /// Runs a call to its end even if its caller is dropped: a claim that nobody waits for must not leave its lock behind. Returns an
+    /// error if the call panicked.
     fn finish<T: Send + 'static>(
         &self,
         call: impl Future<Output = T> + Send + 'static,
@@ -138,7 +138,7 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
         }
     }
 
-    /// Most elections that one process may hold.
+    /// The most elections that one process may hold.
     fn elections_max(&self, lock: &Self::Lock) -> usize {
         let _ = lock;
         usize::MAX
@@ -160,7 +160,7 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
         &self,
         through: Sessions<'_, Self>,
         claimed: Claimed<'_, Self>,
-    ) -> impl Future<Output = Result<Written<Mark<Self>>, Error>> + Send;
+    ) -> impl Future<Output = Result<Written<LockMark<Self>>, Error>> + Send;
 
     /// Whether a leadership that could not be written can be now.
     fn is_writable(
@@ -217,7 +217,7 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
         async { Ok(None) }
     }
 
-    /// A candidate takes part no more.
+    /// A candidate has left the election.
     fn retired(&self, on: &ElectionName, who: &Candidate) {
         let _ = (on, who);
     }
@@ -277,7 +277,7 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
     }
 }
 
-/// A lock and presence in hand.
+/// A claim whose lock and presence this process holds.
 pub struct Claimed<'a, S: SessionStore> {
     /// In what.
     pub on: &'a ElectionName,
@@ -288,7 +288,7 @@ pub struct Claimed<'a, S: SessionStore> {
     /// As the lock came with it.
     pub epoch: Epoch,
     /// As the lock came with it.
-    pub mark: Mark<S>,
+    pub mark: LockMark<S>,
     /// The lease of the lock session.
     pub lease: Duration,
 }

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bellwether_backend::{
-    Backend, Capabilities, Claimed, Ear, Failure, Fut, LockAnswer, LockHolder, LockKey, LockResult,
-    LockSession, Presence, PresenceSession, Session, SessionLease, SessionNotice, SessionStore, Sessions,
+    Backend, Capabilities, Claimed, Ear, Fut, LockAnswer, LockHolder, LockKey, LockResult, LockSession,
+    Presence, PresenceSession, Session, SessionFailure, SessionLease, SessionNotice, SessionStore, Sessions,
     WantedLock, WantedPresence, Written,
 };
 use bellwether_core::{Boot, Clock, ElectionName, Epoch, Error, Outcome, ReleaseOptions};
@@ -77,7 +77,7 @@ impl Session for OneSession {
         Ok((holds || present).then_some(Key).into_iter().collect())
     }
 
-    async fn tell(&self, _: Duration, _: &SessionNotice<Key>) -> Result<(), Failure> {
+    async fn tell(&self, _: Duration, _: &SessionNotice<Key>) -> Result<(), SessionFailure> {
         Ok(())
     }
 }
@@ -85,7 +85,11 @@ impl Session for OneSession {
 impl LockSession for OneSession {
     type Mark = ();
 
-    async fn claim(&self, _: &[WantedLock<Key>], _: Duration) -> Result<Vec<LockResult<u32, ()>>, Failure> {
+    async fn claim(
+        &self,
+        _: &[WantedLock<Key>],
+        _: Duration,
+    ) -> Result<Vec<LockResult<u32, ()>>, SessionFailure> {
         *self.server.lock.lock().unwrap() = Some(self.id);
         Ok(vec![Ok(LockAnswer::Granted(Epoch::new(1).unwrap(), ()))])
     }
@@ -95,11 +99,11 @@ impl LockSession for OneSession {
         _: &WantedLock<Key>,
         _: Duration,
         (): (),
-    ) -> Result<Option<(Epoch, ())>, Failure> {
+    ) -> Result<Option<(Epoch, ())>, SessionFailure> {
         Ok(None)
     }
 
-    async fn unlock(&self, _: Key, (): (), _: Duration, _: Duration) -> Result<bool, Failure> {
+    async fn unlock(&self, _: Key, (): (), _: Duration, _: Duration) -> Result<bool, SessionFailure> {
         self.server.unlock_asked.notify_one();
         if self.server.unlocks_wait.load(Ordering::Relaxed) {
             self.server.unlock.notified().await;
@@ -107,7 +111,7 @@ impl LockSession for OneSession {
         Ok(self.server.lock.lock().unwrap().take() == Some(self.id))
     }
 
-    async fn undo(&self, _: Key, _: Duration) -> Result<(), Failure> {
+    async fn undo(&self, _: Key, _: Duration) -> Result<(), SessionFailure> {
         Ok(())
     }
 }
@@ -117,7 +121,7 @@ impl PresenceSession for OneSession {
         &self,
         wanted: &[WantedPresence<Key, u32>],
         _: Duration,
-    ) -> Result<Vec<Presence>, Failure> {
+    ) -> Result<Vec<Presence>, SessionFailure> {
         self.server.appeared.fetch_add(1, Ordering::Relaxed);
         self.server.present.lock().unwrap().insert(self.id);
         let found = Presence { present: true, others: false, quiet: Duration::MAX };

@@ -6,9 +6,9 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use bellwether_backend::{
-    Capabilities, Claimed, Ear, Failure, Fut, LockAnswer, LockHolder, LockKey, LockResult, LockSession,
-    Presence, PresenceSession, Session, SessionNotice, SessionStore, Sessions, WantedLock, WantedPresence,
-    Written,
+    Capabilities, Claimed, Ear, Fut, LockAnswer, LockHolder, LockKey, LockResult, LockSession, Presence,
+    PresenceSession, Session, SessionFailure, SessionNotice, SessionStore, Sessions, WantedLock,
+    WantedPresence, Written,
 };
 use bellwether_core::{Boot, ElectionName, Epoch, Error, ErrorKind};
 
@@ -114,7 +114,7 @@ pub struct SimSession {
 }
 
 impl SimSession {
-    async fn ask(&self, ttl: Duration, statement: Statement) -> Result<Said, Failure> {
+    async fn ask(&self, ttl: Duration, statement: Statement) -> Result<Said, SessionFailure> {
         self.shared.wire.ask(&self.connection, limit(ttl), statement).await.map_err(failure)
     }
 
@@ -122,7 +122,7 @@ impl SimSession {
         &self,
         wanted: &WantedPresence<Key, SessionId>,
         lease: Duration,
-    ) -> Result<Presence, Failure> {
+    ) -> Result<Presence, SessionFailure> {
         match self.ask(wanted.ttl, Statement::Appear(wanted.condition, wanted.if_locked_by, lease)).await? {
             Said::Appeared(presence) => Ok(presence),
             _ => Err(confused()),
@@ -152,11 +152,11 @@ impl Session for SimSession {
 
     async fn beat(&self, ttl: Duration) -> Result<HashSet<Key>, Error> {
         let said = self.ask(ttl, Statement::Beat).await;
-        let held = said.map_err(Failure::error)? == Said::Yes(true);
+        let held = said.map_err(SessionFailure::error)? == Said::Yes(true);
         Ok(held.then_some(Key).into_iter().collect())
     }
 
-    async fn tell(&self, ttl: Duration, notice: &SessionNotice<Key>) -> Result<(), Failure> {
+    async fn tell(&self, ttl: Duration, notice: &SessionNotice<Key>) -> Result<(), SessionFailure> {
         self.ask(ttl, Statement::Tell(notice.clone())).await.map(drop)
     }
 }
@@ -168,7 +168,7 @@ impl LockSession for SimSession {
         &self,
         wanted: &[WantedLock<Key>],
         lease: Duration,
-    ) -> Result<Vec<LockResult<SessionId, ()>>, Failure> {
+    ) -> Result<Vec<LockResult<SessionId, ()>>, SessionFailure> {
         let mut answers = Vec::new();
         for WantedLock { id, ttl, .. } in wanted {
             answers.push(match self.ask(*ttl, Statement::Try(id.clone(), lease)).await? {
@@ -185,15 +185,15 @@ impl LockSession for SimSession {
         wanted: &WantedLock<Key>,
         _: Duration,
         (): (),
-    ) -> Result<Option<(Epoch, ())>, Failure> {
+    ) -> Result<Option<(Epoch, ())>, SessionFailure> {
         Ok(self.ask(wanted.ttl, Statement::Again).await?.epoch().map(|epoch| (epoch, ())))
     }
 
-    async fn unlock(&self, _: Key, (): (), ttl: Duration, _: Duration) -> Result<bool, Failure> {
+    async fn unlock(&self, _: Key, (): (), ttl: Duration, _: Duration) -> Result<bool, SessionFailure> {
         Ok(self.ask(ttl, Statement::Unlock(true)).await? == Said::Yes(true))
     }
 
-    async fn undo(&self, _: Key, ttl: Duration) -> Result<(), Failure> {
+    async fn undo(&self, _: Key, ttl: Duration) -> Result<(), SessionFailure> {
         self.ask(ttl, Statement::Unlock(false)).await.map(drop)
     }
 }
@@ -203,7 +203,7 @@ impl PresenceSession for SimSession {
         &self,
         wanted: &[WantedPresence<Key, SessionId>],
         lease: Duration,
-    ) -> Result<Vec<Presence>, Failure> {
+    ) -> Result<Vec<Presence>, SessionFailure> {
         let mut found = Vec::new();
         for wanted in wanted {
             found.push(self.appear_once(wanted, lease).await?);
@@ -221,7 +221,7 @@ impl PresenceSession for SimSession {
             // Answers come in order: while this one is out, no renewal that left later has counted. So a ttl is the least
             // after which nobody counts on this session.
             let ttl = self.shared.connect_limit * 2 / 3;
-            found.push(match self.ask(ttl, Statement::Look).await.map_err(Failure::error)? {
+            found.push(match self.ask(ttl, Statement::Look).await.map_err(SessionFailure::error)? {
                 Said::HeldBy(holder) => Some(holder),
                 _ => None,
             });
@@ -301,15 +301,15 @@ impl SessionStore for SimStore {
     }
 }
 
-fn failure(failure: wire::Failure) -> Failure {
+fn failure(failure: wire::Failure) -> SessionFailure {
     match failure {
-        wire::Failure::Error => Failure::Said(trouble(ErrorKind::Unavailable, "the server said no")),
-        wire::Failure::Over => Failure::Over(trouble(ErrorKind::Unavailable, "the session ended")),
+        wire::Failure::Error => SessionFailure::Said(trouble(ErrorKind::Unavailable, "the server said no")),
+        wire::Failure::Over => SessionFailure::Over(trouble(ErrorKind::Unavailable, "the session ended")),
     }
 }
 
-fn confused() -> Failure {
-    Failure::Over(trouble(ErrorKind::Bug, "an answer to another question"))
+fn confused() -> SessionFailure {
+    SessionFailure::Over(trouble(ErrorKind::Bug, "an answer to another question"))
 }
 
 /// How long an answer is waited for: past the ttl nobody believes in it any more.

@@ -7,8 +7,8 @@ const PREEMPT: &str = "crates/core/src/machine/preempt.rs";
 const REQUESTS: &str = "crates/core/src/machine/requests.rs";
 const LEASE: &str = "crates/backend/src/lease/mod.rs";
 const CLAIM: &str = "crates/backend/src/lease/claim.rs";
-const KEEP: &str = "crates/backend/src/lease/keep.rs";
-const NEWS: &str = "crates/backend/src/lease/news.rs";
+const RENEW: &str = "crates/backend/src/lease/renew.rs";
+const SIGNALS: &str = "crates/backend/src/lease/signals.rs";
 const OBSERVATIONS: &str = "crates/backend/src/observations.rs";
 
 pub(super) const BUGS: &[Bug] = &[
@@ -28,7 +28,7 @@ pub(super) const BUGS: &[Bug] = &[
                     _ => false,
                 });
                 match expired {
-                    Some((_, version)) => Verdict::Write { at: Some(version.clone()), after_crash: false },
+                    Some((_, version)) => ClaimVerdict::Write { at: Some(version.clone()), after_crash: false },
                     None => memory.observations.verdict(now, on, bid, dead),
                 }
             }",
@@ -83,7 +83,7 @@ pub(super) const BUGS: &[Bug] = &[
                     if rolled_back { return true; }
                     sight.alive = if renewed { before.is_some() } else { sight.alive };",
             },
-            Change { file: NEWS, good: "memory.observations.restart(now);", bad: "" },
+            Change { file: SIGNALS, good: "memory.observations.restart(now);", bad: "" },
         ],
         caught_by: &["exclusion"],
         case: None,
@@ -114,7 +114,7 @@ pub(super) const BUGS: &[Bug] = &[
         name: "BlindRenew",
         breaks: "Renewal writes without comparing.",
         changes: &[Change {
-            file: KEEP,
+            file: RENEW,
             good: "self.adopt(on, grant)",
             bad: "self.adopt(on, grant).or_else(|| {
                 let (_, version) = self.memory().observations.last(on).cloned()?;
@@ -129,7 +129,7 @@ pub(super) const BUGS: &[Bug] = &[
         name: "BlindRelease",
         breaks: "Release writes without comparing.",
         changes: &[Change {
-            file: KEEP,
+            file: RENEW,
             good: "self.adopt(on, grant)",
             bad: "self.adopt(on, grant).or_else(|| {
                 let (_, version) = self.memory().observations.last(on).cloned()?;
@@ -162,7 +162,7 @@ pub(super) const BUGS: &[Bug] = &[
     Bug {
         name: "BeatIsCount",
         breaks: "The beat of a record is a count and nothing else, so that clones write the same.",
-        changes: &[Change { file: KEEP, good: "let now = «self.clock.boot()»", bad: "Boot::default()" }],
+        changes: &[Change { file: RENEW, good: "let now = «self.clock.boot()»", bad: "Boot::default()" }],
         caught_by: &["clones"],
         case: None,
     },
@@ -199,7 +199,7 @@ pub(super) const BUGS: &[Bug] = &[
         name: "RequestUnheard",
         breaks: "A renewal takes a request out of the record, and the leader is not told.",
         changes: &[Change {
-            file: NEWS,
+            file: SIGNALS,
             good: "self.told(on, grant.incarnation).as_ref() != Some(&request)",
             bad: "false",
         }],

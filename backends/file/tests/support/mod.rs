@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use bellwether_core::{Error, Incarnation};
-use bellwether_file::{File, Numbered, Value, Version, Write, open};
+use bellwether_file::{File, Numbered, Value, ValueWrite, Version, open};
 use bellwether_support::{Actor, clock};
 
 /// A candidate in the election `reports` of this directory.
@@ -15,9 +15,9 @@ pub fn actor(dir: impl AsRef<Path>, id: &str, ttl: Duration) -> Actor<File> {
     Actor::new(open(dir, clock()).unwrap(), id, ttl)
 }
 
-pub fn done(write: Result<Write, Error>) -> Version {
+pub fn done(write: Result<ValueWrite, Error>) -> Version {
     match write.unwrap() {
-        Write::Done(version) => version,
+        ValueWrite::Done(version) => version,
         other => panic!("{other:?}"),
     }
 }

@@ -8,14 +8,18 @@ fn servers_users_and_options_are_read() {
         Config::from_url("nats://a,b:4223,[::1]:1?bucket=x_1&creds=/run/a%20b&create&replicas=3").unwrap();
     assert_eq!(config.servers, ["nats://a:4222", "nats://b:4223", "nats://[::1]:1"]);
     assert_eq!((config.bucket(), config.create, config.replicas, config.tls), ("x_1", true, 3, false));
-    assert!(matches!(config.identity, Identity::Credentials(path) if path.to_str() == Some("/run/a b")));
+    assert!(
+        matches!(config.identity, Authentication::Credentials(path) if path.to_str() == Some("/run/a b"))
+    );
     let config = Config::from_url("tls://u:p%40ss@[::1]/?ca=ca.pem&cert=c&key=k&ping=200ms").unwrap();
     assert_eq!((config.servers[0].as_str(), config.tls), ("nats://[::1]:4222", true));
     assert_eq!(config.ping_interval, Duration::from_millis(200));
-    assert!(matches!(config.identity, Identity::User(user, password) if user == "u" && password == "p@ss"));
+    assert!(
+        matches!(config.identity, Authentication::User(user, password) if user == "u" && password == "p@ss")
+    );
     let config = Config::from_url("nats://s3cret@a").unwrap();
     assert!(!format!("{config:?}").contains("s3cret"));
-    assert!(matches!(config.identity, Identity::Token(token) if token == "s3cret"));
+    assert!(matches!(config.identity, Authentication::Token(token) if token == "s3cret"));
 }
 
 #[test]

@@ -30,10 +30,10 @@ mod epochs;
 mod holding;
 mod identity;
 mod late;
-mod looking;
 mod names;
-mod news;
 mod notes;
+mod notifications;
+mod observing;
 mod requests;
 mod stale;
 mod time;
@@ -47,7 +47,7 @@ use tokio::sync::Semaphore;
 
 use case::{Case, Stop};
 pub use harness::Harness;
-pub use report::{CaseResult, Finding, Report};
+pub use report::{CaseOutcome, CaseResult, Report};
 use stage::Stage;
 
 /// Every case, by theme, in reading order.
@@ -59,9 +59,9 @@ const THEMES: &[&[Case]] = &[
     identity::CASES,
     unknown::CASES,
     late::CASES,
-    looking::CASES,
+    observing::CASES,
     names::CASES,
-    news::CASES,
+    notifications::CASES,
     requests::CASES,
     notes::CASES,
     crash::CASES,
@@ -87,9 +87,9 @@ pub async fn run_some(harness: Arc<dyn Harness>, wanted: impl Fn(&str) -> bool) 
     let (backend, can) = match harness.connect(clock).await {
         Ok(backend) => (backend.name(), backend.capabilities()),
         Err(error) => {
-            let finding = Finding::Failed(format!("cannot connect: {error}"));
+            let outcome = CaseOutcome::Failed(format!("cannot connect: {error}"));
             let failed =
-                |case: &Case| CaseResult { case: case.name, finding: finding.clone(), took: Duration::ZERO };
+                |case: &Case| CaseResult { case: case.name, outcome: outcome.clone(), took: Duration::ZERO };
             return Report { backend: error.backend(), results: wanted.map(failed).collect() };
         }
     };
@@ -124,15 +124,15 @@ async fn play(stage: Stage, case: &'static Case) -> CaseResult {
     let bound = 12 * stage.ttl + 4 * stage.slack + Duration::from_secs(10);
     let from = clock.boot();
     let mut task = tokio::spawn((case.run)(stage));
-    let finding = match tokio::time::timeout(bound, &mut task).await {
-        Ok(Ok(Ok(()))) => Finding::Passed,
-        Ok(Ok(Err(Stop::Failed(why)))) => Finding::Failed(why),
-        Ok(Ok(Err(Stop::Skipped(why)))) => Finding::Skipped(why),
-        Ok(Err(panicked)) => Finding::Failed(panicked.to_string()),
+    let outcome = match tokio::time::timeout(bound, &mut task).await {
+        Ok(Ok(Ok(()))) => CaseOutcome::Passed,
+        Ok(Ok(Err(Stop::Failed(why)))) => CaseOutcome::Failed(why),
+        Ok(Ok(Err(Stop::Skipped(why)))) => CaseOutcome::Skipped(why),
+        Ok(Err(panicked)) => CaseOutcome::Failed(panicked.to_string()),
         Err(_) => {
             task.abort();
-            Finding::Failed(format!("did not end within {bound:?}: a call hangs, or nobody is let in"))
+            CaseOutcome::Failed(format!("did not end within {bound:?}: a call hangs, or nobody is let in"))
         }
     };
-    CaseResult { case: case.name, finding, took: clock.boot().since(from) }
+    CaseResult { case: case.name, outcome, took: clock.boot().since(from) }
 }

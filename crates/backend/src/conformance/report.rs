@@ -18,14 +18,14 @@ pub struct CaseResult {
     /// The case's name.
     pub case: &'static str,
     /// What was found.
-    pub finding: Finding,
+    pub outcome: CaseOutcome,
     /// How long it took.
     pub took: Duration,
 }
 
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Finding {
+pub enum CaseOutcome {
     /// As it should be.
     Passed,
     /// Not tried, and why.
@@ -37,23 +37,23 @@ pub enum Finding {
 impl Report {
     /// The cases that failed, each with its reason.
     pub fn failed(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        self.results.iter().filter_map(|result| match &result.finding {
-            Finding::Failed(why) => Some((result.case, why.as_str())),
-            Finding::Passed | Finding::Skipped(_) => None,
+        self.results.iter().filter_map(|result| match &result.outcome {
+            CaseOutcome::Failed(why) => Some((result.case, why.as_str())),
+            CaseOutcome::Passed | CaseOutcome::Skipped(_) => None,
         })
     }
 
     /// The cases that were skipped, each with its reason.
     pub fn skipped(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        self.results.iter().filter_map(|result| match &result.finding {
-            Finding::Skipped(why) => Some((result.case, why.as_str())),
-            Finding::Passed | Finding::Failed(_) => None,
+        self.results.iter().filter_map(|result| match &result.outcome {
+            CaseOutcome::Skipped(why) => Some((result.case, why.as_str())),
+            CaseOutcome::Passed | CaseOutcome::Failed(_) => None,
         })
     }
 
     /// The cases that passed.
     pub fn passed(&self) -> impl Iterator<Item = &'static str> {
-        self.results.iter().filter(|result| result.finding == Finding::Passed).map(|result| result.case)
+        self.results.iter().filter(|result| result.outcome == CaseOutcome::Passed).map(|result| result.case)
     }
 
     /// Prints what was skipped, and panics with the whole table if anything failed or nothing ran.
@@ -70,11 +70,11 @@ impl Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let width = self.results.iter().map(|result| result.case.chars().count()).max().unwrap_or(0);
-        for CaseResult { case, finding, took } in &self.results {
-            let (word, why) = match finding {
-                Finding::Passed => ("passed ", ""),
-                Finding::Skipped(why) => ("skipped", why.as_str()),
-                Finding::Failed(why) => ("FAILED ", why.as_str()),
+        for CaseResult { case, outcome, took } in &self.results {
+            let (word, why) = match outcome {
+                CaseOutcome::Passed => ("passed ", ""),
+                CaseOutcome::Skipped(why) => ("skipped", why.as_str()),
+                CaseOutcome::Failed(why) => ("FAILED ", why.as_str()),
             };
             let line = format!("{word}  {case:width$}  {:>6} ms  {why}", took.as_millis());
             writeln!(f, "{}", line.trim_end())?;
@@ -93,14 +93,14 @@ impl fmt::Display for Report {
 mod tests {
     use super::*;
 
-    fn report(findings: [Finding; 2]) -> Report {
-        let result = |finding| CaseResult { case: "a case", finding, took: Duration::from_millis(7) };
-        Report { backend: "test", results: findings.map(result).into() }
+    fn report(outcomes: [CaseOutcome; 2]) -> Report {
+        let result = |outcome| CaseResult { case: "a case", outcome, took: Duration::from_millis(7) };
+        Report { backend: "test", results: outcomes.map(result).into() }
     }
 
     #[test]
     fn a_report_without_failures_passes_and_names_what_was_skipped() {
-        let report = report([Finding::Passed, Finding::Skipped("no need".to_owned())]);
+        let report = report([CaseOutcome::Passed, CaseOutcome::Skipped("no need".to_owned())]);
         report.assert_passed();
         let text = report.to_string();
         assert!(text.contains("skipped  a case       7 ms  no need"), "{text}");
@@ -110,12 +110,12 @@ mod tests {
     #[test]
     #[should_panic(expected = "FAILED   a case: two leaders")]
     fn one_failure_is_enough_to_panic_with_its_reason() {
-        report([Finding::Passed, Finding::Failed("two leaders".to_owned())]).assert_passed();
+        report([CaseOutcome::Passed, CaseOutcome::Failed("two leaders".to_owned())]).assert_passed();
     }
 
     #[test]
     #[should_panic(expected = "nothing ran")]
     fn a_run_that_skipped_everything_proves_nothing() {
-        report([(); 2].map(|()| Finding::Skipped("no server".to_owned()))).assert_passed();
+        report([(); 2].map(|()| CaseOutcome::Skipped("no server".to_owned()))).assert_passed();
     }
 }

@@ -11,11 +11,11 @@ pub const GATE_MAX: Duration = Duration::from_secs(60);
 /// A gate, closed at first. Clones are the same gate.
 #[derive(Clone, Debug)]
 pub struct Gate {
-    state: Arc<watch::Sender<State>>,
+    state: Arc<watch::Sender<GateState>>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct State {
+struct GateState {
     open: bool,
     arrived: usize,
     passed: usize,
@@ -30,7 +30,7 @@ impl Default for Gate {
 impl Gate {
     /// Closed.
     pub fn new() -> Gate {
-        Gate { state: Arc::new(watch::Sender::new(State::default())) }
+        Gate { state: Arc::new(watch::Sender::new(GateState::default())) }
     }
 
     /// Lets everything through that stands here or will.
@@ -58,7 +58,7 @@ impl Gate {
         self.state.send_modify(|state| state.passed += 1);
     }
 
-    async fn until(&self, condition: impl Fn(&State) -> bool) {
+    async fn until(&self, condition: impl Fn(&GateState) -> bool) {
         // The sender is ours, so the channel cannot close while we wait.
         let _ = self.state.subscribe().wait_for(|state| condition(state)).await;
     }

@@ -3,7 +3,7 @@
 use bellwether_core::{Bid, ElectionName, Epoch, Error, ErrorKind, Grant, Holder, Outcome, Seen, Wall};
 
 use super::{Claims, Shared, TRIES, failed};
-use crate::{Life, Note, Record, Register, Verdict, Write};
+use crate::{ClaimVerdict, Life, Note, Record, Register, Write};
 
 impl<R: Register> Shared<R> {
     pub(super) async fn claim(&self, on: &ElectionName, bid: &Bid) -> Outcome<Grant> {
@@ -61,8 +61,8 @@ impl<R: Register> Shared<R> {
             (verdict, memory.observations.last(on).cloned())
         };
         let (at, after_crash) = match verdict {
-            Verdict::Write { at, after_crash } => (at, after_crash),
-            Verdict::Wait(_) => return Some(Outcome::Denied(self.seen(on))),
+            ClaimVerdict::Write { at, after_crash } => (at, after_crash),
+            ClaimVerdict::Wait(_) => return Some(Outcome::Denied(self.seen(on))),
         };
         let epoch = match self.next_epoch(on, bid, replaced.as_ref()).await {
             Ok(epoch) => epoch,

@@ -10,9 +10,9 @@
 
 mod beats;
 mod claim;
-mod keep;
-mod leavers;
-mod news;
+mod renew;
+mod runtime_change;
+mod signals;
 
 #[cfg(test)]
 mod tests;
@@ -26,7 +26,7 @@ use bellwether_core::{
     Bid, Boot, Candidate, Clock, ElectionName, Error, ErrorKind, Grant, Incarnation, Outcome, Proof,
     ReleaseOptions, Request, Seen,
 };
-use leavers::Leaver;
+use runtime_change::Leaver;
 use tokio::sync::mpsc;
 
 use crate::{
@@ -48,13 +48,13 @@ pub struct Lease<R: Register> {
 struct Shared<R: Register> {
     register: R,
     clock: Arc<dyn Clock>,
-    memory: Mutex<Memory<R::Version>>,
+    memory: Mutex<LeaseState<R::Version>>,
     /// To whoever took the signals last.
     notices: Mutex<mpsc::Sender<Notice>>,
 }
 
 #[derive(Clone)]
-struct Memory<V> {
+struct LeaseState<V> {
     observations: Observations<V>,
     /// What candidates of this process hold, as it was last written.
     held: HashMap<(ElectionName, Incarnation), Held<V>>,
@@ -70,9 +70,9 @@ struct Memory<V> {
     leavers: Vec<Leaver>,
 }
 
-impl<V> Memory<V> {
-    fn new(observations: Observations<V>) -> Memory<V> {
-        Memory {
+impl<V> LeaseState<V> {
+    fn new(observations: Observations<V>) -> LeaseState<V> {
+        LeaseState {
             observations,
             held: HashMap::new(),
             beats: HashMap::new(),
@@ -119,7 +119,7 @@ struct Held<V> {
 impl<R: Register> Lease<R> {
     /// Elections on this register, by this clock.
     pub fn new(register: R, clock: Arc<dyn Clock>) -> Lease<R> {
-        Lease::build(register, clock, Memory::new(Observations::default()))
+        Lease::build(register, clock, LeaseState::new(Observations::default()))
     }
 
     /// The same in a process that was cloned from this one just now, as a virtual machine is that is restored from a snapshot
@@ -129,7 +129,7 @@ impl<R: Register> Lease<R> {
         Lease::build(register, clock, self.shared.memory().clone())
     }
 
-    fn build(register: R, clock: Arc<dyn Clock>, memory: Memory<R::Version>) -> Lease<R> {
+    fn build(register: R, clock: Arc<dyn Clock>, memory: LeaseState<R::Version>) -> Lease<R> {
         let notices = Mutex::new(mpsc::channel(REQUESTS_WAITING_MAX).0);
         let shared = Shared { register, clock, memory: Mutex::new(memory), notices };
         Lease { shared: Arc::new(shared) }
@@ -142,7 +142,7 @@ impl<R: Register> Lease<R> {
 }
 
 impl<R: Register> Shared<R> {
-    fn memory(&self) -> MutexGuard<'_, Memory<R::Version>> {
+    fn memory(&self) -> MutexGuard<'_, LeaseState<R::Version>> {
         // Nothing below panics half-way through a change, so what a poisoned lock guards is whole.
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -291,7 +291,7 @@ impl<R: Register> Backend for Lease<R> {
     }
 
     fn signals(&self) -> Notices {
-        news::signals(&self.shared)
+        signals::signals(&self.shared)
     }
 
     fn change_runtime(&self) -> Result<(), Error> {

@@ -365,11 +365,11 @@ async fn a_record_that_was_told_is_not_read_and_one_that_nobody_follows_is_not_t
 async fn so_many_reads_are_under_way_at_once_and_no_more() {
     let lease = Lease::new(Shown::default(), Arc::new(Hands::default()));
     lease.register().hangs.store(true, Ordering::SeqCst);
-    for n in 0..2 * news::LOOKS_MAX {
+    for n in 0..2 * signals::LOOKS_MAX {
         let on = ElectionName::new(format!("e{n}")).unwrap();
         lease.follow(&on);
         lease.register().announces.lock().unwrap().push(Change::Look(on));
     }
     assert!(lease.signals().next().now_or_never().is_none());
-    assert_eq!(lease.register().loads.load(Ordering::SeqCst), news::LOOKS_MAX as u64);
+    assert_eq!(lease.register().loads.load(Ordering::SeqCst), signals::LOOKS_MAX as u64);
 }

@@ -8,7 +8,7 @@ use bellwether_core::Error;
 use super::claim::Claim;
 use super::pair::Pair;
 use crate::Fut;
-use crate::session::{Failure, Presence, PresenceSession, Session, WantedPresence};
+use crate::session::{Presence, PresenceSession, Session, SessionFailure, WantedPresence};
 use crate::session_store::{SessionId, SessionStore};
 use crate::takeover::{Condition, Taken};
 
@@ -25,7 +25,7 @@ impl<S: SessionStore> Claim<'_, S> {
         let longest = JUST_GOING.min(self.bid.ttl / 10);
         let (mut waited, mut pause) = (Duration::ZERO, Duration::from_millis(1));
         loop {
-            if self.appear(self.condition(taken)).await.map_err(Failure::error)? {
+            if self.appear(self.condition(taken)).await.map_err(SessionFailure::error)? {
                 return Ok(true);
             }
             if waited >= longest {
@@ -44,13 +44,15 @@ impl<S: SessionStore> Claim<'_, S> {
     }
 
     /// Becomes present, if that is met.
-    pub(super) async fn appear(&self, condition: Condition) -> Result<bool, Failure> {
+    pub(super) async fn appear(&self, condition: Condition) -> Result<bool, SessionFailure> {
         let wanted = WantedPresence { key: self.key, condition, if_locked_by: None, ttl: self.bid.ttl };
         let all =
             |wanted: Vec<_>| -> Fut<'_, _> { Box::pin(async move { self.pair.appear_all(&wanted).await }) };
         let alone = async {
             let mut found = self.pair.appear_all(std::slice::from_ref(&wanted)).await?;
-            found.pop().ok_or_else(|| Failure::Said(self.unavailable("the server answered with nothing")))
+            found
+                .pop()
+                .ok_or_else(|| SessionFailure::Said(self.unavailable("the server answered with nothing")))
         };
         let wait = |span| self.shared.store.pause(span);
         Ok(self.pair.appearances.ask(wanted.clone(), None, wait, all, alone).await?.present)
@@ -83,7 +85,7 @@ impl<S: SessionStore> Pair<S> {
     pub(super) async fn appear_all(
         &self,
         wanted: &[WantedPresence<S::Key, SessionId<S>>],
-    ) -> Result<Vec<Presence>, Failure> {
+    ) -> Result<Vec<Presence>, SessionFailure> {
         let longest = wanted.iter().map(|one| one.ttl).max().unwrap_or_default();
         self.presence().appear(wanted, self.lease_with(longest)).await
     }

@@ -15,12 +15,14 @@ use std::time::Duration;
 
 use bellwether_core::{Bid, Boot, ElectionName, Epoch, Error, ErrorKind, Grant, Outcome, Proof, Seen};
 
-use super::known::{Known, Reservation};
-use super::pair::{Hold, Pair, Stage};
+use super::known::{Known, LockReservation};
+use super::pair::{ClaimStage, Hold, Pair};
 use super::{Shared, failed, held_by, waiting};
 use crate::Fut;
-use crate::session::{Failure, LockAnswer, LockHolder, LockSession, PresenceSession, Session, WantedLock};
-use crate::session_store::{Claimed, LockResultOf, Mark, SessionId, SessionStore, Written};
+use crate::session::{
+    LockAnswer, LockHolder, LockSession, PresenceSession, Session, SessionFailure, WantedLock,
+};
+use crate::session_store::{Claimed, LockMark, LockResultOf, SessionId, SessionStore, Written};
 use crate::takeover::{Condition, Taken, Takeover, Witness};
 
 /// How long a try that is made only in case something was missed waits for others to be made with it.
@@ -54,13 +56,13 @@ impl<S: SessionStore> Shared<S> {
                 Some(seen) => Outcome::Denied(seen),
                 None => claim.take().await,
             },
-            Some(Stage::Waiting { until, span }) => claim.go_on(Taken::waiting_until(until, span)).await,
-            Some(Stage::Unwritten { after_crash, .. }) => claim.write_again(after_crash).await,
-            Some(Stage::Led { who, epoch, .. }) if who.incarnation != bid.who.incarnation => {
+            Some(ClaimStage::Waiting { until, span }) => claim.go_on(Taken::waiting_until(until, span)).await,
+            Some(ClaimStage::Unwritten { after_crash, .. }) => claim.write_again(after_crash).await,
+            Some(ClaimStage::Led { who, epoch, .. }) if who.incarnation != bid.who.incarnation => {
                 Outcome::Denied(held_by(&who, epoch))
             }
             // Ours, and its claim's answer was lost on the way: under a new epoch.
-            Some(Stage::Led { after_crash, .. }) => claim.again(true, Some(after_crash)).await,
+            Some(ClaimStage::Led { after_crash, .. }) => claim.again(true, Some(after_crash)).await,
         }
     }
 }
@@ -87,8 +89,8 @@ impl<S: SessionStore> Claim<'_, S> {
         };
         let (answer, present) = match self.tried().await {
             Ok(answer) => answer,
-            Err(Failure::Over(error)) => return Outcome::Unknown(error),
-            Err(Failure::Said(error)) => {
+            Err(SessionFailure::Over(error)) => return Outcome::Unknown(error),
+            Err(SessionFailure::Said(error)) => {
                 self.undo().await;
                 return failed(error);
             }
@@ -101,9 +103,9 @@ impl<S: SessionStore> Claim<'_, S> {
     }
 
     /// The lock is ours since this moment: may it be led on? Where we are `present` that was judged already.
-    async fn taken(&self, epoch: Epoch, mark: Mark<S>, present: bool) -> Outcome<Grant> {
+    async fn taken(&self, epoch: Epoch, mark: LockMark<S>, present: bool) -> Outcome<Grant> {
         let taken = Taken::new(self.now(), self.span());
-        let stage = Stage::Waiting { until: taken.until(), span: taken.ttl() };
+        let stage = ClaimStage::Waiting { until: taken.until(), span: taken.ttl() };
         self.pair.put(self.key, Hold { ttl: self.bid.ttl, mark, stage });
         let met = if present { Ok(true) } else { self.judge(taken).await };
         match met {
@@ -180,7 +182,7 @@ impl<S: SessionStore> Claim<'_, S> {
         let Bid { who, ttl, sent, .. } = self.bid.clone();
         let incarnation = who.incarnation;
         // What was known before renews nothing.
-        let stage = Stage::Led { who, epoch, after_crash, renewed: self.now() };
+        let stage = ClaimStage::Led { who, epoch, after_crash, renewed: self.now() };
         self.pair.put(self.key, Hold { ttl, mark, stage });
         // After it was put: whoever looks after sessions that end has either seen it, and keeps the presence, or is seen here.
         if self.pair.lock.is_over() {
@@ -202,7 +204,7 @@ impl<S: SessionStore> Claim<'_, S> {
     /// Nothing tells when it can be written, so that is asked again, and not all the time.
     fn unwritten(&self, after_crash: Option<bool>) -> Outcome<Grant> {
         let (now, ttl, mark) = (self.now(), self.bid.ttl, self.pair.mark(self.key));
-        let stage = Stage::Unwritten { until: now + ttl, after_crash };
+        let stage = ClaimStage::Unwritten { until: now + ttl, after_crash };
         self.pair.put(self.key, Hold { ttl, mark, stage });
         Outcome::Denied(waiting(now + UNWRITTEN_PAUSE))
     }
@@ -224,7 +226,7 @@ impl<S: SessionStore> Claim<'_, S> {
     }
 
     /// Tries the lock, and says whether presence came with it. Who knows that somebody has it is in no hurry: it would have heard.
-    async fn tried(&self) -> Result<(LockResultOf<S>, bool), Failure> {
+    async fn tried(&self) -> Result<(LockResultOf<S>, bool), SessionFailure> {
         let is_held = self.known(|known| known.other().is_some());
         let pause = is_held.then(|| NO_HURRY.min(self.bid.ttl / 20));
         let present = AtomicBool::new(false);
@@ -234,9 +236,9 @@ impl<S: SessionStore> Claim<'_, S> {
                 let answer = self.pair.claim_all(vec![self.wanted()]).await;
                 answered.store(true, Ordering::Relaxed);
                 answer.and_then(|mut answers| {
-                    answers
-                        .pop()
-                        .ok_or_else(|| Failure::Said(self.unavailable("the server answered with nothing")))
+                    answers.pop().ok_or_else(|| {
+                        SessionFailure::Said(self.unavailable("the server answered with nothing"))
+                    })
                 })
             };
             let (answer, early) = tokio::join!(on_lock, self.appear_early(&answered));
@@ -300,13 +302,13 @@ impl<S: SessionStore> Claim<'_, S> {
         Some(self.kept(kept))
     }
 
-    fn reservation_of_other(&self) -> Option<Reservation> {
+    fn reservation_of_other(&self) -> Option<LockReservation> {
         let now = self.now();
         let kept = self.known(|known| known.reserved(now, self.bid.ttl))?;
         (kept.whom != self.bid.who.id).then_some(kept)
     }
 
-    fn kept(&self, kept: Reservation) -> Seen {
+    fn kept(&self, kept: LockReservation) -> Seen {
         let free_at = Some(kept.until(self.bid.ttl));
         Seen { proof: Proof::Released, free_at, reserved_for: Some(kept.whom), ..Seen::nothing() }
     }
@@ -350,7 +352,10 @@ impl<S: SessionStore> Claim<'_, S> {
 }
 
 impl<S: SessionStore> Pair<S> {
-    async fn claim_all(&self, wanted: Vec<WantedLock<S::Key>>) -> Result<Vec<LockResultOf<S>>, Failure> {
+    async fn claim_all(
+        &self,
+        wanted: Vec<WantedLock<S::Key>>,
+    ) -> Result<Vec<LockResultOf<S>>, SessionFailure> {
         let longest = wanted.iter().map(|one| one.ttl).max().unwrap_or_default();
         self.lock.claim(&wanted, self.lease_with(longest)).await
     }

@@ -53,10 +53,10 @@ impl<K: LockKey> Beat<K> {
 /// The heartbeat under way, and the last one.
 pub(super) struct Heartbeats<K> {
     beating: tokio::sync::Mutex<()>,
-    state: Mutex<State<K>>,
+    state: Mutex<BeatState<K>>,
 }
 
-struct State<K> {
+struct BeatState<K> {
     /// When the one under way left; `None` too if nobody may join it any more.
     under_way: Option<Boot>,
     last: Option<Beat<K>>,
@@ -66,7 +66,7 @@ impl<K> Default for Heartbeats<K> {
     fn default() -> Heartbeats<K> {
         Heartbeats {
             beating: tokio::sync::Mutex::default(),
-            state: Mutex::new(State { under_way: None, last: None }),
+            state: Mutex::new(BeatState { under_way: None, last: None }),
         }
     }
 }

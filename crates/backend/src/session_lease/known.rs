@@ -35,7 +35,7 @@ const UNKNOWN_MAX: usize = 1_024;
 pub(super) struct KnownElections<K, Id> {
     all: HashMap<K, Known<Id>>,
     /// Reservations of others, for whoever takes part a moment later.
-    unknown: HashMap<K, Reservation>,
+    unknown: HashMap<K, LockReservation>,
 }
 
 /// What is known of one.
@@ -47,7 +47,7 @@ pub(super) struct Known<Id> {
     pub(super) candidates: BTreeSet<Incarnation>,
     /// Somebody else who has the lock and was not heard to let go, nor found to have done so.
     holder: Option<Other<Id>>,
-    reserved: Option<Reservation>,
+    reserved: Option<LockReservation>,
     /// A notice says otherwise than the server did.
     doubted: bool,
     /// How many releases its holders told. What was looked at before the last of them is old.
@@ -67,7 +67,7 @@ struct Other<Id> {
 
 /// A lock that was released for a named candidate.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Reservation {
+pub(super) struct LockReservation {
     pub(super) whom: CandidateId,
     from: Boot,
     span: Duration,
@@ -77,9 +77,9 @@ pub(super) struct Reservation {
     used: bool,
 }
 
-impl Reservation {
-    pub(super) fn new(whom: CandidateId, from: Boot, span: Duration, by_holder: bool) -> Reservation {
-        Reservation { whom, from, span: span.min(RESERVED_MAX), by_holder, used: false }
+impl LockReservation {
+    pub(super) fn new(whom: CandidateId, from: Boot, span: Duration, by_holder: bool) -> LockReservation {
+        LockReservation { whom, from, span: span.min(RESERVED_MAX), by_holder, used: false }
     }
 
     /// When it is over for candidates of this ttl.
@@ -91,7 +91,7 @@ impl Reservation {
         now >= self.from + REST * self.span
     }
 
-    fn comes_too_soon_after(&self, before: Option<&Reservation>) -> bool {
+    fn comes_too_soon_after(&self, before: Option<&LockReservation>) -> bool {
         before.is_some_and(|before| !self.by_holder && !before.is_forgotten(self.from))
     }
 }
@@ -140,14 +140,14 @@ impl<Id: Copy + Eq> Known<Id> {
         self.holder.as_ref().is_some_and(|other| other.session == Some(session))
     }
 
-    fn reserve(&mut self, new: Reservation) {
+    fn reserve(&mut self, new: LockReservation) {
         if !new.comes_too_soon_after(self.reserved.as_ref()) {
             self.reserved = Some(new);
         }
     }
 
     /// For whom a released lock is still reserved.
-    pub(super) fn reserved(&self, now: Boot, ttl: Duration) -> Option<Reservation> {
+    pub(super) fn reserved(&self, now: Boot, ttl: Duration) -> Option<LockReservation> {
         self.reserved.as_ref().filter(|kept| !kept.used && now < kept.until(ttl)).cloned()
     }
 
@@ -186,7 +186,7 @@ impl<K: Copy + Eq + Hash + Ord, Id: Copy + Eq + Ord> KnownElections<K, Id> {
     }
 
     /// A notice says that a lock is about to be released for a named candidate.
-    pub(super) fn reserve(&mut self, key: K, new: Reservation) {
+    pub(super) fn reserve(&mut self, key: K, new: LockReservation) {
         if let Some(known) = self.all.get_mut(&key) {
             known.reserve(new);
             return;
@@ -294,7 +294,7 @@ mod tests {
 
     fn reserve(known: &mut Known<u8>, millis: u64, by_holder: bool) {
         let whom = CandidateId::new("x").unwrap();
-        known.reserve(Reservation::new(whom, at(millis), Duration::from_secs(1), by_holder));
+        known.reserve(LockReservation::new(whom, at(millis), Duration::from_secs(1), by_holder));
     }
 
     #[test]
@@ -321,7 +321,7 @@ mod tests {
     fn a_reservation_is_over_when_whom_it_was_for_is_heard_to_have_claimed() {
         let mut elections = KnownElections::<u8, u8>::default();
         for key in [1, 2] {
-            let named = Reservation::new(CandidateId::new("named").unwrap(), at(1), RESERVED_MAX, true);
+            let named = LockReservation::new(CandidateId::new("named").unwrap(), at(1), RESERVED_MAX, true);
             elections.reserve(key, named);
         }
         let mut reserved = |key, claims: &str| {
@@ -336,7 +336,7 @@ mod tests {
     #[test]
     fn reservations_of_what_nobody_here_takes_part_in_are_kept_and_bounded() {
         let mut elections = KnownElections::<u32, u8>::default();
-        let new = || Reservation::new(CandidateId::new("x").unwrap(), at(1), RESERVED_MAX, false);
+        let new = || LockReservation::new(CandidateId::new("x").unwrap(), at(1), RESERVED_MAX, false);
         (0..10_000).for_each(|key| elections.reserve(key, new()));
         assert_eq!(elections.unknown.len(), UNKNOWN_MAX);
         assert!(elections.of(7, &name()).reserved(at(2), TTL).is_some(), "for who comes a moment later");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bellwether_core::{Seen, Signal};
 
-use super::pair::{Pair, Stage};
+use super::pair::{ClaimStage, Pair};
 use super::{Ear, Shared};
 use crate::Fut;
 use crate::session::{PresenceSession, Session, WantedPresence};
@@ -143,7 +143,7 @@ impl<S: SessionStore> Shared<S> {
                 if pair.hold(key).and_then(|hold| hold.waits_until()) == Some(until) {
                     let _ = self.let_go(pair, key, ttl, None).await;
                 }
-            } else if let Stage::Waiting { span, .. } = hold.stage {
+            } else if let ClaimStage::Waiting { span, .. } = hold.stage {
                 // Only a look: whoever waits asks by itself.
                 let look = WantedPresence { key, condition: Condition::NEVER, if_locked_by: None, ttl };
                 waiting.push((Taken::waiting_until(until, span), look));

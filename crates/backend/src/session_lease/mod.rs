@@ -31,13 +31,13 @@ use std::time::Duration;
 use bellwether_core::{
     Boot, Candidate, ElectionName, Epoch, Error, ErrorKind, Holder, Outcome, Proof, Request, Seen, Signal,
 };
-use known::{KnownElections, Reservation};
-use pair::{Hold, Pair, Stage, lock};
+use known::{KnownElections, LockReservation};
+use pair::{ClaimStage, Hold, Pair, lock};
 use tokio::sync::{Notify, watch};
 
 use crate::notice_queue::NoticeQueue;
 use crate::session::{LockHolder, PresenceSession, Session, SessionNotice};
-use crate::session_store::{Mark, SessionId, SessionStore};
+use crate::session_store::{LockMark, SessionId, SessionStore};
 
 /// How long a look may take.
 const LOOK_LIMIT: Duration = Duration::from_secs(5);
@@ -63,7 +63,7 @@ struct Shared<S: SessionStore> {
 
 struct Lingering<S: SessionStore> {
     presence: Arc<S::Presence>,
-    led: Vec<(S::Key, Hold<Mark<S>>)>,
+    led: Vec<(S::Key, Hold<LockMark<S>>)>,
 }
 
 impl<S: SessionStore> SessionLease<S> {
@@ -222,9 +222,9 @@ impl<S: SessionStore> Shared<S> {
             return Seen { holder: leader, epoch: holder.epoch, proof: Proof::Alive, ..Seen::nothing() };
         }
         match pair.hold(key).map(|hold| hold.stage) {
-            Some(Stage::Led { who, epoch, .. }) => held_by(&who, epoch),
+            Some(ClaimStage::Led { who, epoch, .. }) => held_by(&who, epoch),
             // Ours and not led: nobody leads.
-            Some(Stage::Waiting { until, .. } | Stage::Unwritten { until, .. }) => waiting(until),
+            Some(ClaimStage::Waiting { until, .. } | ClaimStage::Unwritten { until, .. }) => waiting(until),
             None => Seen { proof: Proof::Record, ..Seen::nothing() },
         }
     }
@@ -252,7 +252,7 @@ impl<S: SessionStore> Shared<S> {
             SessionNotice::Released(key) => self.heard_release(key, sender),
             SessionNotice::Reserved(key, span, whom) => {
                 let by_holder = self.is_from_holder(key, sender);
-                let new = Reservation::new(whom, self.store.now(), span, by_holder);
+                let new = LockReservation::new(whom, self.store.now(), span, by_holder);
                 self.known().reserve(key, new);
             }
             SessionNotice::Claimed(key, id) => self.heard_claim(key, sender, &id),
@@ -306,7 +306,7 @@ impl<S: SessionStore> Shared<S> {
     /// while a claim is under way may be meant for what is being claimed: the core knows when that is answered.
     fn heard_request(&self, key: S::Key, request: Request) {
         let meant = self.current().is_some_and(|pair| match pair.hold(key).map(|hold| hold.stage) {
-            Some(Stage::Led { epoch, .. }) => epoch == request.epoch,
+            Some(ClaimStage::Led { epoch, .. }) => epoch == request.epoch,
             _ => pair.try_turn(key).is_none(),
         });
         let followed = self.known().followed(key);

@@ -13,19 +13,19 @@ use tokio::sync::{Notify, OwnedMutexGuard};
 use super::heartbeat::Heartbeats;
 use crate::coalesce::Coalesce;
 use crate::session::{Presence, WantedLock, WantedPresence};
-use crate::session_store::{LockResultOf, Mark, SessionId, SessionStore, Sessions};
+use crate::session_store::{LockMark, LockResultOf, SessionId, SessionStore, Sessions};
 
 /// What became of a lock that a pair has.
 #[derive(Clone, Debug)]
 pub(super) struct Hold<M> {
     pub(super) ttl: Duration,
     pub(super) mark: M,
-    pub(super) stage: Stage,
+    pub(super) stage: ClaimStage,
 }
 
 /// How far the claim of a lock in hand has come.
 #[derive(Clone, Debug)]
-pub(super) enum Stage {
+pub(super) enum ClaimStage {
     /// The last leader may still believe, for as long as `span`: nobody leads until then.
     Waiting { until: Boot, span: Duration },
     /// Nobody believes any more, but the store cannot write the leadership yet. Given up if nobody asks again until then.
@@ -38,19 +38,19 @@ impl<M> Hold<M> {
     /// Until when somebody is waited for; `None` once it is led.
     pub(super) fn waits_until(&self) -> Option<Boot> {
         match self.stage {
-            Stage::Waiting { until, .. } | Stage::Unwritten { until, .. } => Some(until),
-            Stage::Led { .. } => None,
+            ClaimStage::Waiting { until, .. } | ClaimStage::Unwritten { until, .. } => Some(until),
+            ClaimStage::Led { .. } => None,
         }
     }
 
     /// Whether it is led by this start of a candidate.
     pub(super) fn is_led_by(&self, who: &Candidate) -> bool {
-        matches!(&self.stage, Stage::Led { who: leader, .. } if leader.incarnation == who.incarnation)
+        matches!(&self.stage, ClaimStage::Led { who: leader, .. } if leader.incarnation == who.incarnation)
     }
 
     /// Whether it is led under exactly that grant.
     pub(super) fn is(&self, grant: &Grant) -> bool {
-        matches!(&self.stage, Stage::Led { who, epoch, .. }
+        matches!(&self.stage, ClaimStage::Led { who, epoch, .. }
             if who.incarnation == grant.incarnation && *epoch == grant.epoch)
     }
 }
@@ -59,7 +59,7 @@ impl<M> Hold<M> {
 pub(super) struct Pair<S: SessionStore> {
     pub(super) lock: Arc<S::Lock>,
     presence: Mutex<Arc<S::Presence>>,
-    holds: Mutex<HashMap<S::Key, Hold<Mark<S>>>>,
+    holds: Mutex<HashMap<S::Key, Hold<LockMark<S>>>>,
     turns: Mutex<HashMap<S::Key, Arc<tokio::sync::Mutex<()>>>>,
     /// Claims under way, each of which may become a lock.
     claiming: Mutex<usize>,
@@ -102,11 +102,11 @@ impl<S: SessionStore> Pair<S> {
         Sessions { lock: &self.lock, presence }
     }
 
-    pub(super) fn hold(&self, key: S::Key) -> Option<Hold<Mark<S>>> {
+    pub(super) fn hold(&self, key: S::Key) -> Option<Hold<LockMark<S>>> {
         self.holds().get(&key).cloned()
     }
 
-    pub(super) fn put(&self, key: S::Key, hold: Hold<Mark<S>>) {
+    pub(super) fn put(&self, key: S::Key, hold: Hold<LockMark<S>>) {
         let waits = hold.waits_until().is_some();
         self.holds().insert(key, hold);
         if waits {
@@ -118,14 +118,14 @@ impl<S: SessionStore> Pair<S> {
         self.holds().remove(&key);
     }
 
-    pub(super) fn set_mark(&self, key: S::Key, mark: Mark<S>) {
+    pub(super) fn set_mark(&self, key: S::Key, mark: LockMark<S>) {
         if let Some(hold) = self.holds().get_mut(&key) {
             hold.mark = mark;
         }
     }
 
     /// The mark of a lock in hand.
-    pub(super) fn mark(&self, key: S::Key) -> Mark<S> {
+    pub(super) fn mark(&self, key: S::Key) -> LockMark<S> {
         self.holds().get(&key).map(|hold| hold.mark).unwrap_or_default()
     }
 
@@ -135,7 +135,7 @@ impl<S: SessionStore> Pair<S> {
 
     /// A heartbeat answers an election once: whoever asks again wants to know what has become of it since.
     pub(super) fn renewed(&self, key: S::Key, left: Boot) {
-        if let Some(Hold { stage: Stage::Led { renewed, .. }, .. }) = self.holds().get_mut(&key) {
+        if let Some(Hold { stage: ClaimStage::Led { renewed, .. }, .. }) = self.holds().get_mut(&key) {
             *renewed = left;
         }
     }
@@ -143,12 +143,12 @@ impl<S: SessionStore> Pair<S> {
     /// When the heartbeat left that answered its last renewal.
     pub(super) fn last_renewed(&self, key: S::Key) -> Boot {
         match self.holds().get(&key).map(|hold| &hold.stage) {
-            Some(Stage::Led { renewed, .. }) => *renewed,
+            Some(ClaimStage::Led { renewed, .. }) => *renewed,
             _ => Boot::default(),
         }
     }
 
-    pub(super) fn every(&self) -> Vec<(S::Key, Hold<Mark<S>>)> {
+    pub(super) fn every(&self) -> Vec<(S::Key, Hold<LockMark<S>>)> {
         self.holds().iter().map(|(key, hold)| (*key, hold.clone())).collect()
     }
 
@@ -210,7 +210,7 @@ impl<S: SessionStore> Pair<S> {
         }
     }
 
-    fn holds(&self) -> MutexGuard<'_, HashMap<S::Key, Hold<Mark<S>>>> {
+    fn holds(&self) -> MutexGuard<'_, HashMap<S::Key, Hold<LockMark<S>>>> {
         lock(&self.holds)
     }
 }

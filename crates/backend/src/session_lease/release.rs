@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use bellwether_core::{Candidate, CandidateId, ElectionName, Grant, Outcome, ReleaseOptions, Seen, Timing};
 
-use super::pair::{Pair, Stage};
+use super::pair::{ClaimStage, Pair};
 use super::{Lingering, Shared, limit};
-use crate::session::{Failure, LockSession, PresenceSession, Session, SessionNotice};
+use crate::session::{LockSession, PresenceSession, Session, SessionFailure, SessionNotice};
 use crate::session_store::SessionStore;
 
 impl<S: SessionStore> Shared<S> {
@@ -26,7 +26,7 @@ impl<S: SessionStore> Shared<S> {
             return Outcome::Denied(Seen::nothing());
         };
         let _turn = pair.turn(key).await;
-        let Some(Stage::Led { who, .. }) =
+        let Some(ClaimStage::Led { who, .. }) =
             pair.hold(key).filter(|hold| hold.is(&grant)).map(|hold| hold.stage)
         else {
             return Outcome::Denied(Seen::nothing());
@@ -61,11 +61,11 @@ impl<S: SessionStore> Shared<S> {
         let (lease, mark, presence) = (pair.lease_without(key), pair.mark(key), pair.presence());
         let unlock = || pair.lock.unlock(key, mark, ttl, lease);
         let ((), mut released) = tokio::join!(biased; presence.leave(key, ttl, lease), unlock());
-        if let Err(Failure::Said(_)) = released {
+        if let Err(SessionFailure::Said(_)) = released {
             // Nobody knows whether it took effect; and a lock that is not released here would keep out even this process's
             // own next candidate, for as long as other elections keep the session alive.
             released = unlock().await;
-            if let Err(Failure::Said(_)) = released {
+            if let Err(SessionFailure::Said(_)) = released {
                 pair.lock.throw_away();
             }
         }
@@ -84,7 +84,7 @@ impl<S: SessionStore> Shared<S> {
         let Some(pair) = self.current() else { return };
         let _turn = pair.turn(key).await;
         let Some(hold) = pair.hold(key) else { return };
-        if let Stage::Led { who: leader, epoch, after_crash, renewed } = &hold.stage {
+        if let ClaimStage::Led { who: leader, epoch, after_crash, renewed } = &hold.stage {
             if leader.incarnation != who.incarnation {
                 return;
             }

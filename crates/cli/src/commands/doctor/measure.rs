@@ -212,7 +212,7 @@ fn judge(what: &'static str, latency: &Latency, timing: &Timing) -> Finding {
 mod tests {
     use super::*;
     use bellwether::TimingOptions;
-    use bellwether::backend::Mark;
+    use bellwether::backend::Grade;
 
     fn ms(millis: u64) -> Duration {
         Duration::from_millis(millis)
@@ -225,10 +225,10 @@ mod tests {
         let timing = Timing::new(&options).unwrap();
         assert_eq!(timing.call_timeout(), ms(300));
         let verdict = |p99| judge("renew latency", &Latency { p50: ms(1), p99, calls: 20 }, &timing);
-        assert_eq!(verdict(ms(100)).verdict, Mark::Good);
-        assert_eq!(verdict(ms(150)).verdict, Mark::Warning);
+        assert_eq!(verdict(ms(100)).grade, Grade::Good);
+        assert_eq!(verdict(ms(150)).grade, Grade::Warning);
         let slow = verdict(ms(300));
-        assert_eq!(slow.verdict, Mark::Bad(ErrorKind::TimedOut));
+        assert_eq!(slow.grade, Grade::Bad(ErrorKind::TimedOut));
         assert!(slow.sentence.contains("--ttl 4s"), "{}", slow.sentence);
     }
 

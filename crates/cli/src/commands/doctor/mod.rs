@@ -8,7 +8,7 @@ mod machine;
 mod measure;
 mod print;
 
-use bellwether::backend::{Finding, Mark, Probing};
+use bellwether::backend::{Finding, Grade, Probing};
 use bellwether::{ErrorKind, Settings, Store};
 
 use self::measure::{Latency, Leaving, Measured};
@@ -40,9 +40,9 @@ pub(crate) async fn doctor(global: &Global, doctor: &Doctor) -> Result<Exit, Fai
     report.findings.extend(doctor.containment.as_ref().map(machine::containment));
     report.findings.extend(machine::freezer());
     print::print(global, &report)?;
-    let worst = report.findings.iter().find_map(|finding| match finding.verdict {
-        Mark::Bad(kind) => Some(of_kind(kind)),
-        Mark::Good | Mark::Warning => None,
+    let worst = report.findings.iter().find_map(|finding| match finding.grade {
+        Grade::Bad(kind) => Some(of_kind(kind)),
+        Grade::Good | Grade::Warning => None,
     });
     Ok(worst.unwrap_or(Exit::Clean))
 }
@@ -55,9 +55,9 @@ async fn examine(store: &Store, probing: Probing, settings: &Settings) -> Result
     // After the measuring, which makes what the first claim makes; before it in print, since the store knows best why
     // something failed.
     let mut findings = backend.checkup(probing).await;
-    let known = |found: &[Finding], kind| found.iter().any(|one| one.verdict == Mark::Bad(kind));
+    let known = |found: &[Finding], kind| found.iter().any(|one| one.grade == Grade::Bad(kind));
     // The same trouble is not told twice.
-    measured.retain(|one| !matches!(one.verdict, Mark::Bad(kind) if known(&findings, kind)));
+    measured.retain(|one| !matches!(one.grade, Grade::Bad(kind) if known(&findings, kind)));
     findings.extend(measured);
     // First things first.
     findings.sort_by_key(|finding| finding.what != "reachable");

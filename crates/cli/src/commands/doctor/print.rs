@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal, stdout};
 
-use bellwether::backend::{Finding, Mark};
+use bellwether::backend::{Finding, Grade};
 use serde_json::{Value, json};
 
 use super::DoctorReport;
@@ -20,26 +20,26 @@ pub(super) fn print(global: &Global, report: &DoctorReport) -> Result<(), Failur
     let terminal = stdout().is_terminal();
     let widest = report.findings.iter().map(|finding| finding.what.len()).max().unwrap_or(0);
     let line = |finding: &Finding| {
-        let mark = mark(finding.verdict, terminal);
+        let mark = mark(finding.grade, terminal);
         format!("{mark} {:<widest$}  {}", finding.what, finding.sentence)
     };
     output::lines(&report.findings.iter().map(line).collect::<Vec<String>>())?;
     Ok(())
 }
 
-fn mark(verdict: Mark, terminal: bool) -> &'static str {
-    match (verdict, terminal) {
-        (Mark::Good, true) => "\x1b[32m✓\x1b[0m",
-        (Mark::Warning, true) => "\x1b[33m!\x1b[0m",
-        (Mark::Bad(_), true) => "\x1b[31m✗\x1b[0m",
-        (Mark::Good, false) => "ok  ",
-        (Mark::Warning, false) => "warn",
-        (Mark::Bad(_), false) => "bad ",
+fn mark(grade: Grade, terminal: bool) -> &'static str {
+    match (grade, terminal) {
+        (Grade::Good, true) => "\x1b[32m✓\x1b[0m",
+        (Grade::Warning, true) => "\x1b[33m!\x1b[0m",
+        (Grade::Bad(_), true) => "\x1b[31m✗\x1b[0m",
+        (Grade::Good, false) => "ok  ",
+        (Grade::Warning, false) => "warn",
+        (Grade::Bad(_), false) => "bad ",
     }
 }
 
 fn object(report: &DoctorReport) -> Value {
-    let bad = |finding: &Finding| matches!(finding.verdict, Mark::Bad(_));
+    let bad = |finding: &Finding| matches!(finding.grade, Grade::Bad(_));
     json!({
         "ok": !report.findings.iter().any(bad),
         "backend": report.backend,
@@ -50,13 +50,13 @@ fn object(report: &DoctorReport) -> Value {
 }
 
 fn finding(finding: &Finding) -> Value {
-    let kind = match finding.verdict {
-        Mark::Bad(kind) => Some(kind.as_str()),
-        Mark::Good | Mark::Warning => None,
+    let kind = match finding.grade {
+        Grade::Bad(kind) => Some(kind.as_str()),
+        Grade::Good | Grade::Warning => None,
     };
     json!({
         "what": finding.what,
-        "verdict": finding.verdict.as_str(),
+        "verdict": finding.grade.as_str(),
         "kind": kind,
         "sentence": finding.sentence,
     })

@@ -22,8 +22,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::errors::{BACKEND, misconfigured};
+use crate::layout::{Layout, NoteKey};
 use crate::names;
-use crate::shape::{Place, Shape};
 
 /// A record is some hundred bytes; what is larger than this is none, and is not taken apart to find out.
 const RECORD_MAX_BYTES: usize = 64 * 1024;
@@ -35,7 +35,7 @@ pub(crate) struct Leader {
 }
 
 #[derive(Serialize)]
-struct Outgoing<'a> {
+struct LeaderRecordOut<'a> {
     id: &'a str,
     token: String,
     priority: i32,
@@ -44,7 +44,7 @@ struct Outgoing<'a> {
 }
 
 #[derive(Deserialize)]
-struct Incoming {
+struct LeaderRecordIn {
     id: String,
     #[serde(default)]
     token: Json,
@@ -56,7 +56,7 @@ struct Incoming {
     bellwether: Json,
 }
 
-impl Shape for Leader {
+impl Layout for Leader {
     fn bucket(&self, _: &ElectionName) -> Result<String, Error> {
         Ok(self.bucket.clone())
     }
@@ -70,8 +70,8 @@ impl Shape for Leader {
     }
 
     /// The bucket is the user's: no key is added to it.
-    fn note(&self, on: &ElectionName, note: &Note) -> Result<Place, Error> {
-        Ok(Place::Apart(names::leader_note(&self.bucket, &self.key(on)?, note)))
+    fn note(&self, on: &ElectionName, note: &Note) -> Result<NoteKey, Error> {
+        Ok(NoteKey::Apart(names::leader_note(&self.bucket, &self.key(on)?, note)))
     }
 
     /// As others expect it: what is not renewed goes away by itself.
@@ -111,7 +111,7 @@ impl Shape for Leader {
         let rest = Record { priority: None, metadata: BTreeMap::new(), ..record.clone() };
         let rest =
             json::print(on, &rest).and_then(|bytes| serde_json::from_slice(&bytes)).map_err(unprintable)?;
-        let outgoing = Outgoing {
+        let outgoing = LeaderRecordOut {
             id: holder.id.as_str(),
             token: token(incarnation, epoch),
             priority: record.priority.unwrap_or(0),
@@ -154,7 +154,7 @@ impl Shape for Leader {
     }
 }
 
-fn parsed(value: &[u8]) -> Option<Incoming> {
+fn parsed(value: &[u8]) -> Option<LeaderRecordIn> {
     if value.len() > RECORD_MAX_BYTES {
         return None;
     }

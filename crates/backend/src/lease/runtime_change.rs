@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use bellwether_core::{Boot, ElectionName, Incarnation};
 
-use super::{Memory, Shared};
+use super::{LeaseState, Shared};
 use crate::Register;
 
 #[derive(Clone)]
@@ -18,7 +18,7 @@ pub(super) struct Leaver {
     gone_at: Boot,
 }
 
-impl<V> Memory<V> {
+impl<V> LeaseState<V> {
     /// This candidate takes part, whatever was before.
     pub(super) fn takes_part(&mut self, on: &ElectionName, who: Incarnation) {
         self.leavers.retain(|leaver| leaver.who != who || leaver.on != *on);

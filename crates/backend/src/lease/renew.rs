@@ -1,5 +1,5 @@
-//! Keeping and letting go: renew, release, request. Each writes at a version whose record it has read, and only if
-//! that record is the one it means.
+//! Renew, release and request. Each replaces a record that it has read, at that version, and only if the record is the one that
+//! it means.
 
 use std::sync::OnceLock;
 

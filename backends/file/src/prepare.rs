@@ -28,7 +28,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode};
 use rustix::io::Errno;
 use serde::Deserialize;
 
-use crate::directory::{Contents, Directory, Identity, Temporary, unique_name};
+use crate::directory::{Contents, Directory, FileIdentity, Temporary, unique_name};
 use crate::errors::{BACKEND, linking, meaning};
 use crate::value::RECORD_MAX_BYTES;
 use bellwether_core::duration;
@@ -54,7 +54,7 @@ pub fn prepare(path: &Path) -> Result<(), Error> {
     for _ in 0..ROUNDS {
         match kind(path) {
             Ok(Some(FileType::Directory)) => return Ok(()),
-            Ok(Some(FileType::RegularFile)) => Place::of(path)?.set_file_aside()?,
+            Ok(Some(FileType::RegularFile)) => PathInParent::of(path)?.set_file_aside()?,
             Ok(Some(_)) => return Err(in_the_way(path)),
             Ok(None) => make(path)?,
             Err(errno) => return Err(failed(errno)),
@@ -74,7 +74,7 @@ fn make(path: &Path) -> Result<(), Error> {
             if errno == Errno::EXIST { Errno::NOTDIR } else { errno },
         ));
     }
-    let place = Place::of(path)?;
+    let place = PathInParent::of(path)?;
     if place.finish_takeover()? {
         return Ok(());
     }
@@ -89,22 +89,22 @@ fn make(path: &Path) -> Result<(), Error> {
 }
 
 /// A path, seen from the directory it is in.
-struct Place<'a> {
+struct PathInParent<'a> {
     path: &'a Path,
     parent: Directory,
     name: String,
     seed: String,
 }
 
-impl<'a> Place<'a> {
-    fn of(path: &'a Path) -> Result<Place<'a>, Error> {
+impl<'a> PathInParent<'a> {
+    fn of(path: &'a Path) -> Result<PathInParent<'a>, Error> {
         let parent =
             Directory::open(parent_of(path)).map_err(|errno| meaning("open", parent_of(path), errno))?;
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
             let message = format!("{} is no name for a directory; choose another", path.display());
             return Err(Error::new(ErrorKind::Misconfigured, BACKEND, message));
         };
-        Ok(Place { path, parent, name: name.to_owned(), seed: format!(".seed-{name}") })
+        Ok(PathInParent { path, parent, name: name.to_owned(), seed: format!(".seed-{name}") })
     }
 
     /// Steps 1 to 4, starting from a file.
@@ -177,8 +177,8 @@ impl<'a> Place<'a> {
 }
 
 /// The plain file in the directory's place, if it is one that would be taken over. Changes nothing.
-pub(crate) fn plain(path: &Path) -> Option<(Identity, Vec<u8>)> {
-    let place = Place::of(path).ok()?;
+pub(crate) fn plain(path: &Path) -> Option<(FileIdentity, Vec<u8>)> {
+    let place = PathInParent::of(path).ok()?;
     match place.parent.read(&place.name, RECORD_MAX_BYTES) {
         Ok(Some((identity, Contents::Bytes(bytes)))) if is_seed(&bytes) => Some((identity, bytes)),
         _ => None,

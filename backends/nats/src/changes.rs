@@ -11,24 +11,24 @@ use futures_util::stream::{self, SelectAll};
 use futures_util::{Stream, StreamExt};
 use tokio::sync::watch;
 
-use crate::connection::Link;
+use crate::connection::LinkState;
 use crate::following::Following;
-use crate::register::Store;
-use crate::watch::Watch;
+use crate::register::BucketStore;
+use crate::watch::BucketWatch;
 
-type Watches = SelectAll<Pin<Box<dyn Stream<Item = Change<u64>> + Send>>>;
+type BucketWatches = SelectAll<Pin<Box<dyn Stream<Item = Change<u64>> + Send>>>;
 
 /// Until the stream is dropped.
-pub(crate) fn changes(store: &Arc<Store>) -> Changes<u64> {
+pub(crate) fn changes(store: &Arc<BucketStore>) -> Changes<u64> {
     let following = Arc::clone(&store.following);
-    let driver = Driver {
+    let driver = ChangeStream {
         changed: following.changed(),
         link: store.connection.link(),
-        told: Link::default(),
+        told: LinkState::default(),
         announced: watch::Sender::new(0),
         watches: SelectAll::new(),
         store: Arc::clone(store),
-        _ending: Ending(following),
+        _ending: AbandonOnDrop(following),
     };
     Box::pin(stream::unfold(driver, |mut driver| async {
         let change = driver.next().await;
@@ -36,26 +36,26 @@ pub(crate) fn changes(store: &Arc<Store>) -> Changes<u64> {
     }))
 }
 
-struct Driver {
-    store: Arc<Store>,
+struct ChangeStream {
+    store: Arc<BucketStore>,
     changed: watch::Receiver<u64>,
-    link: watch::Receiver<Link>,
+    link: watch::Receiver<LinkState>,
     /// What has been told of the link.
-    told: Link,
+    told: LinkState,
     announced: watch::Sender<u64>,
-    watches: Watches,
-    _ending: Ending,
+    watches: BucketWatches,
+    _ending: AbandonOnDrop,
 }
 
-struct Ending(Arc<Following>);
+struct AbandonOnDrop(Arc<Following>);
 
-impl Drop for Ending {
+impl Drop for AbandonOnDrop {
     fn drop(&mut self) {
         self.0.abandoned();
     }
 }
 
-impl Driver {
+impl ChangeStream {
     async fn next(&mut self) -> Change<u64> {
         loop {
             if let Some(change) = self.link_changed() {
@@ -77,7 +77,7 @@ impl Driver {
         let now = *self.link.borrow_and_update();
         if now.times > self.told.times {
             let again = self.told.times > 0;
-            self.told = Link { up: true, ..now };
+            self.told = LinkState { up: true, ..now };
             self.announced.send_replace(now.times);
             if again {
                 return Some(Change::Restored);
@@ -93,9 +93,9 @@ impl Driver {
     fn begin_watches(&mut self) {
         self.changed.borrow_and_update();
         for bucket in self.store.following.unwatched() {
-            let watch = Watch {
+            let watch = BucketWatch {
                 bucket: self.store.bucket(&bucket),
-                shape: Arc::clone(&self.store.shape),
+                layout: Arc::clone(&self.store.layout),
                 following: Arc::clone(&self.store.following),
                 changed: self.store.following.changed(),
                 announced: self.announced.subscribe(),

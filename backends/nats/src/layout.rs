@@ -3,6 +3,10 @@
 //! Everything else (the connection, reading and writing at a revision, the watch, epochs) is the same for all of them and
 //! knows no profile.
 
+pub(crate) mod cluster;
+pub(crate) mod leader;
+pub(crate) mod native;
+
 use std::time::Duration;
 
 use bellwether_backend::{Capabilities, Note, Record};
@@ -10,7 +14,7 @@ use bellwether_core::{CandidateId, ElectionName, Error};
 
 /// The key of a note, and which bucket it is a key of.
 #[derive(Debug)]
-pub(crate) enum Place {
+pub(crate) enum NoteKey {
     /// That of the election.
     Beside(String),
     /// The one for notes: the election's own bucket is somebody else's, too.
@@ -18,7 +22,7 @@ pub(crate) enum Place {
 }
 
 /// Names and records of a profile.
-pub(crate) trait Shape: Send + Sync {
+pub(crate) trait Layout: Send + Sync {
     /// After a deletion, epochs come from the stream's own counter.
     fn capabilities(&self) -> Capabilities {
         Capabilities::REGISTER.with(|can| can.floor_outlives_record = false)
@@ -34,7 +38,7 @@ pub(crate) trait Shape: Send + Sync {
     fn key(&self, on: &ElectionName) -> Result<String, Error>;
 
     /// Where a note lies.
-    fn note(&self, on: &ElectionName, note: &Note) -> Result<Place, Error>;
+    fn note(&self, on: &ElectionName, note: &Note) -> Result<NoteKey, Error>;
 
     /// Whether an id can be written as the profile writes it; if not, why.
     fn admit(&self, id: &CandidateId) -> Result<(), Error> {

@@ -37,14 +37,14 @@
 //!
 //! # A record that shows no success
 //!
-//! A record with [`crate::Found::settled`] false may be a leftover of a write that failed. It loses its boot id on
+//! A record with [`crate::FoundValue::settled`] false may be a leftover of a write that failed. It loses its boot id on
 //! reading: so no proof of death is drawn from it, and neither from what somebody writes over it without being its
 //! holder (a request), though that has its place in the sequence again.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bellwether_backend::{Found, Record, Write};
+use bellwether_backend::{Found, Record, Write, json};
 use bellwether_core::{ElectionName, Epoch, Error, ErrorKind, Wall};
 
 use crate::errors::BACKEND;
@@ -52,16 +52,15 @@ use crate::liveness::sweep_dead;
 use crate::marker::Marker;
 use crate::names::file_name;
 use crate::numbered::Numbered;
-use crate::place::{plain, prepare};
-use crate::signs::{Signs, Whose};
-use crate::value::{Value, Version};
-use crate::{record, value};
+use crate::prepare::{plain, prepare};
+use crate::signs_of_life::{Signs, Whose};
+use crate::value::{self, Value, Version};
 
 /// From drawing an epoch by the clock until its record is written, on a machine that is busy.
 const DRAWN_WITHIN: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
-pub(crate) struct Cell {
+pub(crate) struct ElectionDirectory {
     on: ElectionName,
     dir: PathBuf,
     lease: Numbered,
@@ -69,12 +68,12 @@ pub(crate) struct Cell {
     pub(crate) signs: Signs,
 }
 
-impl Cell {
-    pub(crate) fn new(root: &Path, on: &ElectionName) -> Cell {
+impl ElectionDirectory {
+    pub(crate) fn new(root: &Path, on: &ElectionName) -> ElectionDirectory {
         let name = file_name(on.as_str());
         let dir = root.join(&name);
         let (lease, marker) = (records(&dir), Marker::new(root, &name));
-        Cell { on: on.clone(), lease, marker, signs: Signs::default(), dir }
+        ElectionDirectory { on: on.clone(), lease, marker, signs: Signs::default(), dir }
     }
 
     pub(crate) fn dir(&self) -> &Path {
@@ -118,7 +117,7 @@ impl Cell {
     fn legible(&self) -> Result<Epoch, Error> {
         match self.lease.values() {
             Ok(values) => {
-                let epochs = values.iter().filter_map(|(_, value)| record::read(value).record.epoch);
+                let epochs = values.iter().filter_map(|(_, value)| value::read_record(value).record.epoch);
                 Ok(epochs.max().unwrap_or(Epoch::ZERO))
             }
             // No directory yet, or a plain file in its place.
@@ -181,13 +180,13 @@ impl Cell {
                 tracing::warn!(%error, "epochs would start over if the records of this election were deleted");
             }
         }
-        let bytes = record::print(&self.on, &record).map_err(|error| {
+        let bytes = json::print(&self.on, &record).map_err(|error| {
             Error::new(ErrorKind::Bug, BACKEND, "a record could not be written as JSON").caused_by(error)
         })?;
         let version = match self.lease.write(at, &bytes)? {
-            value::Write::Done(version) => version,
-            value::Write::Conflict => return Ok(Write::Conflict),
-            value::Write::Unknown(error) => return Ok(Write::Unknown(error)),
+            value::ValueWrite::Done(version) => version,
+            value::ValueWrite::Conflict => return Ok(Write::Conflict),
+            value::ValueWrite::Unknown(error) => return Ok(Write::Unknown(error)),
         };
         let Whose::Claim(incarnation, epoch) = whose else { return Ok(Write::Done(version)) };
         if let Some(at) = at.filter(|at| self.lease.stays(*at)) {
@@ -222,7 +221,7 @@ impl Cell {
 
 /// The records of the election in this directory.
 pub(crate) fn records(dir: &Path) -> Numbered {
-    Numbered::new(dir, "", record::is_ours)
+    Numbered::new(dir, "", value::is_record)
 }
 
 fn by_clock(now: Wall) -> Epoch {
@@ -231,11 +230,11 @@ fn by_clock(now: Wall) -> Epoch {
 }
 
 /// The newest record in a directory, or the plain file in its place.
-pub(crate) fn look(records: &Numbered) -> Result<Option<(record::Read, Version)>, Error> {
+pub(crate) fn look(records: &Numbered) -> Result<Option<(json::Read, Version)>, Error> {
     match records.load() {
         Ok(None) => Ok(None),
         Ok(Some(found)) => {
-            let mut read = record::read(&found.value);
+            let mut read = value::read_record(&found.value);
             if read.record.broken {
                 refuse_strangers(records)?;
             }
@@ -246,7 +245,7 @@ pub(crate) fn look(records: &Numbered) -> Result<Option<(record::Read, Version)>
         }
         Err(error) => match plain(records.dir()) {
             Some((identity, bytes)) => {
-                Ok(Some((record::read(&Value::Bytes(bytes)), Version { number: 0, identity })))
+                Ok(Some((value::read_record(&Value::Bytes(bytes)), Version { number: 0, identity })))
             }
             None => Err(error),
         },
@@ -258,7 +257,7 @@ pub(crate) fn look(records: &Numbered) -> Result<Option<(record::Read, Version)>
 fn refuse_strangers(records: &Numbered) -> Result<(), Error> {
     let values = records.values()?;
     let Some((number, _)) = values.last().filter(|_| values.len() > 1) else { return Ok(()) };
-    if values.iter().any(|(_, value)| !record::read(value).record.broken) {
+    if values.iter().any(|(_, value)| !value::read_record(value).record.broken) {
         return Ok(());
     }
     let message = format!(

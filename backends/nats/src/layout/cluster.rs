@@ -24,8 +24,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::errors::{BACKEND, invalid, misconfigured};
+use crate::layout::{Layout, NoteKey};
 use crate::names::{self, CLUSTER};
-use crate::shape::{Place, Shape};
 
 const LEASE: &str = "lease";
 /// Longest name of an election that is used as it is, in bytes; with what stands before it, it fits the name of a stream.
@@ -37,7 +37,7 @@ pub(crate) struct Cluster;
 
 /// The fields of everybody, and ours.
 #[derive(Serialize)]
-struct Outgoing<'a> {
+struct ClusterRecordOut<'a> {
     node_id: &'a str,
     epoch: u64,
     expires_at: String,
@@ -46,7 +46,7 @@ struct Outgoing<'a> {
 }
 
 #[derive(Deserialize)]
-struct Incoming {
+struct ClusterRecordIn {
     node_id: String,
     #[serde(default)]
     epoch: Json,
@@ -56,7 +56,7 @@ struct Incoming {
     bellwether: Json,
 }
 
-impl Shape for Cluster {
+impl Layout for Cluster {
     fn capabilities(&self) -> Capabilities {
         // Buckets of others could not be told from these, so they are not listed.
         Capabilities::REGISTER.with(|can| (can.floor_outlives_record, can.lists) = (false, false))
@@ -74,10 +74,10 @@ impl Shape for Cluster {
         Ok(LEASE.to_owned())
     }
 
-    fn note(&self, on: &ElectionName, note: &Note) -> Result<Place, Error> {
+    fn note(&self, on: &ElectionName, note: &Note) -> Result<NoteKey, Error> {
         Ok(match note {
-            Note::History => Place::Apart(names::cluster_note(on, note)),
-            Note::Cooldown(id) => Place::Beside(format!("cooldown-{id}")),
+            Note::History => NoteKey::Apart(names::cluster_note(on, note)),
+            Note::Cooldown(id) => NoteKey::Beside(format!("cooldown-{id}")),
         })
     }
 
@@ -153,7 +153,7 @@ fn print(on: &ElectionName, record: &Record) -> Result<Vec<u8>, serde_json::Erro
     let ttl = i64::try_from(record.ttl.unwrap_or_default().as_nanos()).unwrap_or(i64::MAX);
     let renewed = record.renewed.unwrap_or_default().as_unix_nanos();
     let expires = holder.map_or(0, |_| renewed.saturating_add(ttl.saturating_mul(2)));
-    serde_json::to_vec(&Outgoing {
+    serde_json::to_vec(&ClusterRecordOut {
         node_id: holder.map_or("", |holder| holder.id.as_str()),
         epoch: record.epoch.unwrap_or_default().get(),
         expires_at: rfc3339_nanos(Wall::from_unix_nanos(expires)),
@@ -164,7 +164,7 @@ fn print(on: &ElectionName, record: &Record) -> Result<Vec<u8>, serde_json::Erro
 
 /// The record, and the election that it says it is of.
 fn read(value: &[u8]) -> Option<(Record, Option<String>)> {
-    let incoming: Incoming = serde_json::from_slice(value).ok()?;
+    let incoming: ClusterRecordIn = serde_json::from_slice(value).ok()?;
     let epoch = incoming.epoch.as_u64().and_then(Epoch::new);
     let ours = json::read(incoming.bellwether.to_string().as_bytes());
     let holder = ours.record.holder.as_ref().map_or("", |holder| holder.id.as_str());

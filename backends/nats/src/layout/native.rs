@@ -7,14 +7,14 @@ use bellwether_backend::{Note, Record, json};
 use bellwether_core::{ElectionName, Error, ErrorKind};
 
 use crate::errors::{BACKEND, misconfigured};
+use crate::layout::{Layout, NoteKey};
 use crate::names;
-use crate::shape::{Place, Shape};
 
 pub(crate) struct Native {
     pub(crate) bucket: String,
 }
 
-impl Shape for Native {
+impl Layout for Native {
     fn bucket(&self, _: &ElectionName) -> Result<String, Error> {
         Ok(self.bucket.clone())
     }
@@ -27,8 +27,8 @@ impl Shape for Native {
         Ok(names::lease(on))
     }
 
-    fn note(&self, on: &ElectionName, note: &Note) -> Result<Place, Error> {
-        Ok(Place::Beside(names::note(on, note)))
+    fn note(&self, on: &ElectionName, note: &Note) -> Result<NoteKey, Error> {
+        Ok(NoteKey::Beside(names::note(on, note)))
     }
 
     fn leases(&self) -> &'static str {

@@ -26,8 +26,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::connection::Connection;
-use crate::errors::{Failure, MESSAGE_NOT_FOUND, unavailable};
+use crate::connection::NatsConnection;
+use crate::errors::{CallFailure, MESSAGE_NOT_FOUND, unavailable};
 
 const EXPECTED: &str = "Nats-Expected-Last-Subject-Sequence";
 const EXPECTED_STREAM: &str = "Nats-Expected-Stream";
@@ -43,7 +43,7 @@ const REPEATS: u64 = 120_000_000_000;
 
 /// A key's newest message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct KeyEntry {
     pub(crate) revision: u64,
     pub(crate) content: Content,
 }
@@ -63,7 +63,7 @@ pub(crate) enum Content {
 /// A stream's settings, as far as elections mind them.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Settings {
+pub(crate) struct StreamSettings {
     pub(crate) subjects: Vec<String>,
     pub(crate) retention: String,
     pub(crate) storage: String,
@@ -86,7 +86,7 @@ pub(crate) struct Settings {
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct State {
+pub(crate) struct StreamState {
     pub(crate) last_seq: u64,
     pub(crate) consumer_count: u64,
     pub(crate) subjects: Option<HashMap<String, u64>>,
@@ -94,10 +94,10 @@ pub(crate) struct State {
 
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Info {
-    pub(crate) config: Settings,
+    pub(crate) config: StreamSettings,
     pub(crate) created: String,
     #[serde(default)]
-    pub(crate) state: State,
+    pub(crate) state: StreamState,
 }
 
 impl Info {
@@ -108,14 +108,14 @@ impl Info {
 }
 
 /// The subjects of one bucket, and the calls.
-pub(crate) struct Wire<'a> {
-    pub(crate) connection: &'a Connection,
+pub(crate) struct BucketApi<'a> {
+    pub(crate) connection: &'a NatsConnection,
     pub(crate) bucket: &'a str,
     pub(crate) limit: Duration,
 }
 
-impl Wire<'_> {
-    pub(crate) async fn info(&self, subjects: Option<&str>) -> Result<Info, Failure> {
+impl BucketApi<'_> {
+    pub(crate) async fn info(&self, subjects: Option<&str>) -> Result<Info, CallFailure> {
         let body = match subjects {
             Some(filter) => json!({ "subjects_filter": subject(self.bucket, filter) }),
             None => json!({}),
@@ -124,7 +124,7 @@ impl Wire<'_> {
     }
 
     /// Records are kept for `max_age` nanoseconds, with 0 for good.
-    pub(crate) async fn create(&self, replicas: u8, max_age: u64) -> Result<Info, Failure> {
+    pub(crate) async fn create(&self, replicas: u8, max_age: u64) -> Result<Info, CallFailure> {
         // The server refuses to look for repeated messages further back than it keeps them.
         let window = if max_age == 0 { REPEATS } else { REPEATS.min(max_age) };
         // As every tool makes a bucket, so that every tool can read it.
@@ -151,7 +151,7 @@ impl Wire<'_> {
     }
 
     /// From the stream's leader, or not at all.
-    pub(crate) async fn last(&self, key: &str) -> Result<Option<Entry>, Failure> {
+    pub(crate) async fn last(&self, key: &str) -> Result<Option<KeyEntry>, CallFailure> {
         #[derive(Deserialize)]
         struct Got {
             message: Stored,
@@ -164,14 +164,14 @@ impl Wire<'_> {
             #[serde(default)]
             hdrs: String,
         }
-        let got: Result<Got, Failure> =
+        let got: Result<Got, CallFailure> =
             self.api("STREAM.MSG.GET", &json!({ "last_by_subj": subject(self.bucket, key) })).await;
         let stored = match got {
             Ok(got) => got.message,
             Err(failure) if failure.is(MESSAGE_NOT_FOUND) => return Ok(None),
             Err(failure) => return Err(failure),
         };
-        let unread = |_| Failure::NoAnswer(unavailable("the server's answer cannot be read"));
+        let unread = |_| CallFailure::NoAnswer(unavailable("the server's answer cannot be read"));
         let headers = String::from_utf8_lossy(&STANDARD.decode(stored.hdrs).map_err(unread)?).into_owned();
         let said = |name: &str| {
             let line = headers.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
@@ -181,11 +181,11 @@ impl Wire<'_> {
             Some(mark) => mark,
             None => Content::Value(STANDARD.decode(stored.data).map_err(unread)?),
         };
-        Ok(Some(Entry { revision: stored.seq, content }))
+        Ok(Some(KeyEntry { revision: stored.seq, content }))
     }
 
     /// Writes if the key's newest message has this revision, 0 if there is none. The answer is the new revision.
-    pub(crate) async fn put(&self, key: &str, expected: u64, content: Content) -> Result<u64, Failure> {
+    pub(crate) async fn put(&self, key: &str, expected: u64, content: Content) -> Result<u64, CallFailure> {
         let mut headers = HeaderMap::new();
         let value = match content {
             Content::Value(value) => value,
@@ -205,11 +205,11 @@ impl Wire<'_> {
 
     /// Sends a write that no stream accepts: it names another stream, and a revision that no key can have. Whatever JetStream answers to
     /// it, a write would have arrived.
-    pub(crate) async fn rehearse(&self, key: &str) -> Result<(), Failure> {
+    pub(crate) async fn rehearse(&self, key: &str) -> Result<(), CallFailure> {
         let mut headers = HeaderMap::new();
         headers.insert(EXPECTED_STREAM, "none");
         match self.publish(key, NO_REVISION, headers, Vec::new()).await {
-            Err(Failure::Said(..)) => Ok(()),
+            Err(CallFailure::Said(..)) => Ok(()),
             Err(failure) => Err(failure),
             Ok(revision) => {
                 tracing::error!(key, revision, "a write that could not succeed did; please report it");
@@ -219,14 +219,14 @@ impl Wire<'_> {
     }
 
     /// Takes every message of this key up to that revision away, marks included; later ones stay.
-    pub(crate) async fn forget(&self, key: &str, revision: u64) -> Result<(), Failure> {
+    pub(crate) async fn forget(&self, key: &str, revision: u64) -> Result<(), CallFailure> {
         let body = json!({ "filter": subject(self.bucket, key), "seq": revision + 1 });
         let _: serde_json::Value = self.api("STREAM.PURGE", &body).await?;
         Ok(())
     }
 
     /// Removes the bucket with everything in it.
-    pub(crate) async fn remove(&self) -> Result<(), Failure> {
+    pub(crate) async fn remove(&self) -> Result<(), CallFailure> {
         let _: serde_json::Value = self.api("STREAM.DELETE", &json!({})).await?;
         Ok(())
     }
@@ -238,7 +238,7 @@ impl Wire<'_> {
         filter: &str,
         deliver_to: &str,
         heartbeat: Duration,
-    ) -> Result<u64, Failure> {
+    ) -> Result<u64, CallFailure> {
         #[derive(Deserialize)]
         struct Made {
             #[serde(default)]
@@ -269,7 +269,7 @@ impl Wire<'_> {
         expected: u64,
         mut headers: HeaderMap,
         value: Vec<u8>,
-    ) -> Result<u64, Failure> {
+    ) -> Result<u64, CallFailure> {
         #[derive(Deserialize)]
         struct Done {
             seq: u64,
@@ -279,16 +279,17 @@ impl Wire<'_> {
         Ok(done.seq)
     }
 
-    async fn api<T: DeserializeOwned>(&self, call: &str, body: &impl Serialize) -> Result<T, Failure> {
+    async fn api<T: DeserializeOwned>(&self, call: &str, body: &impl Serialize) -> Result<T, CallFailure> {
         let api = match &self.connection.config().domain {
             None => "$JS.API".to_owned(),
             Some(domain) => format!("$JS.{domain}.API"),
         };
-        let unread = |error| Failure::NoAnswer(unavailable("the request cannot be written").caused_by(error));
+        let unread =
+            |error| CallFailure::NoAnswer(unavailable("the request cannot be written").caused_by(error));
         let body = serde_json::to_vec(body).map_err(unread)?;
         let answer = self.ask(&format!("{api}.{call}.{}", stream(self.bucket)), HeaderMap::new(), body).await;
         answer.map_err(|failure| match failure {
-            Failure::NobodyListens => Failure::NoJetStream(self.connection.config().domain.clone()),
+            CallFailure::NobodyListens => CallFailure::NoJetStream(self.connection.config().domain.clone()),
             other => other,
         })
     }
@@ -307,24 +308,24 @@ impl Wire<'_> {
         subject: &str,
         headers: HeaderMap,
         body: Vec<u8>,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, CallFailure> {
         #[derive(Deserialize)]
-        struct Refusal {
-            error: Said,
+        struct ErrorAnswer {
+            error: ErrorBody,
         }
         #[derive(Deserialize)]
-        struct Said {
+        struct ErrorBody {
             #[serde(default)]
             err_code: u64,
             #[serde(default)]
             description: String,
         }
         let answer = self.connection.request(subject, headers, body, self.limit).await?;
-        if let Ok(Refusal { error }) = serde_json::from_slice(&answer.payload) {
-            return Err(Failure::Said(error.err_code, error.description));
+        if let Ok(ErrorAnswer { error }) = serde_json::from_slice(&answer.payload) {
+            return Err(CallFailure::Said(error.err_code, error.description));
         }
         serde_json::from_slice(&answer.payload).map_err(|error| {
-            Failure::NoAnswer(unavailable("the server's answer cannot be read").caused_by(error))
+            CallFailure::NoAnswer(unavailable("the server's answer cannot be read").caused_by(error))
         })
     }
 }

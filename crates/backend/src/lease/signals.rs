@@ -14,7 +14,7 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{Stream, StreamExt, stream};
 use tokio::sync::mpsc;
 
-use super::keep::meant_for;
+use super::renew::meant_for;
 use super::{Held, REQUESTS_WAITING_MAX, Shared};
 use crate::{Change, Changes, Fut, Notice, Notices, Record, Register, Source};
 
@@ -30,7 +30,7 @@ pub(super) fn signals<R: Register>(shared: &Arc<Shared<R>>) -> Notices {
         let notice = taken.recv().await?;
         Some((notice, taken))
     });
-    let news = News {
+    let news = SignalStream {
         shared: Arc::clone(shared),
         changes: Some(shared.register.changes()),
         wanted: BTreeSet::new(),
@@ -40,7 +40,7 @@ pub(super) fn signals<R: Register>(shared: &Arc<Shared<R>>) -> Notices {
     Box::pin(stream::select(told, news))
 }
 
-struct News<R: Register> {
+struct SignalStream<R: Register> {
     shared: Arc<Shared<R>>,
     /// `None` when the register has said its last.
     changes: Option<Changes<R::Version>>,
@@ -51,7 +51,7 @@ struct News<R: Register> {
     looks: FuturesUnordered<Fut<'static, (ElectionName, bool)>>,
 }
 
-impl<R: Register> Stream for News<R> {
+impl<R: Register> Stream for SignalStream<R> {
     type Item = Notice;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Notice>> {
@@ -84,7 +84,7 @@ impl<R: Register> Stream for News<R> {
     }
 }
 
-impl<R: Register> News<R> {
+impl<R: Register> SignalStream<R> {
     fn hear(&mut self, change: Change<R::Version>) -> Option<Notice> {
         let shared = &self.shared;
         match change {
