@@ -51,6 +51,8 @@ fn a_guard_that_is_killed_ends_the_leadership_and_the_log_says_so() {
     let stage = plain();
     let mut leader = run(&stage, &["--ttl", "60s"], &WAIT[1..]);
     let first = ready_after(&mut leader, None);
+    // Whoever loses its guard before that has failed to start, and stays out for a while.
+    leader.heard("child_started");
     guard_of(&stage, &leader).signal(Signal::KILL);
     let second = ready_after(&mut leader, first.epoch());
     assert!(second.epoch() > first.epoch());
