@@ -107,7 +107,8 @@ impl Connection {
         match &self.latest {
             Some(latest) if !certain && version < latest.version => return,
             Some(Latest { version: before, held: Some(reign), .. })
-                if version > *before && held != Some(*reign) =>
+                // An older epoch is no succession: the store fell back.
+                if version > *before && held != Some(*reign) && record.epoch.is_none_or(|epoch| epoch >= reign.epoch) =>
             {
                 self.known.reigns.remove(reign);
             }

@@ -91,8 +91,12 @@ impl Ghost {
     }
 
     /// Whether this is the same leadership come back, or let go: then it speaks for itself again.
+    ///
+    /// A store that fell back may issue an epoch a second time, and a release names nobody: it is this leadership's only if it was
+    /// acquired at the same instant.
     fn is_settled_by(&self, found: &Record) -> bool {
-        self.record.epoch == found.epoch && (found.holder.is_none() || self.record.holder == found.holder)
+        let released = found.holder.is_none() && self.record.acquired == found.acquired;
+        self.record.epoch == found.epoch && (released || self.record.holder == found.holder)
     }
 }
 
@@ -172,8 +176,9 @@ impl<V: Clone + Ord> Observations<V> {
             }
             Some((_, before)) if version < *before && source != Source::Load => return false,
             Some((old, before)) => {
-                // The same version with another content is a store that went back and counted up again.
-                let back = version <= *before;
+                // The same version with another content, or an older epoch under a newer version, is a store that went back and
+                // counted up again.
+                let back = version <= *before || is_older(record.epoch, old.epoch);
                 (!old.is_same_beat(&record), back)
             }
         };
@@ -311,6 +316,10 @@ impl<V: Clone + Ord> Observations<V> {
 fn is_mine(record: &Record, bid: &Bid) -> bool {
     let holder = record.holder.as_ref();
     holder.is_some_and(|holder| holder.is(&bid.who) || bid.danger_reclaim && holder.id == bid.who.id)
+}
+
+fn is_older(new: Option<Epoch>, old: Option<Epoch>) -> bool {
+    new.zip(old).is_some_and(|(new, old)| new < old)
 }
 
 /// The record's; `own` where it names none.

@@ -31,7 +31,6 @@ pub(super) fn maintain<S: SessionStore>(shared: Weak<Shared<S>>, pair: Arc<Pair<
 
 async fn maintain_to_the_end<S: SessionStore>(shared: Weak<Shared<S>>, pair: Arc<Pair<S>>) {
     let Some((store, mut alive)) = parts(&shared) else { return };
-    let mut looks = 0_u32;
     loop {
         let presence = pair.presence();
         let waits = pair.is_waiting();
@@ -59,8 +58,7 @@ async fn maintain_to_the_end<S: SessionStore>(shared: Weak<Shared<S>>, pair: Arc
             }
             () = store.pause(LOOK_EVERY), if waits => {
                 let Some(shared) = shared.upgrade() else { return };
-                looks += 1;
-                shared.look_at_waiting(&pair, looks).await;
+                shared.look_at_waiting(&pair).await;
             }
             () = pair.waits.notified(), if !waits => {}
         }
@@ -132,7 +130,7 @@ impl<S: SessionStore> Shared<S> {
 
     /// Wakes those whose wait is over early because the presence went, keeps the sessions awake meanwhile, and releases what
     /// no candidate came back for.
-    async fn look_at_waiting(&self, pair: &Pair<S>, looks: u32) {
+    async fn look_at_waiting(&self, pair: &Pair<S>) {
         let now = self.store.now();
         let (mut shortest, mut waiting) = (Duration::MAX, Vec::new());
         for (key, hold) in pair.every() {
@@ -160,8 +158,8 @@ impl<S: SessionStore> Shared<S> {
                 }
             }
         }
-        let every = (shortest / 3).as_millis() / LOOK_EVERY.as_millis();
-        if u128::from(looks) % every.max(1) == 0 {
+        // By the clock: a look takes as long as its answer, and looks that were counted would let the lock's session fall asleep.
+        if self.heartbeat_since(pair, self.store.now() - shortest / 3).await.is_none() {
             let _ = self.heartbeat(pair).await;
         }
     }

@@ -53,3 +53,23 @@ fn a_store_that_went_back_to_ones_own_record_does_not_free_it() {
     assert_eq!(b.verdict(103), ClaimVerdict::Wait(at(113)));
     assert_eq!(b.verdict(113), write(1));
 }
+
+#[test]
+fn an_older_epoch_under_a_newer_version_is_a_store_that_went_back() {
+    let mut b = Follower::seeing(0, record("a", 1, 5, 9), 7);
+    // Rolled back behind epoch 5, and epoch 4 was released there: the leader of epoch 5 believes.
+    b.load(3, Some((released(4, 8), 8)));
+    assert_eq!(b.verdict(4), ClaimVerdict::Wait(at(13)));
+    assert_eq!(b.verdict(13), write(8));
+}
+
+#[test]
+fn the_release_of_an_epoch_that_was_issued_twice_settles_only_its_own_leadership() {
+    let acquired = |nanos: i64, record| Record { acquired: Some(Wall::from_unix_nanos(nanos)), ..record };
+    let mut b = Follower::seeing(0, acquired(1, record("a", 1, 5, 9)), 7);
+    b.load(3, Some((released(4, 8), 6)));
+    b.load(4, Some((acquired(2, released(5, 3)), 8)));
+    assert_eq!(b.verdict(5), ClaimVerdict::Wait(at(13)), "another one's release");
+    b.load(6, Some((acquired(1, released(5, 10)), 9)));
+    assert_eq!(b.verdict(6), write(9));
+}
