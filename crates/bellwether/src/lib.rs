@@ -44,7 +44,7 @@ pub use bellwether_election::{
 };
 pub use schemes::{Scheme, SecretIn, open};
 
-/// The contract of a store, for whoever writes one or asks one directly: [`Backend`](backend::Backend), or a
+/// The contract of a store, for whoever writes one or asks one directly: [`Backend`], or a
 /// [`Register`](backend::Register) with compare-and-set, and what their calls take and return.
 pub mod backend {
     pub use bellwether_backend::*;

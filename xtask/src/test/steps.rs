@@ -92,7 +92,7 @@ const PACKAGES: &[(&str, &str, &str, u64)] = &[
     ("backend", "bellwether-backend", "what a backend must do, and the one in memory", 20),
     ("deadman", "bellwether-deadman", "boot-time clock and timer, kernel deadline, processes", 20),
     ("file", "bellwether-file", "elections in a directory", 60),
-    (POSTGRES_STEP, "bellwether-postgres", "elections on PostgreSQL servers", 300),
+    (POSTGRES_STEP, "bellwether-postgres", "elections on PostgreSQL servers", 330),
     (NATS_STEP, "bellwether-nats", "elections on NATS servers, a current and an old one", 210),
     ("election", "bellwether-election", "the election running", 60),
     ("supervise", "bellwether-supervise", "a command that lives as long as a leadership", 90),
@@ -100,7 +100,7 @@ const PACKAGES: &[(&str, &str, &str, u64)] = &[
     ("cli", "bellwether-cli", "the command", 20),
     ("sim", sim::PACKAGE, "the simulator's own tests", 30),
     ("xtask", "xtask", "what runs these steps", 10),
-    (SCENARIOS_STEP, "bellwether-tests", "the command on real processes and servers", 330),
+    (SCENARIOS_STEP, "bellwether-tests", "the command on real processes and servers", 300),
 ];
 
 const FORMAT: Action =
