@@ -17,8 +17,9 @@ impl ConnectionOptions {
         let bare = text.strip_prefix("postgresql:").or_else(|| text.strip_prefix("postgres:"));
         let text = bare.filter(|rest| !rest.starts_with("//")).unwrap_or(text);
         match text.split_once("://") {
-            Some((_, rest)) => ConnectionOptions::of_url(rest),
-            None => ConnectionOptions::of_pairs(text),
+            // A value may have the look of a URL, as a password can; then its name stands before it.
+            Some((scheme, rest)) if !scheme.contains('=') => ConnectionOptions::of_url(rest),
+            _ => ConnectionOptions::of_pairs(text),
         }
     }
 
@@ -154,6 +155,14 @@ mod tests {
         let with_scheme = ConnectionOptions::of("postgres:host=h key1=5 key1=6").unwrap();
         assert_eq!(with_scheme.for_driver(), "host='h' key1='6' ");
         assert_eq!(ConnectionOptions::of("postgresql:").unwrap().for_driver(), "");
+    }
+
+    #[test]
+    fn a_value_that_looks_like_a_url_makes_none_of_the_pairs_around_it() {
+        for text in ["host=h password=a://b", "postgres:host=h password=a://b"] {
+            let options = ConnectionOptions::of(text).unwrap();
+            assert_eq!(options.for_driver(), "host='h' password='a://b' ", "{text}");
+        }
     }
 
     #[test]

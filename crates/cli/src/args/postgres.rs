@@ -48,10 +48,12 @@ impl PostgresFlags {
                 "{sentence}, and the backend is {scheme}: leave them out, or name a server with --dsn"
             ));
         }
-        Ok(match (url.contains("://"), url.contains('?')) {
-            (false, _) => format!("{url} key1={one} key2={two}"),
-            (true, false) => format!("{url}?key1={one}&key2={two}"),
-            (true, true) => format!("{url}&key1={one}&key2={two}"),
+        // Not whether there is a `://` anywhere: a password may have one, and would swallow the keys.
+        let is_pairs = url.split_once(':').is_some_and(|(_, rest)| !rest.starts_with("//"));
+        Ok(match (is_pairs, url.contains('?')) {
+            (true, _) => format!("{url} key1={one} key2={two}"),
+            (false, false) => format!("{url}?key1={one}&key2={two}"),
+            (false, true) => format!("{url}&key1={one}&key2={two}"),
         })
     }
 
@@ -104,4 +106,23 @@ pub(crate) struct PostgresInit {
     /// Only print the SQL, for whoever may run it. Connects to nothing.
     #[arg(long)]
     pub(crate) print: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PostgresFlags;
+
+    #[test]
+    fn the_keys_of_the_lock_are_parameters_of_the_url_whatever_is_in_it() {
+        let flags = PostgresFlags { dsn: None, key1: Some(1), key2: Some(-2) };
+        for (dsn, url) in [
+            ("postgres://h/d", "postgres://h/d?key1=1&key2=-2"),
+            ("postgres://h/d?schema=s", "postgres://h/d?schema=s&key1=1&key2=-2"),
+            ("host=h", "postgres:host=h key1=1 key2=-2"),
+            ("host=h password=a://b?c", "postgres:host=h password=a://b?c key1=1 key2=-2"),
+        ] {
+            assert_eq!(flags.with_keys(PostgresFlags::url(dsn)).as_deref(), Ok(url));
+        }
+        assert!(flags.with_keys("file:/srv/x".to_owned()).unwrap_err().contains("the backend is file"));
+    }
 }
