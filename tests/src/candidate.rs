@@ -29,16 +29,16 @@ pub struct Candidate {
 /// Runs a command that is to end by itself, and fails the test if it does not.
 pub fn run_to_end(mut command: Command) -> Output {
     let piped = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = piped.spawn().expect("the command starts");
-    let deadline = boot_now() + PATIENCE;
-    while child.try_wait().expect("our own child").is_none() {
-        if boot_now() >= deadline {
-            let _ = child.kill();
-            panic!("{command:?} does not end");
-        }
-        thread::sleep(Duration::from_millis(2));
-    }
-    child.wait_with_output().expect("our own child")
+    let child = piped.spawn().expect("the command starts");
+    let pid = Pid::from_child(&child);
+    // In a thread, which also reads what it says: nobody looks again and again, and a full pipe holds nothing up.
+    let (sender, output) = channel();
+    thread::spawn(move || sender.send(child.wait_with_output()));
+    let output = output.recv_timeout(PATIENCE).unwrap_or_else(|_| {
+        let _ = kill_process(pid, Signal::KILL);
+        panic!("{command:?} does not end");
+    });
+    output.expect("our own child")
 }
 
 /// Waits for its end, and fails the test if that does not come.

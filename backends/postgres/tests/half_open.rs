@@ -9,7 +9,7 @@ use bellwether_deadman::boot_now;
 use bellwether_election::{Election, Events, Store, What};
 use bellwether_postgres::{Postgres, from_config};
 use bellwether_support::servers::postgres::Server;
-use bellwether_support::{Actor, clock};
+use bellwether_support::{Actor, clock, until};
 use support::actor;
 use support::proxy::Way;
 
@@ -120,11 +120,11 @@ async fn who_has_the_lock_and_waits_for_an_earlier_leader_is_not_shown_as_leadin
     // Only the session of the lock ends; the presence says that the work may still be stopping.
     let sql = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name LIKE 'bellwether/a lock %'";
     assert_eq!(server.number(sql).await, 1);
-    let waits = async {
-        while b.denied().await.free_at.is_none_or(|at| at < boot_now() + TTL / 4) {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    };
+    let waits = until(async || {
+        let seen = b.denied().await;
+        let takes_its_time = seen.free_at.is_some_and(|at| at >= boot_now() + TTL / 4);
+        if takes_its_time { Ok(()) } else { Err("b was to take the lock and wait") }
+    });
     tokio::time::timeout(TTL, waits).await.expect("b was to take the lock and wait");
     assert_eq!(c.seen().await.holder, None, "b waits");
     assert_eq!(c.denied().await.holder, None, "b waits");
