@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 
 use bellwether_backend::{Found, FoundNote, Note, Record, Write};
-use bellwether_core::{Epoch, Error, Incarnation};
+use bellwether_core::{Epoch, Incarnation, StoreError};
 
 use crate::connection::lock;
 use crate::invariants::exclusion::Knowledge;
@@ -31,16 +31,16 @@ pub enum Ask {
 #[derive(Clone, Debug)]
 pub enum Answer {
     /// To [`Ask::Load`].
-    Loaded(Result<Found<u64>, Error>),
+    Loaded(Result<Found<u64>, StoreError>),
     /// To [`Ask::Write`] and [`Ask::WriteNote`].
     Written(Write<u64>),
     /// To [`Ask::ReadNote`].
-    NoteRead(Result<FoundNote, Error>),
+    NoteRead(Result<FoundNote, StoreError>),
 }
 
 impl Ask {
     /// The answer that says nothing but that something went wrong.
-    pub fn failure(&self, error: Error) -> Answer {
+    pub fn failure(&self, error: StoreError) -> Answer {
         match self {
             Ask::Load => Answer::Loaded(Err(error)),
             Ask::Write { .. } | Ask::WriteNote(..) => Answer::Written(Write::Unknown(error)),
@@ -91,7 +91,7 @@ impl Slot {
     }
 
     /// Ends the wait with an error, unless it is over or has been answered.
-    pub fn fail(&self, error: Error) {
+    pub fn fail(&self, error: StoreError) {
         let mut waiting = lock(&self.0);
         if let Waiting::For(ask, _) = &*waiting {
             let failure = ask.failure(error);
@@ -100,7 +100,7 @@ impl Slot {
     }
 
     /// As [`Slot::fail`], and an answer that nobody has read yet is lost too.
-    pub fn break_off(&self, error: Error) {
+    pub fn break_off(&self, error: StoreError) {
         let mut waiting = lock(&self.0);
         let failure = match &*waiting {
             Waiting::For(ask, _) => ask.failure(error),

@@ -11,7 +11,7 @@ use std::task::Poll;
 use bellwether_backend::{
     Capabilities, Change, Changes, Found, FoundNote, Fut, Life, Note, Notes, Record, Register, Write,
 };
-use bellwether_core::{ElectionName, Epoch, Error, ErrorKind, Incarnation};
+use bellwether_core::{ElectionName, Epoch, ErrorKind, Incarnation, StoreError};
 use futures_util::stream;
 
 use crate::call::{Answer, Ask, Call, Purpose, Slot};
@@ -185,12 +185,12 @@ impl SimRegister {
 }
 
 /// An error that trying again can mend.
-pub fn trouble(kind: ErrorKind, what: &'static str) -> Error {
-    Error::new(kind, "sim", what)
+pub fn trouble(kind: ErrorKind, what: &'static str) -> StoreError {
+    StoreError::new(kind, "sim", what)
 }
 
-fn confused() -> Error {
-    Error::new(ErrorKind::Bug, "sim", "an answer of another kind than the question")
+fn confused() -> StoreError {
+    StoreError::new(ErrorKind::Bug, "sim", "an answer of another kind than the question")
 }
 
 impl Register for SimRegister {
@@ -206,7 +206,7 @@ impl Register for SimRegister {
         })
     }
 
-    fn load<'a>(&'a self, _: &'a ElectionName) -> Fut<'a, Result<Found<u64>, Error>> {
+    fn load<'a>(&'a self, _: &'a ElectionName) -> Fut<'a, Result<Found<u64>, StoreError>> {
         Box::pin(async move {
             let learnt = lock(&self.connection).learnt;
             let Answer::Loaded(result) = self.call(Ask::Load).await else { return Err(confused()) };
@@ -262,7 +262,7 @@ impl Register for SimRegister {
         _: &'a ElectionName,
         _: Option<(&'a Record, &'a u64)>,
         least: Epoch,
-    ) -> Fut<'a, Result<Epoch, Error>> {
+    ) -> Fut<'a, Result<Epoch, StoreError>> {
         let used = Epoch::new(self.facts.sequence.load(Ordering::Relaxed) + 1).unwrap_or(Epoch::MAX);
         Box::pin(std::future::ready(Ok(least.max(used))))
     }
@@ -273,7 +273,7 @@ impl Register for SimRegister {
         if self.crash_proof && dead { Life::Dead } else { Life::Unknown }
     }
 
-    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>> {
+    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, StoreError>> {
         Box::pin(std::future::ready(Ok(Vec::new())))
     }
 
@@ -283,7 +283,7 @@ impl Register for SimRegister {
 }
 
 impl Notes for SimRegister {
-    fn read<'a>(&'a self, _: &'a ElectionName, note: &'a Note) -> Fut<'a, Result<FoundNote, Error>> {
+    fn read<'a>(&'a self, _: &'a ElectionName, note: &'a Note) -> Fut<'a, Result<FoundNote, StoreError>> {
         Box::pin(async move {
             match self.call(Ask::ReadNote(note.clone())).await {
                 Answer::NoteRead(result) => result,

@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 
 use bellwether_backend::Discarded;
-use bellwether_core::{ElectionName, Error};
+use bellwether_core::{ElectionName, StoreError};
 use rustix::fs::{AtFlags, CWD};
 use rustix::io::Errno;
 
@@ -29,7 +29,7 @@ pub(crate) fn missing(root: &Path) -> Vec<PathBuf> {
 }
 
 /// `missing` are the directories that were not there when the store was opened.
-pub(crate) fn discard(root: &Path, missing: &[PathBuf], on: &ElectionName) -> Result<Discarded, Error> {
+pub(crate) fn discard(root: &Path, missing: &[PathBuf], on: &ElectionName) -> Result<Discarded, StoreError> {
     let name = file_name(on.as_str());
     let dir = root.join(&name);
     if look(&records(&dir))?.is_some_and(|(read, _)| read.record.is_held()) {

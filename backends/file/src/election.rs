@@ -45,7 +45,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bellwether_backend::{Found, Record, Write, json};
-use bellwether_core::{ElectionName, Epoch, Error, ErrorKind, Wall};
+use bellwether_core::{ElectionName, Epoch, ErrorKind, StoreError, Wall};
 
 use crate::errors::BACKEND;
 use crate::liveness::sweep_dead;
@@ -80,7 +80,7 @@ impl ElectionDirectory {
         &self.dir
     }
 
-    pub(crate) fn load(&self) -> Result<Found<Version>, Error> {
+    pub(crate) fn load(&self) -> Result<Found<Version>, StoreError> {
         let Some((read, version)) = look(&self.lease)? else { return Ok(None) };
         if let Some(other) = read.election.filter(|other| other != self.on.as_str()) {
             let message = format!(
@@ -89,13 +89,18 @@ impl ElectionDirectory {
                 self.dir.display(),
                 self.on
             );
-            return Err(Error::new(ErrorKind::Misconfigured, BACKEND, message));
+            return Err(StoreError::new(ErrorKind::Misconfigured, BACKEND, message));
         }
         Ok(Some((read.record, version)))
     }
 
     /// `now` is the wall clock's.
-    pub(crate) fn epoch(&self, replaced: Option<&Record>, least: Epoch, now: Wall) -> Result<Epoch, Error> {
+    pub(crate) fn epoch(
+        &self,
+        replaced: Option<&Record>,
+        least: Epoch,
+        now: Wall,
+    ) -> Result<Epoch, StoreError> {
         let last = match replaced.and_then(|record| record.epoch) {
             Some(stored) => stored,
             None => match self.marker.find()? {
@@ -108,13 +113,13 @@ impl ElectionDirectory {
                 "the epochs of {:?} are used up: its record holds the largest number there is; use another name",
                 self.on
             );
-            Error::new(ErrorKind::Misconfigured, BACKEND, message)
+            StoreError::new(ErrorKind::Misconfigured, BACKEND, message)
         })?;
         Ok(next.max(least))
     }
 
     /// The highest epoch of the records that are there and can be read.
-    fn legible(&self) -> Result<Epoch, Error> {
+    fn legible(&self) -> Result<Epoch, StoreError> {
         match self.lease.values() {
             Ok(values) => {
                 let epochs = values.iter().filter_map(|(_, value)| value::read_record(value).record.epoch);
@@ -148,7 +153,7 @@ impl ElectionDirectory {
         record: &Record,
         boot_id: Option<&str>,
         now: Wall,
-    ) -> Result<Write<Version>, Error> {
+    ) -> Result<Write<Version>, StoreError> {
         let at = match at {
             Some(version) => match self.in_directory(version)? {
                 Some(version) => Some(version),
@@ -181,7 +186,7 @@ impl ElectionDirectory {
             }
         }
         let bytes = json::print(&self.on, &record).map_err(|error| {
-            Error::new(ErrorKind::Bug, BACKEND, "a record could not be written as JSON").caused_by(error)
+            StoreError::new(ErrorKind::Bug, BACKEND, "a record could not be written as JSON").caused_by(error)
         })?;
         let version = match self.lease.write(at, &bytes)? {
             value::ValueWrite::Done(version) => version,
@@ -200,7 +205,7 @@ impl ElectionDirectory {
 
     /// The version to write at. One that was read from a plain file becomes that of its copy in the directory, if
     /// the file has not been changed since.
-    fn in_directory(&self, version: Version) -> Result<Option<Version>, Error> {
+    fn in_directory(&self, version: Version) -> Result<Option<Version>, StoreError> {
         if version.number != 0 {
             return Ok(Some(version));
         }
@@ -230,7 +235,7 @@ fn by_clock(now: Wall) -> Epoch {
 }
 
 /// The newest record in a directory, or the plain file in its place.
-pub(crate) fn look(records: &Numbered) -> Result<Option<(json::Read, Version)>, Error> {
+pub(crate) fn look(records: &Numbered) -> Result<Option<(json::Read, Version)>, StoreError> {
     match records.load() {
         Ok(None) => Ok(None),
         Ok(Some(found)) => {
@@ -254,7 +259,7 @@ pub(crate) fn look(records: &Numbered) -> Result<Option<(json::Read, Version)>, 
 
 /// Fails where several numbered files lie and none is a record: that is somebody's data and never was an election. A single
 /// one may be what is left of an election's first record.
-fn refuse_strangers(records: &Numbered) -> Result<(), Error> {
+fn refuse_strangers(records: &Numbered) -> Result<(), StoreError> {
     let values = records.values()?;
     let Some((number, _)) = values.last().filter(|_| values.len() > 1) else { return Ok(()) };
     if values.iter().any(|(_, value)| !value::read_record(value).record.broken) {
@@ -265,10 +270,10 @@ fn refuse_strangers(records: &Numbered) -> Result<(), Error> {
          another directory or another name for the election",
         records.dir().join(records.name(*number)).display()
     );
-    Err(Error::new(ErrorKind::Misconfigured, BACKEND, message))
+    Err(StoreError::new(ErrorKind::Misconfigured, BACKEND, message))
 }
 
 /// Certainly not written: whether to try again depends on the reason.
-pub(crate) fn not_written<V>(error: Error) -> Write<V> {
+pub(crate) fn not_written<V>(error: StoreError) -> Write<V> {
     if error.is_retryable() { Write::Unknown(error) } else { Write::Refused(error) }
 }

@@ -6,14 +6,14 @@
 
 use std::path::Path;
 
-use bellwether_core::{Error, ErrorKind};
+use bellwether_core::{ErrorKind, StoreError};
 use rustix::io::Errno;
 
 /// The name of this store in errors.
 pub(crate) const BACKEND: &str = "file";
 
 /// `doing` completes "cannot …", and `at` is the file or directory it was done to.
-pub(crate) fn meaning(doing: &str, at: &Path, errno: Errno) -> Error {
+pub(crate) fn meaning(doing: &str, at: &Path, errno: Errno) -> StoreError {
     let at = at.display();
     let (kind, advice) = match errno {
         Errno::ACCESS | Errno::PERM => {
@@ -44,12 +44,13 @@ pub(crate) fn meaning(doing: &str, at: &Path, errno: Errno) -> Error {
         Errno::TIMEDOUT => (ErrorKind::TimedOut, "the file system did not answer in time"),
         _ => (ErrorKind::Unavailable, "it is tried again"),
     };
-    Error::new(kind, BACKEND, format!("cannot {doing} {at}: {advice}")).caused_by(std::io::Error::from(errno))
+    StoreError::new(kind, BACKEND, format!("cannot {doing} {at}: {advice}"))
+        .caused_by(std::io::Error::from(errno))
 }
 
 /// As [`meaning`], for `link(2)` of a file of our own: "not permitted" then comes from a file system without
 /// hard links (FAT, some network and user-space ones) and not from missing rights.
-pub(crate) fn linking(at: &Path, errno: Errno) -> Error {
+pub(crate) fn linking(at: &Path, errno: Errno) -> StoreError {
     if errno == Errno::PERM || errno == Errno::MLINK {
         return meaning("make a hard link in", at, Errno::OPNOTSUPP);
     }

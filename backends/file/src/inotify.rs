@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Mutex;
 
-use bellwether_core::{ElectionName, Error};
+use bellwether_core::{ElectionName, StoreError};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::io::Errno;
 use tokio::io::unix::AsyncFd;
@@ -45,7 +45,7 @@ struct WatchedDirectory {
 }
 
 impl KernelQueue {
-    pub(crate) fn new() -> Result<KernelQueue, Error> {
+    pub(crate) fn new() -> Result<KernelQueue, StoreError> {
         let failed = |errno| meaning("watch", Path::new("directories"), errno);
         let fd = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).map_err(failed)?;
         #[allow(
@@ -59,7 +59,7 @@ impl KernelQueue {
     }
 
     /// False when the kernel's limits do not allow another one.
-    pub(crate) fn watch(&self, election: &ElectionName, dir: &Path) -> Result<bool, Error> {
+    pub(crate) fn watch(&self, election: &ElectionName, dir: &Path) -> Result<bool, StoreError> {
         let flags = WatchFlags::CREATE
             | WatchFlags::MOVED_TO
             | WatchFlags::DELETE

@@ -29,7 +29,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use bellwether_backend::Life;
-use bellwether_core::{Error, ErrorKind, Incarnation};
+use bellwether_core::{ErrorKind, Incarnation, StoreError};
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
@@ -51,7 +51,7 @@ pub struct Alive {
 
 impl Alive {
     /// Takes the lock; to be called before any record names the incarnation.
-    pub fn take(dir: &Path, incarnation: Incarnation) -> Result<Alive, Error> {
+    pub fn take(dir: &Path, incarnation: Incarnation) -> Result<Alive, StoreError> {
         let failed = |errno| meaning("make a sign of life in", dir, errno);
         let directory = Directory::open(dir).map_err(failed)?;
         let name = file_name(incarnation);
@@ -59,7 +59,7 @@ impl Alive {
         // to a living process would make our end the proof of its death.
         if directory.stat(&name).map_err(failed)?.is_some() {
             let message = format!("{name} is in {} already: an incarnation was used twice", dir.display());
-            return Err(Error::new(ErrorKind::Bug, BACKEND, message));
+            return Err(StoreError::new(ErrorKind::Bug, BACKEND, message));
         }
         let (temporary, lock) = directory.create_unique().map_err(failed)?;
         // Renamed and not linked: the kernel reports the closing of a file under the name it was opened by, which
@@ -74,7 +74,7 @@ impl Alive {
     }
 
     /// Another descriptor of the same lock, closed on exec like the first: the lock lasts until all are closed.
-    pub fn duplicate(&self) -> Result<OwnedFd, Error> {
+    pub fn duplicate(&self) -> Result<OwnedFd, StoreError> {
         self.lock.try_clone().map_err(|error| {
             let errno = error.raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error);
             meaning("duplicate the sign of life in", &self.dir, errno)

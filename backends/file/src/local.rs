@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use bellwether_core::Error;
+use bellwether_core::StoreError;
 
 use crate::directory::Directory;
 use crate::errors::meaning;
@@ -44,7 +44,7 @@ pub(crate) fn trusted(_: &Directory) -> rustix::io::Result<Option<&'static str>>
 }
 
 /// False also when nothing is known about the file system.
-pub fn is_local(dir: &Path) -> Result<bool, Error> {
+pub fn is_local(dir: &Path) -> Result<bool, StoreError> {
     let failed = |errno| meaning("look at", dir, errno);
     let dir = Directory::open(dir).map_err(failed)?;
     directory_is_local(&dir).map_err(failed)

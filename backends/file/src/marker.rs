@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
-use bellwether_core::{Epoch, Error};
+use bellwether_core::{Epoch, StoreError};
 use rustix::fs::{AtFlags, CWD};
 use rustix::io::Errno;
 
@@ -34,7 +34,7 @@ impl Marker {
     }
 
     /// `None` if the election was never held here; else an epoch that was certainly issued, or zero.
-    pub(crate) fn find(&self) -> Result<Option<Epoch>, Error> {
+    pub(crate) fn find(&self) -> Result<Option<Epoch>, StoreError> {
         match Directory::open(&self.dir).and_then(|dir| dir.names()) {
             Ok(names) => {
                 let epochs = names.iter().filter_map(|name| number(name).and_then(Epoch::new));
@@ -46,7 +46,7 @@ impl Marker {
     }
 
     /// Makes it; false if it was there.
-    pub(crate) fn make(&self) -> Result<bool, Error> {
+    pub(crate) fn make(&self) -> Result<bool, StoreError> {
         let mut made = false;
         for (dir, parent) in [(&self.all, &self.root), (&self.dir, &self.all)] {
             made = match rustix::fs::mkdirat(CWD, dir, DIR_MODE) {

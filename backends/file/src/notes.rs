@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use bellwether_backend::{FoundNote, Note, Write};
-use bellwether_core::Error;
+use bellwether_core::StoreError;
 
 use crate::election::not_written;
 use crate::names::file_name;
@@ -47,7 +47,7 @@ fn is_cooldown(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_ok_and(|text| text.parse::<i64>().is_ok())
 }
 
-pub(crate) fn read(dir: &Path, note: &Note) -> Result<FoundNote, Error> {
+pub(crate) fn read(dir: &Path, note: &Note) -> Result<FoundNote, StoreError> {
     let bytes = |value| match value {
         Value::Bytes(bytes) => bytes,
         // Something that makes no sense as a note, which is what its reader takes empty bytes for.
@@ -65,7 +65,7 @@ pub(crate) fn write(dir: &Path, note: &Note, at: Option<u64>, bytes: &[u8]) -> W
     }
 }
 
-fn replace(dir: &Path, note: &Note, at: Option<u64>, bytes: &[u8]) -> Result<value::ValueWrite, Error> {
+fn replace(dir: &Path, note: &Note, at: Option<u64>, bytes: &[u8]) -> Result<value::ValueWrite, StoreError> {
     prepare(dir)?;
     let notes = numbered(dir, note);
     let found = notes.load()?.map(|found| found.version);

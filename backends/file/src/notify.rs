@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use bellwether_core::{ElectionName, Error, Incarnation};
+use bellwether_core::{ElectionName, Incarnation, StoreError};
 use tokio::time::{Interval, MissedTickBehavior};
 
 #[cfg(target_os = "linux")]
@@ -90,7 +90,7 @@ fn with(queue: Option<queue::KernelQueue>) -> (DirectoryWatches, FileNotices) {
 impl DirectoryWatches {
     /// Watches the directory of an election from now on; look once after this, for what happened before. The error
     /// means that the directory is missing or unreadable, not that the kernel's limits are reached.
-    pub fn watch(&self, election: &ElectionName, dir: &Path) -> Result<(), Error> {
+    pub fn watch(&self, election: &ElectionName, dir: &Path) -> Result<(), StoreError> {
         let Some(queue) = &self.shared.queue else { return Ok(()) };
         let watched = queue.watch(election, dir)?;
         if !watched && !self.shared.poll.send_replace(true) {
@@ -183,7 +183,7 @@ pub(crate) mod queue {
     use std::collections::VecDeque;
     use std::path::Path;
 
-    use bellwether_core::{ElectionName, Error, ErrorKind};
+    use bellwether_core::{ElectionName, ErrorKind, StoreError};
 
     use super::FileNotice;
     use crate::errors::BACKEND;
@@ -192,15 +192,15 @@ pub(crate) mod queue {
     pub(crate) struct KernelQueue;
 
     impl KernelQueue {
-        pub(crate) fn new() -> Result<KernelQueue, Error> {
-            Err(Error::new(
+        pub(crate) fn new() -> Result<KernelQueue, StoreError> {
+            Err(StoreError::new(
                 ErrorKind::Unsupported,
                 BACKEND,
                 "this system has no notification that is used here",
             ))
         }
 
-        pub(crate) fn watch(&self, _: &ElectionName, _: &Path) -> Result<bool, Error> {
+        pub(crate) fn watch(&self, _: &ElectionName, _: &Path) -> Result<bool, StoreError> {
             Ok(false)
         }
 

@@ -56,7 +56,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bellwether_core::{Error, ErrorKind};
+use bellwether_core::{ErrorKind, StoreError};
 use rustix::io::Errno;
 
 use crate::directory::{Contents, Directory, FileIdentity};
@@ -99,7 +99,7 @@ impl Numbered {
     }
 
     /// The newest value; `None` when there is none, or no directory. Changes nothing.
-    pub fn load(&self) -> Result<Option<FoundValue>, Error> {
+    pub fn load(&self) -> Result<Option<FoundValue>, StoreError> {
         let failed = |errno| meaning("read", &self.dir, errno);
         let mut empty_listings = 0;
         for _ in 0..READ_ATTEMPTS {
@@ -130,15 +130,15 @@ impl Numbered {
             return Ok(Some(FoundValue { version: Version { number, identity }, value, settled }));
         }
         let message = format!("records in {} are replaced faster than they can be read", self.dir.display());
-        Err(Error::new(ErrorKind::Unavailable, BACKEND, message))
+        Err(StoreError::new(ErrorKind::Unavailable, BACKEND, message))
     }
 
     /// Replaces the value `at`, or makes the first one; the module's documentation has the argument.
-    pub fn write(&self, at: Option<Version>, bytes: &[u8]) -> Result<ValueWrite, Error> {
+    pub fn write(&self, at: Option<Version>, bytes: &[u8]) -> Result<ValueWrite, StoreError> {
         let failed = |errno| meaning("write to", &self.dir, errno);
         if bytes.len() > RECORD_MAX_BYTES {
             let message = format!("a record has at most {RECORD_MAX_BYTES} bytes, not {}", bytes.len());
-            return Err(Error::new(ErrorKind::InvalidInput, BACKEND, message));
+            return Err(StoreError::new(ErrorKind::InvalidInput, BACKEND, message));
         }
         let number = self.number_after(at)?;
         let dir = Directory::open(&self.dir).map_err(failed)?;
@@ -187,7 +187,7 @@ impl Numbered {
         Ok(ValueWrite::Done(ours))
     }
 
-    fn number_after(&self, at: Option<Version>) -> Result<u64, Error> {
+    fn number_after(&self, at: Option<Version>) -> Result<u64, StoreError> {
         let last = at.map_or_else(|| self.known.load(Ordering::Relaxed), |version| version.number);
         if last < NUMBER_MAX {
             return Ok(last + 1);
@@ -196,7 +196,7 @@ impl Numbered {
             "{} has the last possible number; remove it by hand while no candidate runs",
             self.dir.join(self.name(last)).display()
         );
-        Err(Error::new(ErrorKind::Misconfigured, BACKEND, message))
+        Err(StoreError::new(ErrorKind::Misconfigured, BACKEND, message))
     }
 
     /// Steps 1 and 3.
@@ -241,7 +241,7 @@ impl Numbered {
     }
 
     /// The temporary file has gone: with the directory, or because we slept so long that it was swept.
-    fn swept_away(&self, dir: &Directory) -> Result<ValueWrite, Error> {
+    fn swept_away(&self, dir: &Directory) -> Result<ValueWrite, StoreError> {
         match dir.is_in_place() {
             Ok(true) => Ok(ValueWrite::Conflict),
             Ok(false) => Err(meaning("write to", &self.dir, Errno::NOENT)),
@@ -255,7 +255,7 @@ impl Numbered {
     }
 
     /// Every value that is there, by number, upwards. For judging the directory as a whole; what is swept meanwhile is left out.
-    pub(crate) fn values(&self) -> Result<Vec<(u64, Value)>, Error> {
+    pub(crate) fn values(&self) -> Result<Vec<(u64, Value)>, StoreError> {
         let failed = |errno| meaning("read", &self.dir, errno);
         let dir = Directory::open(&self.dir).map_err(failed)?;
         let mut values = Vec::new();

@@ -41,14 +41,14 @@ fn names(dir: &Path) -> Vec<String> {
     fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
-fn done(write: Result<ValueWrite, bellwether_core::Error>) -> Version {
+fn done(write: Result<ValueWrite, bellwether_core::StoreError>) -> Version {
     match write.unwrap() {
         ValueWrite::Done(version) => version,
         other => panic!("{other:?}"),
     }
 }
 
-fn is_conflict(write: Result<ValueWrite, bellwether_core::Error>) -> bool {
+fn is_conflict(write: Result<ValueWrite, bellwether_core::StoreError>) -> bool {
     matches!(write, Ok(ValueWrite::Conflict))
 }
 

@@ -23,7 +23,7 @@
 
 use std::path::Path;
 
-use bellwether_core::{Error, ErrorKind};
+use bellwether_core::{ErrorKind, StoreError};
 use rustix::fs::{AtFlags, CWD, FileType, Mode};
 use rustix::io::Errno;
 use serde::Deserialize;
@@ -49,7 +49,7 @@ struct Seed {
 }
 
 /// Makes the directory if it is missing, out of the plain file in its place if there is one.
-pub fn prepare(path: &Path) -> Result<(), Error> {
+pub fn prepare(path: &Path) -> Result<(), StoreError> {
     let failed = |errno| meaning("prepare", path, errno);
     for _ in 0..ROUNDS {
         match kind(path) {
@@ -61,10 +61,10 @@ pub fn prepare(path: &Path) -> Result<(), Error> {
         }
     }
     let message = format!("{} changes faster than it can be prepared; try again", path.display());
-    Err(Error::new(ErrorKind::Unavailable, BACKEND, message))
+    Err(StoreError::new(ErrorKind::Unavailable, BACKEND, message))
 }
 
-fn make(path: &Path) -> Result<(), Error> {
+fn make(path: &Path) -> Result<(), StoreError> {
     let parent = parent_of(path);
     if let Err(error) = std::fs::create_dir_all(parent) {
         let errno = error.raw_os_error().map_or(Errno::NOTDIR, Errno::from_raw_os_error);
@@ -97,18 +97,18 @@ struct PathInParent<'a> {
 }
 
 impl<'a> PathInParent<'a> {
-    fn of(path: &'a Path) -> Result<PathInParent<'a>, Error> {
+    fn of(path: &'a Path) -> Result<PathInParent<'a>, StoreError> {
         let parent =
             Directory::open(parent_of(path)).map_err(|errno| meaning("open", parent_of(path), errno))?;
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
             let message = format!("{} is no name for a directory; choose another", path.display());
-            return Err(Error::new(ErrorKind::Misconfigured, BACKEND, message));
+            return Err(StoreError::new(ErrorKind::Misconfigured, BACKEND, message));
         };
         Ok(PathInParent { path, parent, name: name.to_owned(), seed: format!(".seed-{name}") })
     }
 
     /// Steps 1 to 4, starting from a file.
-    fn set_file_aside(&self) -> Result<(), Error> {
+    fn set_file_aside(&self) -> Result<(), StoreError> {
         let failed = |errno| meaning("take over", self.path, errno);
         match self.parent.read(&self.name, RECORD_MAX_BYTES).map_err(failed)? {
             None => return Ok(()),
@@ -126,7 +126,7 @@ impl<'a> PathInParent<'a> {
                     parent_of(self.path).join(&self.seed).display(),
                     self.path.display()
                 );
-                return Err(Error::new(ErrorKind::Misconfigured, BACKEND, message));
+                return Err(StoreError::new(ErrorKind::Misconfigured, BACKEND, message));
             }
         }
         let second = Temporary { directory: &self.parent, name: unique_name() };
@@ -149,7 +149,7 @@ impl<'a> PathInParent<'a> {
     }
 
     /// Steps 3 and 4; false if there is nothing to take over.
-    fn finish_takeover(&self) -> Result<bool, Error> {
+    fn finish_takeover(&self) -> Result<bool, StoreError> {
         let failed = |errno| meaning("take over", self.path, errno);
         let bytes = match self.parent.read(&self.seed, RECORD_MAX_BYTES).map_err(failed)? {
             Some((_, Contents::Bytes(bytes))) if is_seed(&bytes) => bytes,
@@ -215,10 +215,10 @@ fn parent_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-fn in_the_way(path: &Path) -> Error {
+fn in_the_way(path: &Path) -> StoreError {
     let message = format!(
         "{} is a file, but Bellwether needs a directory there; move it away or choose another directory",
         path.display()
     );
-    Error::new(ErrorKind::Misconfigured, BACKEND, message)
+    StoreError::new(ErrorKind::Misconfigured, BACKEND, message)
 }

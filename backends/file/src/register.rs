@@ -18,7 +18,7 @@ use bellwether_backend::{
     Capabilities, Changes, Discarded, Finding, Found, FoundNote, Fut, Lease, Life, Note, Notes, Probing,
     Record, Register, Write,
 };
-use bellwether_core::{Candidate, Clock, ElectionName, Epoch, Error, ErrorKind, Incarnation};
+use bellwether_core::{Candidate, Clock, ElectionName, Epoch, ErrorKind, Incarnation, StoreError};
 
 use crate::directory::Directory;
 use crate::election::{ElectionDirectory, look, records};
@@ -35,12 +35,12 @@ use crate::{checkup, discard, notes, url};
 pub type File = Lease<FileRegister>;
 
 /// Opens the elections in `dir`, which need not exist yet. Writes nothing, and reads only where `dir` is.
-pub fn open(dir: impl AsRef<Path>, clock: Arc<dyn Clock>) -> Result<File, Error> {
+pub fn open(dir: impl AsRef<Path>, clock: Arc<dyn Clock>) -> Result<File, StoreError> {
     Ok(Lease::new(FileRegister::new(dir.as_ref(), Arc::clone(&clock))?, clock))
 }
 
 /// The same for `file:DIR`; see [`directory`](crate::directory()).
-pub fn from_url(url: &str, clock: Arc<dyn Clock>) -> Result<File, Error> {
+pub fn from_url(url: &str, clock: Arc<dyn Clock>) -> Result<File, StoreError> {
     open(url::directory(url)?, clock)
 }
 
@@ -71,7 +71,7 @@ impl fmt::Debug for DirectoryStore {
 
 impl FileRegister {
     /// The register alone, to build something else on; [`open`] makes elections of it.
-    pub fn new(dir: &Path, clock: Arc<dyn Clock>) -> Result<FileRegister, Error> {
+    pub fn new(dir: &Path, clock: Arc<dyn Clock>) -> Result<FileRegister, StoreError> {
         let root = url::absolute(dir)?;
         // The nearest one that exists: what will be made lies on the same file system.
         let existing = root.ancestors().find(|dir| dir.exists()).unwrap_or(&root);
@@ -112,7 +112,7 @@ impl FileRegister {
     async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&DirectoryStore) -> T + Send + 'static,
-    ) -> Result<T, Error> {
+    ) -> Result<T, StoreError> {
         let store = Arc::clone(&self.store);
         self.threads.run(move || work(&store)).await
     }
@@ -129,7 +129,7 @@ impl DirectoryStore {
 
     /// Each by the full name in its record, else by its directory's. A directory whose name is a hash, with a record
     /// that does not tell of what, stands for an election that cannot be named.
-    fn elections(&self) -> Result<Vec<ElectionName>, Error> {
+    fn elections(&self) -> Result<Vec<ElectionName>, StoreError> {
         let names = match Directory::open(&self.root).and_then(|root| root.names()) {
             Ok(names) => names,
             Err(rustix::io::Errno::NOENT) => return Ok(Vec::new()),
@@ -158,7 +158,7 @@ impl Register for FileRegister {
         Capabilities::REGISTER.with(|can| can.crash_proof = self.store.crash_proof)
     }
 
-    fn load<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Found<Version>, Error>> {
+    fn load<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Found<Version>, StoreError>> {
         let on = on.clone();
         Box::pin(async move {
             self.blocking(move |store| {
@@ -203,7 +203,7 @@ impl Register for FileRegister {
     }
 
     /// What belongs to a runtime here, the kernel's queue of notices, is made anew with every taking of the news.
-    fn change_runtime(&self) -> Result<(), Error> {
+    fn change_runtime(&self) -> Result<(), StoreError> {
         Ok(())
     }
 
@@ -212,7 +212,7 @@ impl Register for FileRegister {
         on: &'a ElectionName,
         replaced: Option<(&'a Record, &'a Version)>,
         least: Epoch,
-    ) -> Fut<'a, Result<Epoch, Error>> {
+    ) -> Fut<'a, Result<Epoch, StoreError>> {
         let (on, replaced) = (on.clone(), replaced.map(|(record, _)| record.clone()));
         Box::pin(async move {
             self.blocking(move |store| {
@@ -234,7 +234,7 @@ impl Register for FileRegister {
         self.store.election(on).signs.end(who);
     }
 
-    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>> {
+    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, StoreError>> {
         Box::pin(async move { self.blocking(DirectoryStore::elections).await? })
     }
 
@@ -255,7 +255,7 @@ impl Register for FileRegister {
         })
     }
 
-    fn danger_discard<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Discarded, Error>> {
+    fn danger_discard<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Discarded, StoreError>> {
         let on = on.clone();
         Box::pin(async move {
             self.blocking(move |store| {
@@ -273,7 +273,7 @@ impl Register for FileRegister {
 }
 
 impl Notes for FileRegister {
-    fn read<'a>(&'a self, on: &'a ElectionName, note: &'a Note) -> Fut<'a, Result<FoundNote, Error>> {
+    fn read<'a>(&'a self, on: &'a ElectionName, note: &'a Note) -> Fut<'a, Result<FoundNote, StoreError>> {
         let (on, note) = (on.clone(), note.clone());
         Box::pin(
             async move { self.blocking(move |store| notes::read(store.election(&on).dir(), &note)).await? },

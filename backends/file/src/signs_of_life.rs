@@ -20,7 +20,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bellwether_backend::Record;
-use bellwether_core::{Epoch, Error, ErrorKind, Incarnation};
+use bellwether_core::{Epoch, ErrorKind, Incarnation, StoreError};
 
 use crate::liveness::Alive;
 use crate::local::is_local;
@@ -53,7 +53,7 @@ pub(crate) enum Whose {
 impl Signs {
     /// To be called before the record is written; takes the lock if it names one of ours. Also says whether the record may
     /// promise that the holder's death can be proven.
-    pub(crate) fn show(&self, dir: &Path, record: &Record) -> Result<(Whose, bool), Error> {
+    pub(crate) fn show(&self, dir: &Path, record: &Record) -> Result<(Whose, bool), StoreError> {
         let (Some(incarnation), Some(epoch)) =
             (record.holder.as_ref().and_then(|holder| holder.incarnation), record.epoch)
         else {

@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bellwether_core::{Error, ErrorKind};
+use bellwether_core::{ErrorKind, StoreError};
 use tokio::sync::oneshot;
 
 use crate::errors::BACKEND;
@@ -46,7 +46,7 @@ impl Threads {
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, Error> {
+    ) -> Result<T, StoreError> {
         let (answer, answered) = oneshot::channel();
         self.put(Box::new(move || {
             // Who asked may have gone.
@@ -55,12 +55,12 @@ impl Threads {
         match answered.await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(_)) | Err(_) => {
-                Err(Error::new(ErrorKind::Bug, BACKEND, "the file backend panicked; please report it"))
+                Err(StoreError::new(ErrorKind::Bug, BACKEND, "the file backend panicked; please report it"))
             }
         }
     }
 
-    fn put(&self, call: BlockingCall) -> Result<(), Error> {
+    fn put(&self, call: BlockingCall) -> Result<(), StoreError> {
         let mut queue = self.0.queue();
         if queue.idle < queue.calls.len() + 1 && queue.threads < THREADS_MAX {
             let shared = Arc::clone(&self.0);
@@ -71,7 +71,7 @@ impl Threads {
                 Err(_) if queue.threads > 0 => {}
                 Err(error) => {
                     let sentence = "no thread could be started: raise the limit on processes and threads";
-                    return Err(Error::new(ErrorKind::Exhausted, BACKEND, sentence).caused_by(error));
+                    return Err(StoreError::new(ErrorKind::Exhausted, BACKEND, sentence).caused_by(error));
                 }
             }
         }

@@ -5,13 +5,13 @@
 
 use std::path::{Path, PathBuf};
 
-use bellwether_core::{Error, ErrorKind};
+use bellwether_core::{ErrorKind, StoreError};
 
 use crate::errors::BACKEND;
 
 /// The directory that a `file:` URL means.
-pub fn directory(url: &str) -> Result<PathBuf, Error> {
-    let refused = |sentence: String| Err(Error::new(ErrorKind::InvalidInput, BACKEND, sentence));
+pub fn directory(url: &str) -> Result<PathBuf, StoreError> {
+    let refused = |sentence: String| Err(StoreError::new(ErrorKind::InvalidInput, BACKEND, sentence));
     let Some(rest) = url.strip_prefix("file:") else {
         return refused(format!("{url:?} is not a file URL; write file:DIR"));
     };
@@ -37,18 +37,18 @@ pub fn directory(url: &str) -> Result<PathBuf, Error> {
 }
 
 /// Fixed once, so that a change of the working directory changes no election.
-pub(crate) fn absolute(path: &Path) -> Result<PathBuf, Error> {
+pub(crate) fn absolute(path: &Path) -> Result<PathBuf, StoreError> {
     if path.as_os_str().is_empty() {
         let sentence = "no directory is named; write file:DIR";
-        return Err(Error::new(ErrorKind::InvalidInput, BACKEND, sentence));
+        return Err(StoreError::new(ErrorKind::InvalidInput, BACKEND, sentence));
     }
     if path.as_os_str().as_encoded_bytes().contains(&0) {
         let sentence = format!("{path:?} contains a zero byte, which no path can");
-        return Err(Error::new(ErrorKind::InvalidInput, BACKEND, sentence));
+        return Err(StoreError::new(ErrorKind::InvalidInput, BACKEND, sentence));
     }
     std::path::absolute(path).map_err(|error| {
         let sentence = "the working directory cannot be told; name the directory by its whole path";
-        Error::new(ErrorKind::Misconfigured, BACKEND, sentence).caused_by(error)
+        StoreError::new(ErrorKind::Misconfigured, BACKEND, sentence).caused_by(error)
     })
 }
 

@@ -4,7 +4,7 @@
 //! whatever somebody put there.
 
 use bellwether_backend::json;
-use bellwether_core::Error;
+use bellwether_core::StoreError;
 
 use crate::directory::FileIdentity;
 
@@ -63,7 +63,7 @@ pub enum ValueWrite {
     /// The newest value was not what the caller replaced, or it is no longer what the caller wrote: look.
     Conflict,
     /// It may be written or not: look.
-    Unknown(Error),
+    Unknown(StoreError),
 }
 
 /// Whether Bellwether wrote these bytes as a record of an election.

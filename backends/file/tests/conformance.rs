@@ -11,7 +11,7 @@ use std::time::Duration;
 use bellwether_backend::conformance::{self, Harness};
 use bellwether_backend::faults::{Faults, FaultyRegister};
 use bellwether_backend::{Backend, Fut, Lease};
-use bellwether_core::{Candidate, Clock, ElectionName, Error};
+use bellwether_core::{Candidate, Clock, ElectionName, StoreError};
 use bellwether_file::{FileRegister, file_name, open};
 use bellwether_support::{Scratch, clock, crash, lead_until_killed, role};
 
@@ -24,7 +24,7 @@ impl Harness for Files {
         clock()
     }
 
-    fn connect(&self, clock: Arc<dyn Clock>) -> Fut<'_, Result<Arc<dyn Backend>, Error>> {
+    fn connect(&self, clock: Arc<dyn Clock>) -> Fut<'_, Result<Arc<dyn Backend>, StoreError>> {
         Box::pin(async move { Ok(Arc::new(open(self.0.path(), clock)?) as Arc<dyn Backend>) })
     }
 
@@ -32,7 +32,7 @@ impl Harness for Files {
         &self,
         clock: Arc<dyn Clock>,
         faults: Faults,
-    ) -> Fut<'_, Result<Arc<dyn Backend>, Error>> {
+    ) -> Fut<'_, Result<Arc<dyn Backend>, StoreError>> {
         Box::pin(async move {
             let register = FaultyRegister::new(FileRegister::new(self.0.path(), Arc::clone(&clock))?, faults);
             Ok(Arc::new(Lease::new(register, clock)) as Arc<dyn Backend>)
@@ -40,7 +40,7 @@ impl Harness for Files {
     }
 
     /// All its records, as somebody with `rm` would. The sign of life and the marker stay.
-    fn delete<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<bool, Error>> {
+    fn delete<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<bool, StoreError>> {
         let dir = self.0.path().join(file_name(on.as_str()));
         Box::pin(async move {
             let record = |name: &str| name.strip_suffix(".json").is_some_and(|n| n.parse::<u64>().is_ok());
@@ -52,7 +52,7 @@ impl Harness for Files {
     }
 
     /// Every name and every byte.
-    fn fingerprint(&self) -> Fut<'_, Result<Option<String>, Error>> {
+    fn fingerprint(&self) -> Fut<'_, Result<Option<String>, StoreError>> {
         Box::pin(async move {
             let mut all = String::new();
             describe(self.0.path(), &mut all);
@@ -65,7 +65,7 @@ impl Harness for Files {
         on: &'a ElectionName,
         who: &'a Candidate,
         ttl: Duration,
-    ) -> Fut<'a, Result<bool, Error>> {
+    ) -> Fut<'a, Result<bool, StoreError>> {
         Box::pin(async move {
             crash(TEST, self.0.path().to_str().unwrap(), on, who, ttl).await;
             Ok(true)

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bellwether_backend::{Found, Record, Write};
-use bellwether_core::{ElectionName, Epoch, Error};
+use bellwether_core::{ElectionName, Epoch, StoreError};
 
 use crate::bucket_api::{BucketApi, Content, Info, KeyEntry, StreamSettings, subject};
 use crate::connection::NatsConnection;
@@ -75,12 +75,12 @@ impl Bucket {
     }
 
     /// Reads the settings anew.
-    pub(crate) async fn info(&self, limit: Duration) -> Result<Info, Error> {
+    pub(crate) async fn info(&self, limit: Duration) -> Result<Info, StoreError> {
         self.learnt(self.api(limit).info(None).await)
     }
 
     /// As [`Bucket::info`]; `None` where the bucket is yet to be made.
-    async fn info_if_made(&self, limit: Duration) -> Result<Option<Info>, Error> {
+    async fn info_if_made(&self, limit: Duration) -> Result<Option<Info>, StoreError> {
         // Asked before the call: while it was under way, another election's claim may have made the bucket, and that is not one that
         // was there and is gone.
         let may_be_made = self.connection.config().create && !self.seen.load(Ordering::Relaxed);
@@ -90,7 +90,7 @@ impl Bucket {
         }
     }
 
-    fn learnt(&self, info: Result<Info, CallFailure>) -> Result<Info, Error> {
+    fn learnt(&self, info: Result<Info, CallFailure>) -> Result<Info, StoreError> {
         let info = info.map_err(|failure| self.unseen(failure))?;
         let before = {
             let mut created = self.created.lock().unwrap_or_else(PoisonError::into_inner);
@@ -104,7 +104,11 @@ impl Bucket {
     }
 
     /// The newest value of a key. `None` also where the bucket is yet to be made.
-    pub(crate) async fn load(&self, key: &str, limit: Duration) -> Result<Option<(Vec<u8>, u64)>, Error> {
+    pub(crate) async fn load(
+        &self,
+        key: &str,
+        limit: Duration,
+    ) -> Result<Option<(Vec<u8>, u64)>, StoreError> {
         let found = self.last(key, limit).await?;
         Ok(found.and_then(|entry| match entry.content {
             Content::Value(value) => Some((value, entry.revision)),
@@ -113,7 +117,7 @@ impl Bucket {
     }
 
     /// The newest of a key, the mark of a deletion included.
-    pub(crate) async fn last(&self, key: &str, limit: Duration) -> Result<Option<KeyEntry>, Error> {
+    pub(crate) async fn last(&self, key: &str, limit: Duration) -> Result<Option<KeyEntry>, StoreError> {
         if self.known().is_none() && self.info_if_made(limit).await?.is_none() {
             return Ok(None);
         }
@@ -145,7 +149,7 @@ impl Bucket {
         layout: &dyn Layout,
         on: &ElectionName,
         entry: KeyEntry,
-    ) -> Result<Found<u64>, Error> {
+    ) -> Result<Found<u64>, StoreError> {
         let mut record = match entry.content {
             Content::Value(value) => layout.read(on, &value)?,
             Content::Released(said) => match layout.read_released(on, &said)? {
@@ -200,7 +204,7 @@ impl Bucket {
     }
 
     /// Whether this user may write a key, found out once and without writing. What gets no answer is asked again the next time.
-    pub(crate) async fn rehearse(&self, key: &str) -> Result<(), Error> {
+    pub(crate) async fn rehearse(&self, key: &str) -> Result<(), StoreError> {
         let rehearsed = || self.rehearsed.lock().unwrap_or_else(PoisonError::into_inner);
         if rehearsed().contains(key) {
             return Ok(());
@@ -222,7 +226,7 @@ impl Bucket {
         before: Option<Epoch>,
         least: Epoch,
         limit: Duration,
-    ) -> Result<Epoch, Error> {
+    ) -> Result<Epoch, StoreError> {
         let info = self.info_or_make(limit).await?;
         let created = info.created_micros();
         let created =
@@ -240,7 +244,7 @@ impl Bucket {
     }
 
     /// Refuses a lease of this length if the bucket forgets records earlier than that.
-    pub(crate) fn refuse_ttl(&self, ttl: Duration, least_age: Duration) -> Result<(), Error> {
+    pub(crate) fn refuse_ttl(&self, ttl: Duration, least_age: Duration) -> Result<(), StoreError> {
         if let Some(max_age) = self.max_age().filter(|max_age| *max_age < least_age) {
             let print = bellwether_core::duration::print;
             return Err(misconfigured(format!(
@@ -256,21 +260,21 @@ impl Bucket {
     }
 
     /// Makes the bucket if it is yet to be made.
-    pub(crate) async fn make_if_missing(&self, limit: Duration) -> Result<(), Error> {
+    pub(crate) async fn make_if_missing(&self, limit: Duration) -> Result<(), StoreError> {
         if self.known().is_none() {
             self.info_or_make(limit).await?;
         }
         Ok(())
     }
 
-    async fn info_or_make(&self, limit: Duration) -> Result<Info, Error> {
+    async fn info_or_make(&self, limit: Duration) -> Result<Info, StoreError> {
         match self.info_if_made(limit).await? {
             Some(info) => Ok(info),
             None => self.make(limit).await,
         }
     }
 
-    async fn make(&self, limit: Duration) -> Result<Info, Error> {
+    async fn make(&self, limit: Duration) -> Result<Info, StoreError> {
         match self
             .api(limit)
             .create(self.connection.config().replicas, self.age.load(Ordering::Relaxed))
@@ -298,7 +302,7 @@ impl Bucket {
         self.settings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn learn(&self, settings: &StreamSettings) -> Result<(), Error> {
+    fn learn(&self, settings: &StreamSettings) -> Result<(), StoreError> {
         self.seen.store(true, Ordering::Relaxed);
         let fit = match unfit(settings, &subject(&self.name, ">")) {
             None => Ok(()),
@@ -316,7 +320,7 @@ impl Bucket {
     }
 
     /// Why its settings could not be read.
-    fn unseen(&self, failure: CallFailure) -> Error {
+    fn unseen(&self, failure: CallFailure) -> StoreError {
         if !failure.is(STREAM_NOT_FOUND) {
             return failure.error("look at the bucket");
         }
@@ -334,7 +338,7 @@ impl Bucket {
     }
 
     /// Servers that have only just made a bucket may not find it yet. Whether it is there, its settings tell.
-    async fn gone_or_not_ready(&self, limit: Duration) -> Error {
+    async fn gone_or_not_ready(&self, limit: Duration) -> StoreError {
         match self.info(limit).await {
             Err(gone) => gone,
             Ok(_) => unavailable("the servers do not find the bucket yet, which is there"),

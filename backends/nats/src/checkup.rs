@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use bellwether_backend::{Finding, Probing};
-use bellwether_core::{Clock, Error, ErrorKind, duration};
+use bellwether_core::{Clock, ErrorKind, StoreError, duration};
 
 use crate::bucket::Bucket;
 use crate::bucket_api::{Info, StreamSettings};
@@ -77,7 +77,7 @@ async fn notes(bucket: &Bucket, create: bool) -> Finding {
     }
 }
 
-fn bad(what: &'static str, error: &Error) -> Finding {
+fn bad(what: &'static str, error: &StoreError) -> Finding {
     Finding::bad(what, error.kind(), error.to_string())
 }
 
@@ -175,14 +175,14 @@ async fn reading(bucket: &Bucket, clock: &dyn Clock) -> Finding {
 }
 
 async fn watching(bucket: &Bucket, leases: &str) -> Finding {
-    let failed = |error: Error| bad("watching", &error);
+    let failed = |error: StoreError| bad("watching", &error);
     let client = match bucket.connection.client().await {
         Ok(client) => client,
         Err(error) => return failed(error),
     };
     let inbox = client.new_inbox();
     let Ok(listening) = client.subscribe(inbox.clone()).await else {
-        return failed(Error::new(ErrorKind::Unavailable, BACKEND, "cannot subscribe"));
+        return failed(StoreError::new(ErrorKind::Unavailable, BACKEND, "cannot subscribe"));
     };
     let opened = bucket.api(CALL_LIMIT).watch(leases, &inbox, Duration::from_secs(1)).await;
     drop(listening);

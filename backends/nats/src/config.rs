@@ -22,7 +22,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bellwether_core::{Error, duration};
+use bellwether_core::{StoreError, duration};
 
 use crate::errors::invalid;
 use crate::names;
@@ -96,7 +96,7 @@ impl Config {
     ///
     /// # Errors
     /// When it cannot be read, with a sentence that says what to write.
-    pub fn from_url(url: &str) -> Result<Config, Error> {
+    pub fn from_url(url: &str) -> Result<Config, StoreError> {
         let (tls, rest) = match url.split_once("://") {
             Some(("nats", rest)) => (false, rest),
             Some(("tls", rest)) => (true, rest),
@@ -154,7 +154,7 @@ impl Config {
     }
 
     /// Whether the names fit the profile, and no bucket of others gets keys of ours.
-    fn agrees(&self) -> Result<(), Error> {
+    fn agrees(&self) -> Result<(), StoreError> {
         let notes = self.notes.as_deref();
         let sentence = match self.profile {
             Profile::Native if notes.is_some() => {
@@ -181,7 +181,7 @@ impl Config {
         Err(invalid(sentence))
     }
 
-    fn set(&mut self, name: &str, value: String) -> Result<(), Error> {
+    fn set(&mut self, name: &str, value: String) -> Result<(), StoreError> {
         match name {
             "bucket" => self.bucket = Some(bucket(value)?),
             "notes" => self.notes = Some(bucket(value)?),
@@ -225,7 +225,7 @@ impl Config {
     }
 }
 
-fn server(host: &str) -> Result<String, Error> {
+fn server(host: &str) -> Result<String, StoreError> {
     let (name, port) = match host.rsplit_once(':') {
         // The last colon of a bare IPv6 address is part of it.
         Some((name, port)) if !port.ends_with(']') => (name, Some(port)),
@@ -240,14 +240,14 @@ fn server(host: &str) -> Result<String, Error> {
     }
 }
 
-fn identity(text: &str) -> Result<Authentication, Error> {
+fn identity(text: &str) -> Result<Authentication, StoreError> {
     match text.split_once(':') {
         Some((user, password)) => Ok(Authentication::User(decoded(user)?, decoded(password)?)),
         None => Ok(Authentication::Token(decoded(text)?)),
     }
 }
 
-fn profile(name: &str) -> Result<Profile, Error> {
+fn profile(name: &str) -> Result<Profile, StoreError> {
     match name {
         "native" => Ok(Profile::Native),
         "cluster" => Ok(Profile::Cluster),
@@ -256,12 +256,12 @@ fn profile(name: &str) -> Result<Profile, Error> {
     }
 }
 
-fn bucket(name: String) -> Result<String, Error> {
+fn bucket(name: String) -> Result<String, StoreError> {
     let fits = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
     if fits { Ok(name) } else { Err(invalid("a bucket's name is made of letters, digits, - and _")) }
 }
 
-fn group(name: String) -> Result<String, Error> {
+fn group(name: String) -> Result<String, StoreError> {
     if names::is_key(&name) {
         Ok(name)
     } else {
@@ -270,7 +270,7 @@ fn group(name: String) -> Result<String, Error> {
 }
 
 /// What becomes part of a subject.
-fn token(option: &str, value: String) -> Result<String, Error> {
+fn token(option: &str, value: String) -> Result<String, StoreError> {
     let wrong = value.is_empty() || value.contains(|c: char| c.is_whitespace() || matches!(c, '*' | '>'));
     if wrong {
         Err(invalid(format!("{option} is part of a subject, without spaces and wildcards")))
@@ -279,7 +279,7 @@ fn token(option: &str, value: String) -> Result<String, Error> {
     }
 }
 
-fn yes_or_no(option: &str, value: &str) -> Result<bool, Error> {
+fn yes_or_no(option: &str, value: &str) -> Result<bool, StoreError> {
     match value {
         "" | "yes" | "true" => Ok(true),
         "no" | "false" => Ok(false),
@@ -287,12 +287,12 @@ fn yes_or_no(option: &str, value: &str) -> Result<bool, Error> {
     }
 }
 
-fn time(option: &str, value: &str) -> Result<Duration, Error> {
+fn time(option: &str, value: &str) -> Result<Duration, StoreError> {
     let time = duration::parse(value).filter(|time| *time >= Duration::from_millis(10));
     time.ok_or_else(|| invalid(format!("{option} is a time as 500ms or 2s, at least 10ms")))
 }
 
-fn decoded(text: &str) -> Result<String, Error> {
+fn decoded(text: &str) -> Result<String, StoreError> {
     let wrong = || invalid("a % in the URL starts two hexadecimal digits; write %25 for the sign itself");
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();

@@ -11,7 +11,7 @@ use async_nats::rustls::{self, AlertDescription, CertificateError};
 use async_nats::{ConnectError, ConnectErrorKind, ConnectOptions, ServerAddr};
 use std::path::Path;
 
-use bellwether_core::{Error, ErrorKind};
+use bellwether_core::{ErrorKind, StoreError};
 
 use crate::config::{Authentication, Config};
 use crate::errors::{BACKEND, invalid, misconfigured};
@@ -21,7 +21,7 @@ const NOT_TLS: &str =
 const NOT_NATS: &str = "what listens there does not greet as a NATS server does: check host and port";
 
 /// Who we are and whom we trust, as the client takes it.
-pub(crate) fn options(config: &Config) -> Result<ConnectOptions, Error> {
+pub(crate) fn options(config: &Config) -> Result<ConnectOptions, StoreError> {
     let mut options = identified(&config.identity)?.require_tls(config.tls);
     if let Some(file) = &config.authority {
         certificates("ca", file)?;
@@ -35,7 +35,7 @@ pub(crate) fn options(config: &Config) -> Result<ConnectOptions, Error> {
 }
 
 /// The servers, as the client takes them.
-pub(crate) fn servers(config: &Config) -> Result<Vec<ServerAddr>, Error> {
+pub(crate) fn servers(config: &Config) -> Result<Vec<ServerAddr>, StoreError> {
     let parsed = |server: &String| {
         let wrong = |error: std::io::Error| invalid("a server's address cannot be read").caused_by(error);
         server.parse().map_err(wrong)
@@ -44,7 +44,7 @@ pub(crate) fn servers(config: &Config) -> Result<Vec<ServerAddr>, Error> {
 }
 
 /// That the servers do not accept who we are.
-pub(crate) fn unwelcome(identity: &Authentication) -> Error {
+pub(crate) fn unwelcome(identity: &Authentication) -> StoreError {
     let sentence = match identity {
         Authentication::Nobody => {
             "the server lets nobody in without a name: write USER:PASSWORD@ or TOKEN@ before the host, or name a file with \
@@ -61,11 +61,11 @@ pub(crate) fn unwelcome(identity: &Authentication) -> Error {
             "the server rejected the login: check whether it knows the public key of that seed"
         }
     };
-    Error::new(ErrorKind::PermissionDenied, BACKEND, sentence)
+    StoreError::new(ErrorKind::PermissionDenied, BACKEND, sentence)
 }
 
 /// Why there is no connection, and what to do about it.
-pub(crate) fn not_connected(error: ConnectError, config: &Config) -> Error {
+pub(crate) fn not_connected(error: ConnectError, config: &Config) -> StoreError {
     let io = std::error::Error::source(&error).and_then(|cause| cause.downcast_ref::<std::io::Error>());
     let (kind, sentence) = match error.kind() {
         // The cause would only say so again.
@@ -89,7 +89,7 @@ pub(crate) fn not_connected(error: ConnectError, config: &Config) -> Error {
             },
         },
     };
-    Error::new(kind, BACKEND, sentence).caused_by(error)
+    StoreError::new(kind, BACKEND, sentence).caused_by(error)
 }
 
 fn is_nonsense(kind: std::io::ErrorKind) -> bool {
@@ -134,7 +134,7 @@ fn no_tls(error: &rustls::Error) -> (ErrorKind, &'static str) {
     }
 }
 
-fn identified(identity: &Authentication) -> Result<ConnectOptions, Error> {
+fn identified(identity: &Authentication) -> Result<ConnectOptions, StoreError> {
     match identity {
         Authentication::Nobody => Ok(ConnectOptions::new()),
         Authentication::Token(token) => Ok(ConnectOptions::with_token(token.clone())),
@@ -158,13 +158,13 @@ fn identified(identity: &Authentication) -> Result<ConnectOptions, Error> {
     }
 }
 
-fn read(file: &Path) -> Result<String, Error> {
+fn read(file: &Path) -> Result<String, StoreError> {
     std::fs::read_to_string(file)
         .map_err(|error| misconfigured(format!("cannot read {}", file.display())).caused_by(error))
 }
 
 /// The certificates in a file that `option` names.
-fn certificates(option: &str, file: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
+fn certificates(option: &str, file: &Path) -> Result<Vec<CertificateDer<'static>>, StoreError> {
     let text = read(file)?;
     let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();
     let all = all.unwrap_or_default();
@@ -180,7 +180,7 @@ fn certificates(option: &str, file: &Path) -> Result<Vec<CertificateDer<'static>
 }
 
 /// Whether these are a certificate and its key.
-fn check_pair(certificate: &Path, key: &Path) -> Result<(), Error> {
+fn check_pair(certificate: &Path, key: &Path) -> Result<(), StoreError> {
     let chain = certificates("cert", certificate)?;
     let private = PrivateKeyDer::from_pem_slice(read(key)?.as_bytes()).map_err(|error| {
         let sentence = format!("{} holds no private key in PEM: key names the key's file", key.display());

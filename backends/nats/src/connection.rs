@@ -14,7 +14,7 @@ use async_nats::{
     Client, ClientError, ConnectErrorKind, Event, HeaderMap, Message, RequestErrorKind, ServerError,
     connection::State,
 };
-use bellwether_core::{Error, ErrorKind};
+use bellwether_core::{ErrorKind, StoreError};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use tokio::sync::{broadcast, watch};
@@ -44,7 +44,7 @@ pub(crate) struct LinkState {
 }
 
 /// One try to connect, which everybody waits for together.
-type ConnectAttempt = Shared<BoxFuture<'static, Result<Client, Error>>>;
+type ConnectAttempt = Shared<BoxFuture<'static, Result<Client, StoreError>>>;
 
 pub(crate) struct NatsConnection {
     config: Arc<Config>,
@@ -82,7 +82,7 @@ impl NatsConnection {
     }
 
     /// The client, connected for the first time if need be.
-    pub(crate) async fn client(&self) -> Result<&Client, Error> {
+    pub(crate) async fn client(&self) -> Result<&Client, StoreError> {
         match self.client.get() {
             Some(client) => Ok(client),
             None => self.attempt().await.map(|client| self.client.get_or_init(|| client)),
@@ -124,7 +124,7 @@ impl NatsConnection {
             Ok(answer) => answer,
             Err(_) => {
                 let sentence = format!("no answer within {}", bellwether_core::duration::print(limit));
-                Err(CallFailure::NoAnswer(Error::new(ErrorKind::TimedOut, BACKEND, sentence)))
+                Err(CallFailure::NoAnswer(StoreError::new(ErrorKind::TimedOut, BACKEND, sentence)))
             }
         }
     }
@@ -165,7 +165,7 @@ impl NatsConnection {
         let task = tokio::spawn(connect(Arc::clone(&self.config), link, refusals));
         let cut_short = |error| unavailable("connecting was cut short").caused_by(error);
         let attempt = async move { task.await.unwrap_or_else(|error| Err(cut_short(error))) };
-        let attempt: BoxFuture<'static, Result<Client, Error>> = Box::pin(attempt);
+        let attempt: BoxFuture<'static, Result<Client, StoreError>> = Box::pin(attempt);
         under_way.insert(attempt.shared()).clone()
     }
 }
@@ -174,7 +174,7 @@ async fn connect(
     config: Arc<Config>,
     link: Arc<watch::Sender<LinkState>>,
     refusals: broadcast::Sender<PermissionViolation>,
-) -> Result<Client, Error> {
+) -> Result<Client, StoreError> {
     let heard_by = Arc::clone(&link);
     let options = connecting::options(&config)?
         .name("bellwether")
@@ -250,19 +250,19 @@ impl PermissionViolation {
 }
 
 /// Ends when the server refuses this subject, or the one that answers come to.
-async fn refused(refusals: &mut broadcast::Receiver<PermissionViolation>, subject: &str) -> Error {
+async fn refused(refusals: &mut broadcast::Receiver<PermissionViolation>, subject: &str) -> StoreError {
     loop {
         match refusals.recv().await {
             Ok(PermissionViolation::Publish(closed)) if closed == subject => {
                 let sentence = format!("this user may not publish to {closed}: give it that permission");
-                return Error::new(ErrorKind::PermissionDenied, BACKEND, sentence);
+                return StoreError::new(ErrorKind::PermissionDenied, BACKEND, sentence);
             }
             Ok(PermissionViolation::Subscribe(closed)) if closed.ends_with(".*") => {
                 let sentence = format!(
                     "this user may not subscribe to {closed}, where answers come to: give it that permission, or name a prefix \
                      that it has with inbox=PREFIX"
                 );
-                return Error::new(ErrorKind::PermissionDenied, BACKEND, sentence);
+                return StoreError::new(ErrorKind::PermissionDenied, BACKEND, sentence);
             }
             Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => {}
             Err(broadcast::error::RecvError::Closed) => std::future::pending().await,

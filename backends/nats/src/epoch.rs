@@ -8,7 +8,7 @@
 //! Candidates of others begin to count at one where they find nothing. Their epoch is followed by the next only if it is one of that
 //! size, and so follows one of ours; otherwise ours may have been higher before.
 
-use bellwether_core::{Epoch, Error};
+use bellwether_core::{Epoch, StoreError};
 
 use crate::errors::misconfigured;
 
@@ -18,7 +18,7 @@ pub(crate) fn after(
     least: Epoch,
     created_micros: u64,
     last_sequence: u64,
-) -> Result<Epoch, Error> {
+) -> Result<Epoch, StoreError> {
     if before.is_some_and(|before| before.get() >= created_micros) {
         return Ok(least);
     }

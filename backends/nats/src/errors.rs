@@ -3,7 +3,7 @@
 //! The one exception is forced by the protocol: that a subject is closed to this user comes as a line of text beside the
 //! call and not as its answer. `connection.rs` reads it.
 
-use bellwether_core::{Error, ErrorKind};
+use bellwether_core::{ErrorKind, StoreError};
 
 pub(crate) const BACKEND: &str = "nats";
 
@@ -24,7 +24,7 @@ pub(crate) enum CallFailure {
     /// Nobody listens on the subjects of JetStream's API, in this domain where one is named.
     NoJetStream(Option<String>),
     /// There is no answer: closed to us, too late, or the connection was lost. What was sent may still arrive.
-    NoAnswer(Error),
+    NoAnswer(StoreError),
 }
 
 impl CallFailure {
@@ -33,7 +33,7 @@ impl CallFailure {
     }
 
     /// For everything but the codes that the caller has a meaning for.
-    pub(crate) fn error(self, doing: &str) -> Error {
+    pub(crate) fn error(self, doing: &str) -> StoreError {
         match self {
             CallFailure::Said(code, said) => meaning(code, doing, &said),
             CallFailure::NobodyListens => unavailable(format!(
@@ -52,7 +52,7 @@ impl CallFailure {
     }
 }
 
-fn meaning(code: u64, doing: &str, said: &str) -> Error {
+fn meaning(code: u64, doing: &str, said: &str) -> StoreError {
     let (kind, advice) = match code {
         10_039 | 10_076 => {
             (ErrorKind::Misconfigured, "turn JetStream on for the server and for this account")
@@ -94,19 +94,19 @@ fn meaning(code: u64, doing: &str, said: &str) -> Error {
         // Cluster without a leader, write in flight, rate limit, and whatever else passes.
         _ => (ErrorKind::Unavailable, "it is tried again"),
     };
-    Error::new(kind, BACKEND, format!("cannot {doing}: the server says \"{said}\" ({code}): {advice}"))
+    StoreError::new(kind, BACKEND, format!("cannot {doing}: the server says \"{said}\" ({code}): {advice}"))
 }
 
-pub(crate) fn invalid(sentence: impl Into<String>) -> Error {
-    Error::new(ErrorKind::InvalidInput, BACKEND, sentence)
+pub(crate) fn invalid(sentence: impl Into<String>) -> StoreError {
+    StoreError::new(ErrorKind::InvalidInput, BACKEND, sentence)
 }
 
-pub(crate) fn misconfigured(sentence: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Misconfigured, BACKEND, sentence)
+pub(crate) fn misconfigured(sentence: impl Into<String>) -> StoreError {
+    StoreError::new(ErrorKind::Misconfigured, BACKEND, sentence)
 }
 
-pub(crate) fn unavailable(sentence: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Unavailable, BACKEND, sentence)
+pub(crate) fn unavailable(sentence: impl Into<String>) -> StoreError {
+    StoreError::new(ErrorKind::Unavailable, BACKEND, sentence)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bellwether_backend::Mailbox;
-use bellwether_core::{ElectionName, Error};
+use bellwether_core::{ElectionName, StoreError};
 use tokio::sync::watch;
 
 #[derive(Default)]
@@ -26,7 +26,7 @@ struct Followed {
     /// The watch is open: it tells of changes from now on, and not of what is.
     open: bool,
     /// Why it is not, where that does not pass by itself.
-    refused: Option<Error>,
+    refused: Option<StoreError>,
 }
 
 impl Following {
@@ -105,7 +105,7 @@ impl Following {
     }
 
     /// The server lets nobody of this process watch the bucket. True if that is news.
-    pub(crate) fn refused(&self, bucket: &str, error: &Error) -> bool {
+    pub(crate) fn refused(&self, bucket: &str, error: &StoreError) -> bool {
         let mut followed = self.followed();
         let Some(of_bucket) = followed.get_mut(bucket) else { return false };
         let before = of_bucket.refused.replace(error.clone());
@@ -113,7 +113,7 @@ impl Following {
     }
 
     /// Why there is no watch of this bucket, where that does not pass by itself.
-    pub(crate) fn unwatched_because(&self, bucket: &str) -> Option<Error> {
+    pub(crate) fn unwatched_because(&self, bucket: &str) -> Option<StoreError> {
         self.followed().get(bucket)?.refused.clone()
     }
 

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_nats::{HeaderMap, Subscriber};
-use bellwether_core::{Boot, Clock, Error, ErrorKind};
+use bellwether_core::{Boot, Clock, ErrorKind, StoreError};
 use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -58,7 +58,7 @@ pub struct Response {
 /// ```no_run
 /// # use std::sync::Arc;
 /// # use std::time::Duration;
-/// # async fn example(clock: Arc<dyn bellwether_core::Clock>) -> Result<(), bellwether_core::Error> {
+/// # async fn example(clock: Arc<dyn bellwether_core::Clock>) -> Result<(), bellwether_core::StoreError> {
 /// let nats = bellwether_nats::from_url("nats://127.0.0.1?profile=cluster", clock.clone())?;
 /// let health = nats.register().health("my-cluster", "node-1", clock)?;
 /// health.set_role("PASSIVE");
@@ -105,7 +105,7 @@ impl HealthChecker {
         cluster: &str,
         node: &str,
         clock: Arc<dyn Clock>,
-    ) -> Result<HealthChecker, Error> {
+    ) -> Result<HealthChecker, StoreError> {
         HealthChecker::on(Arc::new(NatsConnection::new(config)), cluster, node, clock)
     }
 
@@ -114,7 +114,7 @@ impl HealthChecker {
         cluster: &str,
         node: &str,
         clock: Arc<dyn Clock>,
-    ) -> Result<HealthChecker, Error> {
+    ) -> Result<HealthChecker, StoreError> {
         token("the cluster's name", cluster)?;
         token("the node's id", node)?;
         let said = Mutex::new(HealthState { role: "UNKNOWN".to_owned(), ..HealthState::default() });
@@ -126,7 +126,7 @@ impl HealthChecker {
     ///
     /// # Errors
     /// When there is no connection, which can be tried again, or when this user may not subscribe.
-    pub async fn start(&self) -> Result<(), Error> {
+    pub async fn start(&self) -> Result<(), StoreError> {
         if self.is_answering() {
             return Ok(());
         }
@@ -148,7 +148,7 @@ impl HealthChecker {
             Err(CallFailure::NobodyListens) => {
                 let subject = self.subject(&self.node.id);
                 let sentence = format!("this user may not subscribe to {subject}: give it that permission");
-                Error::new(ErrorKind::PermissionDenied, BACKEND, sentence)
+                StoreError::new(ErrorKind::PermissionDenied, BACKEND, sentence)
             }
             Err(failure) => match failure.error("ask for the health of this node") {
                 // That we may not ask does not keep others from asking.
@@ -181,7 +181,7 @@ impl HealthChecker {
     ///
     /// # Errors
     /// When all of it would be longer than 64 KiB; then nothing has changed.
-    pub fn set_custom(&self, key: impl Into<String>, value: impl Into<Value>) -> Result<(), Error> {
+    pub fn set_custom(&self, key: impl Into<String>, value: impl Into<Value>) -> Result<(), StoreError> {
         let (key, value) = (key.into(), value.into());
         let mut said = self.said();
         if value.is_null() {
@@ -209,7 +209,7 @@ impl HealthChecker {
     ///
     /// # Errors
     /// [`ErrorKind::Unavailable`] when nobody answers for it, [`ErrorKind::TimedOut`] when it does not answer in time.
-    pub async fn query_node(&self, node: &str, limit: Duration) -> Result<Response, Error> {
+    pub async fn query_node(&self, node: &str, limit: Duration) -> Result<Response, StoreError> {
         token("the node's id", node)?;
         self.ask(node, limit).await.map_err(|failure| match failure {
             CallFailure::NobodyListens => unavailable(format!(

@@ -10,7 +10,7 @@ pub(crate) mod native;
 use std::time::Duration;
 
 use bellwether_backend::{Capabilities, Note, Record};
-use bellwether_core::{CandidateId, ElectionName, Error};
+use bellwether_core::{CandidateId, ElectionName, StoreError};
 
 /// The key of a note, and which bucket it is a key of.
 #[derive(Debug)]
@@ -29,19 +29,19 @@ pub(crate) trait Layout: Send + Sync {
     }
 
     /// The bucket that an election is held in.
-    fn bucket(&self, on: &ElectionName) -> Result<String, Error>;
+    fn bucket(&self, on: &ElectionName) -> Result<String, StoreError>;
 
     /// All buckets there may be elections in, where that is known.
     fn buckets(&self) -> Vec<String>;
 
     /// The key of the lease.
-    fn key(&self, on: &ElectionName) -> Result<String, Error>;
+    fn key(&self, on: &ElectionName) -> Result<String, StoreError>;
 
     /// Where a note lies.
-    fn note(&self, on: &ElectionName, note: &Note) -> Result<NoteKey, Error>;
+    fn note(&self, on: &ElectionName, note: &Note) -> Result<NoteKey, StoreError>;
 
     /// Whether an id can be written as the profile writes it; if not, why.
-    fn admit(&self, id: &CandidateId) -> Result<(), Error> {
+    fn admit(&self, id: &CandidateId) -> Result<(), StoreError> {
         let _ = id;
         Ok(())
     }
@@ -74,20 +74,20 @@ pub(crate) trait Layout: Send + Sync {
     fn election(&self, bucket: &str, key: &str, value: &[u8]) -> Option<ElectionName>;
 
     /// The bytes to write.
-    fn print(&self, on: &ElectionName, record: &Record) -> Result<Vec<u8>, Error>;
+    fn print(&self, on: &ElectionName, record: &Record) -> Result<Vec<u8>, StoreError>;
 
     /// What these bytes say. An error only where they are another election's; what makes no sense is a record that makes none.
-    fn read(&self, on: &ElectionName, value: &[u8]) -> Result<Record, Error>;
+    fn read(&self, on: &ElectionName, value: &[u8]) -> Result<Record, StoreError>;
 
     /// What is said in the mark of the deletion, where the profile deletes what is let go; one line. `None`: a record that nobody
     /// holds is a record.
-    fn print_released(&self, on: &ElectionName, record: &Record) -> Result<Option<String>, Error> {
+    fn print_released(&self, on: &ElectionName, record: &Record) -> Result<Option<String>, StoreError> {
         let _ = (on, record);
         Ok(None)
     }
 
     /// What such a mark says. `None`: it counts for nothing, as the mark of any other deletion.
-    fn read_released(&self, on: &ElectionName, said: &str) -> Result<Option<Record>, Error> {
+    fn read_released(&self, on: &ElectionName, said: &str) -> Result<Option<Record>, StoreError> {
         let _ = (on, said);
         Ok(None)
     }

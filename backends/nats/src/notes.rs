@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_backend::{FoundNote, Fut, Note, Notes, Write};
-use bellwether_core::{ElectionName, Error, ErrorKind};
+use bellwether_core::{ElectionName, ErrorKind, StoreError};
 
 use crate::bucket::{Bucket, BucketUse};
 use crate::bucket_api::Content;
@@ -20,18 +20,23 @@ use crate::register::{BucketStore, written};
 const COOLDOWN_LIMIT: Duration = Duration::from_secs(1);
 
 impl BucketStore {
-    fn note(&self, on: &ElectionName, note: &Note) -> Result<(Arc<Bucket>, String), Error> {
+    fn note(&self, on: &ElectionName, note: &Note) -> Result<(Arc<Bucket>, String), StoreError> {
         match (self.layout.note(on, note)?, &self.notes) {
             (NoteKey::Apart(key), Some(bucket)) => Ok((Arc::clone(bucket), key)),
-            (NoteKey::Apart(_), None) => {
-                Err(Error::new(ErrorKind::Bug, BACKEND, "a profile without a bucket for notes needs one"))
-            }
+            (NoteKey::Apart(_), None) => Err(StoreError::new(
+                ErrorKind::Bug,
+                BACKEND,
+                "a profile without a bucket for notes needs one",
+            )),
             (NoteKey::Beside(key), _) => Ok((self.place(on)?.0, key)),
         }
     }
 
     /// Where the past leaderships of an election lie, and their revision.
-    pub(crate) async fn past(&self, on: &ElectionName) -> Result<Option<(Arc<Bucket>, String, u64)>, Error> {
+    pub(crate) async fn past(
+        &self,
+        on: &ElectionName,
+    ) -> Result<Option<(Arc<Bucket>, String, u64)>, StoreError> {
         let (bucket, key) = self.note(on, &Note::History)?;
         let found = match bucket.load(&key, self.limit()).await {
             // Where nothing can be read, nothing was written.
@@ -43,7 +48,7 @@ impl BucketStore {
 }
 
 impl Notes for BucketStore {
-    fn read<'a>(&'a self, on: &'a ElectionName, note: &'a Note) -> Fut<'a, Result<FoundNote, Error>> {
+    fn read<'a>(&'a self, on: &'a ElectionName, note: &'a Note) -> Fut<'a, Result<FoundNote, StoreError>> {
         Box::pin(async move {
             let (bucket, key) = self.note(on, note)?;
             if bucket.purpose == BucketUse::Elections || *note == Note::History {

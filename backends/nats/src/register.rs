@@ -11,7 +11,7 @@ use std::time::Duration;
 use bellwether_backend::{
     Capabilities, Changes, Discarded, Finding, Found, Fut, Lease, Notes, Probing, Record, Register, Write,
 };
-use bellwether_core::{Bid, CandidateId, Clock, ElectionName, Epoch, Error};
+use bellwether_core::{Bid, CandidateId, Clock, ElectionName, Epoch, StoreError};
 use futures_util::{StreamExt, stream};
 
 use crate::bucket::{Bucket, BucketUse};
@@ -44,7 +44,7 @@ const READS_MAX: usize = 64;
 ///
 /// # Errors
 /// When the URL cannot be read.
-pub fn from_url(url: &str, clock: Arc<dyn Clock>) -> Result<Nats, Error> {
+pub fn from_url(url: &str, clock: Arc<dyn Clock>) -> Result<Nats, StoreError> {
     Ok(Lease::new(NatsRegister::new(Config::from_url(url)?), clock))
 }
 
@@ -97,7 +97,12 @@ impl NatsRegister {
     ///
     /// # Errors
     /// When cluster or node cannot be part of a subject.
-    pub fn health(&self, cluster: &str, node: &str, clock: Arc<dyn Clock>) -> Result<HealthChecker, Error> {
+    pub fn health(
+        &self,
+        cluster: &str,
+        node: &str,
+        clock: Arc<dyn Clock>,
+    ) -> Result<HealthChecker, StoreError> {
         HealthChecker::on(Arc::clone(&self.store.connection), cluster, node, clock)
     }
 
@@ -111,7 +116,7 @@ impl NatsRegister {
         on: &ElectionName,
         id: &CandidateId,
         clock: Arc<dyn Clock>,
-    ) -> Result<HealthChecker, Error> {
+    ) -> Result<HealthChecker, StoreError> {
         self.health(&cluster::name(on), id.as_str(), clock)
     }
 }
@@ -131,17 +136,22 @@ impl BucketStore {
         }
     }
 
-    pub(crate) fn place(&self, on: &ElectionName) -> Result<(Arc<Bucket>, String), Error> {
+    pub(crate) fn place(&self, on: &ElectionName) -> Result<(Arc<Bucket>, String), StoreError> {
         Ok((self.bucket(&self.layout.bucket(on)?), self.layout.key(on)?))
     }
 
-    async fn load(&self, on: &ElectionName) -> Result<Found<u64>, Error> {
+    async fn load(&self, on: &ElectionName) -> Result<Found<u64>, StoreError> {
         let (bucket, key) = self.place(on)?;
         let Some(entry) = bucket.last(&key, self.limit()).await? else { return Ok(None) };
         bucket.found(&*self.layout, on, entry)
     }
 
-    async fn write(&self, on: &ElectionName, at: Option<u64>, new: &Record) -> Result<Write<u64>, Error> {
+    async fn write(
+        &self,
+        on: &ElectionName,
+        at: Option<u64>,
+        new: &Record,
+    ) -> Result<Write<u64>, StoreError> {
         let (bucket, key) = self.place(on)?;
         if let Some(ttl) = new.ttl.filter(|_| new.holder.is_some()) {
             let millis = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX).max(1);
@@ -162,7 +172,7 @@ impl BucketStore {
         on: &ElectionName,
         replaced: Option<&Record>,
         least: Epoch,
-    ) -> Result<Epoch, Error> {
+    ) -> Result<Epoch, StoreError> {
         // One of ours is followed by the next, which the caller knows. Others write no beat, and may have begun to count anew.
         let before = replaced.and_then(|record| record.epoch);
         if before.is_some() && replaced.is_some_and(|record| record.beat > 0) {
@@ -172,7 +182,7 @@ impl BucketStore {
         bucket.epoch(before, least, self.limit()).await
     }
 
-    async fn elections(&self) -> Result<Vec<ElectionName>, Error> {
+    async fn elections(&self) -> Result<Vec<ElectionName>, StoreError> {
         let mut elections = Vec::new();
         for name in self.layout.buckets() {
             let bucket = self.bucket(&name);
@@ -190,7 +200,7 @@ impl BucketStore {
                 let bucket = &bucket;
                 async move {
                     let found = bucket.load(&key, self.limit()).await?;
-                    Ok::<_, Error>(
+                    Ok::<_, StoreError>(
                         found.and_then(|(value, _)| self.layout.election(&bucket.name, &key, &value)),
                     )
                 }
@@ -204,7 +214,7 @@ impl BucketStore {
         Ok(elections)
     }
 
-    async fn discard(&self, on: &ElectionName) -> Result<Discarded, Error> {
+    async fn discard(&self, on: &ElectionName) -> Result<Discarded, StoreError> {
         let (bucket, key) = self.place(on)?;
         let limit = self.limit();
         let Some(entry) = bucket.last(&key, limit).await? else { return Ok(Discarded::Gone) };
@@ -232,7 +242,7 @@ impl BucketStore {
     }
 }
 
-pub(crate) fn written<V>(outcome: Result<Write<V>, Error>) -> Write<V> {
+pub(crate) fn written<V>(outcome: Result<Write<V>, StoreError>) -> Write<V> {
     match outcome {
         Ok(write) => write,
         Err(error) if error.is_retryable() => Write::Unknown(error),
@@ -251,7 +261,7 @@ impl Register for NatsRegister {
         self.store.layout.capabilities()
     }
 
-    fn load<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Found<u64>, Error>> {
+    fn load<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Found<u64>, StoreError>> {
         Box::pin(self.store.load(on))
     }
 
@@ -277,21 +287,21 @@ impl Register for NatsRegister {
         }
     }
 
-    fn admit(&self, on: &ElectionName, bid: &Bid) -> Result<(), Error> {
+    fn admit(&self, on: &ElectionName, bid: &Bid) -> Result<(), StoreError> {
         let layout = &self.store.layout;
         layout.admit(&bid.who.id)?;
         self.store.bucket(&layout.bucket(on)?).make_with(layout.made_age(bid.ttl));
         Ok(())
     }
 
-    fn rehearse<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<(), Error>> {
+    fn rehearse<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<(), StoreError>> {
         Box::pin(async move {
             let (bucket, key) = self.store.place(on)?;
             bucket.rehearse(&key).await
         })
     }
 
-    fn unwatched(&self, on: &ElectionName) -> Option<Error> {
+    fn unwatched(&self, on: &ElectionName) -> Option<StoreError> {
         self.store.following.unwatched_because(&self.store.layout.bucket(on).ok()?)
     }
 
@@ -304,11 +314,11 @@ impl Register for NatsRegister {
         on: &'a ElectionName,
         replaced: Option<(&'a Record, &'a u64)>,
         least: Epoch,
-    ) -> Fut<'a, Result<Epoch, Error>> {
+    ) -> Fut<'a, Result<Epoch, StoreError>> {
         Box::pin(self.store.epoch(on, replaced.map(|(record, _)| record), least))
     }
 
-    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>> {
+    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, StoreError>> {
         Box::pin(self.store.elections())
     }
 
@@ -324,7 +334,7 @@ impl Register for NatsRegister {
         Box::pin(async move { checkup::checkup(&self.store, probing, &*clock).await })
     }
 
-    fn danger_discard<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Discarded, Error>> {
+    fn danger_discard<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Discarded, StoreError>> {
         Box::pin(self.store.discard(on))
     }
 }

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use async_nats::{Message, Subscriber};
 use bellwether_backend::Change;
-use bellwether_core::{ElectionName, Error, ErrorKind};
+use bellwether_core::{ElectionName, ErrorKind, StoreError};
 use futures_util::StreamExt;
 use tokio::sync::watch;
 
@@ -111,7 +111,7 @@ impl BucketWatch {
     }
 
     /// Servers that are away come back; a right that is missing, or a limit that is reached, is for somebody to see to.
-    fn failed(&self, error: &Error) {
+    fn failed(&self, error: &StoreError) {
         let bucket = &self.bucket.name;
         if matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::TimedOut) || !self.bucket.is_known() {
             tracing::debug!(bucket, %error, "the bucket cannot be watched; trying again");
@@ -126,7 +126,7 @@ impl BucketWatch {
         }
     }
 
-    async fn begin(&mut self, filter: String) -> Result<(), Error> {
+    async fn begin(&mut self, filter: String) -> Result<(), StoreError> {
         let client = self.bucket.connection.client().await?;
         // Who listens must hear that the link is back before what comes over it.
         let times = self.bucket.connection.link().borrow().times;

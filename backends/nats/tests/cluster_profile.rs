@@ -5,14 +5,14 @@ mod support;
 use std::time::Duration;
 
 use bellwether_backend::{Backend, Discarded};
-use bellwether_core::{Epoch, Error, ErrorKind, Outcome, ReleaseOptions};
+use bellwether_core::{Epoch, ErrorKind, Outcome, ReleaseOptions, StoreError};
 use bellwether_deadman::boot_now;
 use bellwether_support::servers::nats::{Server, Version};
 use serde_json::{Value, json};
 use support::foreign::Foreign;
 use support::{CLUSTER, PATIENCE, TTL, actor, cluster};
 
-fn refused<T: std::fmt::Debug>(outcome: Outcome<T>) -> Error {
+fn refused<T: std::fmt::Debug>(outcome: Outcome<T>) -> StoreError {
     match outcome {
         Outcome::Refused(error) => error,
         other => panic!("was to be refused: {other:?}"),

@@ -6,7 +6,7 @@ use bellwether_backend::conformance::{self, Harness};
 use bellwether_backend::faults::{Faults, FaultyRegister};
 use bellwether_backend::names::shortened;
 use bellwether_backend::{Backend, Fut, Lease};
-use bellwether_core::{Clock, ElectionName, Error};
+use bellwether_core::{Clock, ElectionName, StoreError};
 use bellwether_nats::{Config, NatsRegister, from_url};
 use bellwether_support::clock;
 use bellwether_support::servers::nats::{Server, Version};
@@ -34,7 +34,7 @@ impl Harness for Servers {
         clock()
     }
 
-    fn connect(&self, clock: Arc<dyn Clock>) -> Fut<'_, Result<Arc<dyn Backend>, Error>> {
+    fn connect(&self, clock: Arc<dyn Clock>) -> Fut<'_, Result<Arc<dyn Backend>, StoreError>> {
         Box::pin(async move { Ok(Arc::new(from_url(&self.url(), clock)?) as Arc<dyn Backend>) })
     }
 
@@ -42,7 +42,7 @@ impl Harness for Servers {
         &self,
         clock: Arc<dyn Clock>,
         faults: Faults,
-    ) -> Fut<'_, Result<Arc<dyn Backend>, Error>> {
+    ) -> Fut<'_, Result<Arc<dyn Backend>, StoreError>> {
         Box::pin(async move {
             let register = NatsRegister::new(Config::from_url(&self.url())?);
             Ok(Arc::new(Lease::new(FaultyRegister::new(register, faults), clock)) as Arc<dyn Backend>)
@@ -50,7 +50,7 @@ impl Harness for Servers {
     }
 
     /// As somebody with a tool would.
-    fn delete<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<bool, Error>> {
+    fn delete<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<bool, StoreError>> {
         Box::pin(async move {
             let (bucket, key) = (self.lease)(on.as_str());
             self.server.put(&bucket, &key, None).await;
@@ -59,7 +59,7 @@ impl Harness for Servers {
     }
 
     /// Every bucket with the number of its last write.
-    fn fingerprint(&self) -> Fut<'_, Result<Option<String>, Error>> {
+    fn fingerprint(&self) -> Fut<'_, Result<Option<String>, StoreError>> {
         Box::pin(async move { Ok(Some(format!("{:?}", self.server.revisions().await))) })
     }
 }

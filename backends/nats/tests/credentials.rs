@@ -6,7 +6,7 @@ mod support;
 
 use std::path::Path;
 
-use bellwether_core::{Error, ErrorKind, Outcome};
+use bellwether_core::{ErrorKind, Outcome, StoreError};
 use bellwether_deadman::boot_now;
 use bellwether_nats::Nats;
 use bellwether_support::Actor;
@@ -18,7 +18,7 @@ fn with(server: &Server, file: &Path) -> Actor<Nats> {
     support::actor(&format!("{}?create=yes&creds={}", server.url(), file.display()), "a")
 }
 
-fn refused(outcome: Outcome<bellwether_core::Grant>) -> Error {
+fn refused(outcome: Outcome<bellwether_core::Grant>) -> StoreError {
     match outcome {
         Outcome::Refused(error) => error,
         other => panic!("was to be refused: {other:?}"),

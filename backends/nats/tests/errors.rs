@@ -5,7 +5,7 @@ mod support;
 use std::time::Duration;
 
 use bellwether_backend::Backend;
-use bellwether_core::{Bid, Error, ErrorKind, Outcome};
+use bellwether_core::{Bid, ErrorKind, Outcome, StoreError};
 use bellwether_deadman::boot_now;
 use bellwether_support::election;
 use bellwether_support::servers::nats::{Server, Version};
@@ -24,7 +24,7 @@ fn users(may_publish: &str) -> String {
     )
 }
 
-fn refused<T: std::fmt::Debug>(outcome: Outcome<T>) -> Error {
+fn refused<T: std::fmt::Debug>(outcome: Outcome<T>) -> StoreError {
     match outcome {
         Outcome::Refused(error) => error,
         other => panic!("was to be refused: {other:?}"),

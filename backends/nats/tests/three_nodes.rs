@@ -201,7 +201,7 @@ async fn notes_that_are_out_of_reach_keep_nobody_from_leading() {
         ended: None,
     };
     let (missed, kept) = tokio::join!(a.backend.remember(&a.on, &past), a.renew(&grant));
-    assert!(missed.as_ref().is_err_and(bellwether_core::Error::is_retryable), "{missed:?}");
+    assert!(missed.as_ref().is_err_and(bellwether_core::StoreError::is_retryable), "{missed:?}");
     assert!(matches!(kept, Outcome::Done(_)), "{kept:?}");
     let how = ReleaseOptions { reserve_for: None, cooldown: Some(TTL) };
     let released = a.backend.release(&a.on, &grant, &how).await;

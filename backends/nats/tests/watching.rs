@@ -5,7 +5,7 @@ mod support;
 use std::time::Duration;
 
 use bellwether_backend::Backend;
-use bellwether_core::{ElectionName, Error, ErrorKind, Outcome, Signal};
+use bellwether_core::{ElectionName, ErrorKind, Outcome, Signal, StoreError};
 use bellwether_deadman::boot_now;
 use bellwether_election::{Election, ElectionBuilder};
 use bellwether_nats::from_url;
@@ -123,7 +123,7 @@ async fn a_deletion_is_heard() {
 }
 
 /// Waits until a candidate's status says why changes are not announced to it.
-async fn unwatched(candidate: &Election) -> Error {
+async fn unwatched(candidate: &Election) -> StoreError {
     until(|| async { candidate.status().unwatched.ok_or("the candidate says nothing of its watch") }).await
 }
 

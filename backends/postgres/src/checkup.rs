@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use bellwether_backend::{Finding, SessionFailure, Sessions};
-use bellwether_core::{Error, ErrorKind};
+use bellwether_core::{ErrorKind, StoreError};
 use tokio_postgres::Row;
 
 use crate::store::PgStore;
@@ -34,7 +34,7 @@ const SERVER: &str = "SELECT current_setting('server_version'), \
      set_config('idle_session_timeout', current_setting('idle_session_timeout'), false)";
 
 impl PgStore {
-    pub(crate) async fn examine(&self, through: Sessions<'_, PgStore>) -> Result<Vec<Finding>, Error> {
+    pub(crate) async fn examine(&self, through: Sessions<'_, PgStore>) -> Result<Vec<Finding>, StoreError> {
         let Sessions { lock, presence } = through;
         let ask = async |text: &str| {
             presence.connection.ask(presence.patience(LIMIT), text).await.map_err(SessionFailure::error)

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_core::{ElectionName, Error, ErrorKind};
+use bellwether_core::{ElectionName, ErrorKind, StoreError};
 use tokio_postgres::config::SslMode;
 
 use crate::errors::{BACKEND, Cause};
@@ -78,7 +78,7 @@ impl Config {
     ///
     /// # Errors
     /// When it cannot be read, when a certificate cannot, and for what this build cannot keep.
-    pub fn from_url(url: &str) -> Result<Config, Error> {
+    pub fn from_url(url: &str) -> Result<Config, StoreError> {
         if ["postgres:", "postgres://", "postgresql:", "postgresql://"].contains(&url) {
             return Config::from_env();
         }
@@ -89,7 +89,7 @@ impl Config {
     ///
     /// # Errors
     /// As [`Config::from_url`], and when the service that is named is not in its file.
-    pub fn from_url_in(url: &str, environment: &Environment) -> Result<Config, Error> {
+    pub fn from_url_in(url: &str, environment: &Environment) -> Result<Config, StoreError> {
         let mut options = ConnectionOptions::of(url)?;
         environment.fill(&mut options)?;
         Config::from_options(options)
@@ -101,7 +101,7 @@ impl Config {
     ///
     /// # Errors
     /// As [`Config::from_url_in`].
-    pub fn from_env() -> Result<Config, Error> {
+    pub fn from_env() -> Result<Config, StoreError> {
         Config::from_url_in("postgres:", &Environment::from_env())
     }
 
@@ -127,7 +127,7 @@ impl Config {
     /// connect time-out; an error of it counts as a server that cannot be reached.
     ///
     /// ```
-    /// # fn main() -> Result<(), bellwether_core::Error> {
+    /// # fn main() -> Result<(), bellwether_core::StoreError> {
     /// use bellwether_postgres::{Config, Transport};
     ///
     /// let config = Config::from_url("postgres://app@db/app")?.connect_with(|_host, _port| async {
@@ -189,7 +189,7 @@ impl Config {
         self.server.get_connect_timeout().copied().unwrap_or(CONNECT_TIMEOUT)
     }
 
-    fn from_options(mut options: ConnectionOptions) -> Result<Config, Error> {
+    fn from_options(mut options: ConnectionOptions) -> Result<Config, StoreError> {
         let only = keys(&mut options)?;
         let watches = match options.take("watch").as_deref() {
             None | Some("on") => true,
@@ -213,7 +213,7 @@ impl Config {
     }
 }
 
-fn keys(options: &mut ConnectionOptions) -> Result<Option<Keys>, Error> {
+fn keys(options: &mut ConnectionOptions) -> Result<Option<Keys>, StoreError> {
     let mut key = |name| options.take(name).map(|value| number(name, &value)).transpose();
     match (key("key1")?, key("key2")?) {
         (Some(one), Some(two)) => Ok(Some(Keys(one, two))),
@@ -223,7 +223,7 @@ fn keys(options: &mut ConnectionOptions) -> Result<Option<Keys>, Error> {
 }
 
 /// As libpq reads them, except that `verify-full` without authorities means the system's.
-fn ssl(options: &mut ConnectionOptions) -> Result<(SslMode, Ssl), Error> {
+fn ssl(options: &mut ConnectionOptions) -> Result<(SslMode, Ssl), StoreError> {
     let root = options.take("sslrootcert").map(|value| match value.as_str() {
         "system" => Root::System,
         file => Root::File(PathBuf::from(file)),
@@ -264,14 +264,14 @@ fn ssl(options: &mut ConnectionOptions) -> Result<(SslMode, Ssl), Error> {
     Ok((driver, Ssl { required: driver == SslMode::Require, verify, root, own }))
 }
 
-fn number(name: &str, value: &str) -> Result<i32, Error> {
+fn number(name: &str, value: &str) -> Result<i32, StoreError> {
     let sentence =
         || bad(format!("{name} is a whole number from {} to {}, not {value:?}", i32::MIN, i32::MAX));
     value.parse().map_err(|_| sentence())
 }
 
-pub(crate) fn bad(sentence: String) -> Error {
-    Error::new(ErrorKind::InvalidInput, BACKEND, sentence)
+pub(crate) fn bad(sentence: String) -> StoreError {
+    StoreError::new(ErrorKind::InvalidInput, BACKEND, sentence)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bellwether_backend::SessionFailure;
-use bellwether_core::{Boot, Error, ErrorKind};
+use bellwether_core::{Boot, ErrorKind, StoreError};
 use futures_util::future::poll_fn;
 use tokio::sync::watch;
 use tokio_postgres::config::SslMode;
@@ -79,12 +79,12 @@ impl PgConnection {
         opened: Boot,
         name: &str,
         notes: Option<Hear>,
-    ) -> Result<PgConnection, Error> {
+    ) -> Result<PgConnection, StoreError> {
         let limit = config.connect_timeout();
         let opening = PgConnection::open_in_time(config, host, opened, name, notes);
         match tokio::time::timeout(limit, opening).await {
             Ok(result) => result,
-            Err(_) => Err(Error::new(
+            Err(_) => Err(StoreError::new(
                 ErrorKind::TimedOut,
                 BACKEND,
                 format!("no connection to {} within {limit:?}", place(config, host)),
@@ -98,7 +98,7 @@ impl PgConnection {
         opened: Boot,
         name: &str,
         notes: Option<Hear>,
-    ) -> Result<PgConnection, Error> {
+    ) -> Result<PgConnection, StoreError> {
         let mode = if is_local(config, host) { SslMode::Disable } else { config.server.get_ssl_mode() };
         let connector = config.tls.connector(config, host)?;
         let (client, mut connection, port, duplicate) =
@@ -172,7 +172,7 @@ impl PgConnection {
     }
 
     /// Sets the session up and reads what the server is, in one round trip; whether it is a standby, and its version.
-    async fn prepare_itself(&mut self) -> Result<(bool, i32), Error> {
+    async fn prepare_itself(&mut self) -> Result<(bool, i32), StoreError> {
         let text = format!("{}; {}", sql::PREPARE_SESSION, sql::WHERE_AM_I);
         let answers = self.client.simple_query(&text).await.map_err(meaning)?;
         let row = last_row(&answers).ok_or_else(|| unavailable("the server answered with nothing"))?;
@@ -200,14 +200,14 @@ impl PgConnection {
     }
 
     /// An error unless both reached the same server.
-    pub(crate) fn same_server(&self, other: &PgConnection) -> Result<(), Error> {
+    pub(crate) fn same_server(&self, other: &PgConnection) -> Result<(), StoreError> {
         if self.server == other.server {
             return Ok(());
         }
         Err(unavailable("two connections reached two servers: name one in the URL, not a balancer"))
     }
 
-    pub(crate) async fn prepare(&self, text: &str) -> Result<Statement, Error> {
+    pub(crate) async fn prepare(&self, text: &str) -> Result<Statement, StoreError> {
         self.client.prepare(text).await.map_err(meaning)
     }
 
@@ -270,7 +270,7 @@ impl PgConnection {
             Err(_) => {
                 self.throw_away();
                 let sentence = format!("no answer within {limit:?}; the session is given up");
-                Err(SessionFailure::Over(Error::new(ErrorKind::TimedOut, BACKEND, sentence)))
+                Err(SessionFailure::Over(StoreError::new(ErrorKind::TimedOut, BACKEND, sentence)))
             }
         }
     }
@@ -330,7 +330,7 @@ async fn log_in(
     name: &str,
     mode: SslMode,
     connector: &Connector,
-) -> Result<(Client, tokio_postgres::Connection<Socket, Encrypted>, Option<u16>, KeptSocket), Error> {
+) -> Result<(Client, tokio_postgres::Connection<Socket, Encrypted>, Option<u16>, KeptSocket), StoreError> {
     let transport = reach(config, host).await?;
     let mut driver = config.driver(host, name);
     driver.ssl_mode(mode);

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use bellwether_core::Error;
+use bellwether_core::StoreError;
 
 use crate::config::bad;
 use crate::options::ConnectionOptions;
@@ -56,7 +56,7 @@ impl Environment {
     }
 
     /// Fills the gaps of these options.
-    pub(crate) fn fill(&self, options: &mut ConnectionOptions) -> Result<(), Error> {
+    pub(crate) fn fill(&self, options: &mut ConnectionOptions) -> Result<(), StoreError> {
         if let Some(service) = options.take("service").or_else(|| self.service.clone()) {
             for (name, value) in self.service(&service)? {
                 options.fill(&name, &value);
@@ -74,7 +74,7 @@ impl Environment {
         Ok(())
     }
 
-    fn service(&self, name: &str) -> Result<Vec<(String, String)>, Error> {
+    fn service(&self, name: &str) -> Result<Vec<(String, String)>, StoreError> {
         for file in &self.service_files {
             let text = match std::fs::read_to_string(file) {
                 Ok(text) => text,

@@ -7,7 +7,7 @@
 //! Others read a leader's epoch from the *mark*, a lock of one number whose low 40 bits are the transaction id. Its timeline
 //! is the server's present one: every session of a primary was opened on it.
 
-use bellwether_core::{Epoch, Error, ErrorKind};
+use bellwether_core::{Epoch, ErrorKind, StoreError};
 use tokio_postgres::Row;
 
 use crate::errors::BACKEND;
@@ -15,7 +15,7 @@ use crate::sql;
 
 const XID_BITS: u32 = 40;
 
-pub(crate) fn epoch(timeline: i32, xid: i64) -> Result<Epoch, Error> {
+pub(crate) fn epoch(timeline: i32, xid: i64) -> Result<Epoch, StoreError> {
     let parts = (u64::try_from(timeline).ok(), u64::try_from(xid).ok());
     let (Some(timeline), Some(xid)) = parts else { return Err(too_far(timeline, xid)) };
     let fits = xid < 1 << XID_BITS && timeline < 1 << (53 - XID_BITS);
@@ -34,12 +34,12 @@ pub(crate) fn is_claiming(row: &Row) -> bool {
     row.get::<_, Option<i64>>("marked_xid") == Some(sql::UNFINISHED)
 }
 
-fn too_far(timeline: i32, xid: i64) -> Error {
+fn too_far(timeline: i32, xid: i64) -> StoreError {
     let sentence = format!(
         "timeline {timeline} and transaction id {xid} do not fit into an epoch below 2^53; move the elections to \
          a freshly initialised server"
     );
-    Error::new(ErrorKind::Misconfigured, BACKEND, sentence)
+    StoreError::new(ErrorKind::Misconfigured, BACKEND, sentence)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::error::Error as _;
 use std::{fmt, io};
 
-use bellwether_core::{Error, ErrorKind};
+use bellwether_core::{ErrorKind, StoreError};
 use tokio_postgres::error::SqlState;
 
 use crate::schema::NOT_OURS_ALONE;
@@ -37,16 +37,16 @@ impl fmt::Display for Cause {
 
 impl std::error::Error for Cause {}
 
-pub(crate) fn misconfigured(sentence: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Misconfigured, BACKEND, sentence)
+pub(crate) fn misconfigured(sentence: impl Into<String>) -> StoreError {
+    StoreError::new(ErrorKind::Misconfigured, BACKEND, sentence)
 }
 
-pub(crate) fn unavailable(sentence: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Unavailable, BACKEND, sentence)
+pub(crate) fn unavailable(sentence: impl Into<String>) -> StoreError {
+    StoreError::new(ErrorKind::Unavailable, BACKEND, sentence)
 }
 
 /// What the driver reports.
-pub(crate) fn meaning(error: tokio_postgres::Error) -> Error {
+pub(crate) fn meaning(error: tokio_postgres::Error) -> StoreError {
     let Some(code) = error.code() else {
         // Answers to other questions than were asked: the driver gives no cause for these alone.
         if !error.is_closed() && error.source().is_none() {
@@ -56,7 +56,7 @@ pub(crate) fn meaning(error: tokio_postgres::Error) -> Error {
     };
     if let Some(said) = error.as_db_error().filter(|said| said.code().code() == NOT_OURS_ALONE) {
         let sentence = said.message().to_owned();
-        return Error::new(ErrorKind::PermissionDenied, BACKEND, sentence).caused_by(error);
+        return StoreError::new(ErrorKind::PermissionDenied, BACKEND, sentence).caused_by(error);
     }
     let (kind, sentence) = match code {
         code if *code == SqlState::INVALID_PASSWORD
@@ -103,11 +103,11 @@ pub(crate) fn meaning(error: tokio_postgres::Error) -> Error {
         }
         _ => (ErrorKind::Unavailable, "the server reports an error"),
     };
-    Error::new(kind, BACKEND, sentence).caused_by(Cause::of(&error))
+    StoreError::new(kind, BACKEND, sentence).caused_by(Cause::of(&error))
 }
 
 /// What the driver reports when logging in failed and the server sent no error: it asked for what there is not.
-pub(crate) fn not_logged_in(error: tokio_postgres::Error, has_password: bool) -> Error {
+pub(crate) fn not_logged_in(error: tokio_postgres::Error, has_password: bool) -> StoreError {
     let Some(source) = error.source().filter(|source| !source.is::<io::Error>()) else {
         return unavailable("the connection failed").caused_by(Cause::of(&error));
     };
@@ -116,5 +116,5 @@ pub(crate) fn not_logged_in(error: tokio_postgres::Error, has_password: bool) ->
     } else {
         "the server asks for a password and none is known: set PGPASSWORD, or write it into ~/.pgpass or into the URL"
     };
-    Error::new(ErrorKind::PermissionDenied, BACKEND, sentence).caused_by(Cause(source.to_string()))
+    StoreError::new(ErrorKind::PermissionDenied, BACKEND, sentence).caused_by(Cause(source.to_string()))
 }

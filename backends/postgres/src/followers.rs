@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bellwether_backend::{Followers, SessionFailure};
-use bellwether_core::Error;
+use bellwether_core::StoreError;
 
 use crate::connection::PgConnection;
 use crate::keys::MANY_KEY;
@@ -81,7 +81,7 @@ impl FollowerLocks {
 }
 
 /// Who follows it, as the server shows.
-pub(crate) async fn followers(through: &PgPresenceSession, keys: Keys) -> Result<Followers, Error> {
+pub(crate) async fn followers(through: &PgPresenceSession, keys: Keys) -> Result<Followers, StoreError> {
     let asked = through.connection.ask(through.patience(LOOK_LIMIT), &query(keys)).await;
     let rows = asked.map_err(SessionFailure::error)?;
     Ok(read(rows.iter().map(|row| (row.get(0), row.get(1)))))

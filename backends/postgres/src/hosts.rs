@@ -4,7 +4,7 @@
 //! the others were left running after one. For the same reason a primary is refused whose timeline is below one that was
 //! seen before, even if it is the only one that answers.
 
-use bellwether_core::{Boot, Error};
+use bellwether_core::{Boot, StoreError};
 use futures_util::future::join_all;
 
 use crate::Config;
@@ -18,10 +18,10 @@ pub(crate) async fn primary(
     opened: Boot,
     role: &str,
     newest: i32,
-) -> Result<(usize, PgConnection), Error> {
+) -> Result<(usize, PgConnection), StoreError> {
     let hosts = 0..config.server.get_hosts().len();
     let answers = join_all(hosts.map(|host| PgConnection::open(config, host, opened, role, None))).await;
-    let (mut found, mut failed): (Option<(usize, PgConnection)>, Option<Error>) = (None, None);
+    let (mut found, mut failed): (Option<(usize, PgConnection)>, Option<StoreError>) = (None, None);
     for (host, answer) in answers.into_iter().enumerate() {
         match answer.and_then(|session| not_left_behind(config, host, session, newest)) {
             Ok(session) => {
@@ -42,7 +42,7 @@ fn not_left_behind(
     host: usize,
     session: PgConnection,
     newest: i32,
-) -> Result<PgConnection, Error> {
+) -> Result<PgConnection, StoreError> {
     if session.timeline >= newest {
         return Ok(session);
     }

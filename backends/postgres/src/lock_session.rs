@@ -11,7 +11,7 @@ use std::time::Duration;
 use bellwether_backend::{
     LockAnswer, LockHolder, LockResult, LockSession, Session, SessionFailure, SessionNotice, WantedLock,
 };
-use bellwether_core::{Boot, Epoch, Error, TTL_RANGE};
+use bellwether_core::{Boot, Epoch, StoreError, TTL_RANGE};
 use tokio_postgres::{Row, Statement};
 
 use crate::connection::{PgConnection, Values, only};
@@ -181,7 +181,7 @@ impl PgLockSession {
     }
 
     /// The epoch and the mark, if the lock is ours.
-    fn granted(&self, key: Keys, row: &Row) -> Result<Option<(Epoch, i64)>, Error> {
+    fn granted(&self, key: Keys, row: &Row) -> Result<Option<(Epoch, i64)>, StoreError> {
         if row.get::<_, i32>("pid") != self.connection.pid {
             self.connection.throw_away();
             return Err(misconfigured(
@@ -249,7 +249,7 @@ impl Session for PgLockSession {
         self.connection.throw_away();
     }
 
-    async fn beat(&self, ttl: Duration) -> Result<HashSet<Keys>, Error> {
+    async fn beat(&self, ttl: Duration) -> Result<HashSet<Keys>, StoreError> {
         let row = self.row(ttl, &self.statements.beat, &[]).await.map_err(SessionFailure::error)?;
         locks_of(&row, &self.connection)
     }
@@ -328,7 +328,7 @@ pub(crate) fn holder(row: &Row) -> Option<LockHolder<i32>> {
 }
 
 /// The keys of every lock that a heartbeat shows; an error if the session is no longer what it was.
-pub(crate) fn locks_of(row: &Row, connection: &PgConnection) -> Result<HashSet<Keys>, Error> {
+pub(crate) fn locks_of(row: &Row, connection: &PgConnection) -> Result<HashSet<Keys>, StoreError> {
     let (pid, standby): (i32, bool) = (row.get(0), row.get(1));
     if pid != connection.pid {
         connection.throw_away();

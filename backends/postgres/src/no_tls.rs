@@ -1,6 +1,6 @@
 //! In place of `tls`, in builds without it: nothing is encrypted, and who asks for it is told so.
 
-use bellwether_core::{Error, ErrorKind};
+use bellwether_core::{ErrorKind, StoreError};
 use tokio_postgres::NoTls;
 pub(crate) use tokio_postgres::tls::NoTlsStream as Encrypted;
 
@@ -13,16 +13,16 @@ use crate::errors::BACKEND;
 pub(crate) struct Tls;
 
 impl Tls {
-    pub(crate) fn new(asked: &crate::config::Ssl) -> Result<Tls, Error> {
+    pub(crate) fn new(asked: &crate::config::Ssl) -> Result<Tls, StoreError> {
         if asked.verify == Verify::Nothing && !asked.required && asked.root.is_none() && asked.own.is_none() {
             return Ok(Tls);
         }
         let sentence = "TLS is asked for (sslmode, sslrootcert, sslcert), and this build cannot encrypt: build it with the \
                         feature tls, or use sslmode=disable on a network that you trust";
-        Err(Error::new(ErrorKind::Unsupported, BACKEND, sentence))
+        Err(StoreError::new(ErrorKind::Unsupported, BACKEND, sentence))
     }
 
-    pub(crate) fn connector(&self, _: &Config, _: usize) -> Result<Connector, Error> {
+    pub(crate) fn connector(&self, _: &Config, _: usize) -> Result<Connector, StoreError> {
         Ok(Connector)
     }
 }
@@ -40,7 +40,7 @@ impl Connector {
         false
     }
 
-    pub(crate) fn meaning(&self, error: tokio_postgres::Error, _: bool, has_password: bool) -> Error {
+    pub(crate) fn meaning(&self, error: tokio_postgres::Error, _: bool, has_password: bool) -> StoreError {
         crate::errors::not_logged_in(error, has_password)
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_backend::SessionFailure;
-use bellwether_core::{Clock, Error};
+use bellwether_core::{Clock, StoreError};
 
 use crate::connection::{Hear, PgConnection, Values};
 use crate::errors::unavailable;
@@ -27,7 +27,7 @@ pub(crate) async fn open_both(
     clock: &Arc<dyn Clock>,
     notes: Hear,
     newest: i32,
-) -> Result<(PgLockSession, PgPresenceSession), Error> {
+) -> Result<(PgLockSession, PgPresenceSession), StoreError> {
     let (opened, limit) = (clock.boot(), config.connect_timeout());
     let (lock, presence) = (names::of_nobody(names::LOCK), names::of_nobody(names::PRESENCE));
     let primary = hosts::primary(config, opened, &lock, newest);
@@ -58,7 +58,7 @@ pub(crate) async fn open_presence(
     clock: &Arc<dyn Clock>,
     beside: &PgLockSession,
     notes: Hear,
-) -> Result<PgPresenceSession, Error> {
+) -> Result<PgPresenceSession, StoreError> {
     let name = beside.names.of(names::PRESENCE);
     let (mut b, statements) = connect_presence(config, beside.host, clock, &name, notes).await?;
     b.opened = clock.boot();
@@ -84,7 +84,7 @@ async fn connect_presence(
     clock: &Arc<dyn Clock>,
     name: &str,
     notes: Hear,
-) -> Result<(PgConnection, PresenceStatements), Error> {
+) -> Result<(PgConnection, PresenceStatements), StoreError> {
     let connection = PgConnection::open(config, host, clock.boot(), name, Some(notes)).await?;
     let (dated, listen) = (connection.may_date, format!("LISTEN {}", sql::CHANNEL));
     let listens =
@@ -105,7 +105,7 @@ async fn connect_presence(
     Ok((connection, PresenceStatements { presence, presence_all, absence, beat, look, tell }))
 }
 
-async fn lock_statements(connection: &PgConnection) -> Result<LockStatements, Error> {
+async fn lock_statements(connection: &PgConnection) -> Result<LockStatements, StoreError> {
     let (claim, claim_all, again, beat, release, tell) = tokio::try_join!(
         connection.prepare(sql::CLAIM),
         connection.prepare(sql::CLAIM_ALL),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use bellwether_core::Error;
+use bellwether_core::StoreError;
 
 use crate::config::bad;
 use crate::names::unescape;
@@ -13,7 +13,7 @@ use crate::names::unescape;
 pub(crate) struct ConnectionOptions(BTreeMap<String, String>);
 
 impl ConnectionOptions {
-    pub(crate) fn of(text: &str) -> Result<ConnectionOptions, Error> {
+    pub(crate) fn of(text: &str) -> Result<ConnectionOptions, StoreError> {
         let bare = text.strip_prefix("postgresql:").or_else(|| text.strip_prefix("postgres:"));
         let text = bare.filter(|rest| !rest.starts_with("//")).unwrap_or(text);
         match text.split_once("://") {
@@ -51,7 +51,7 @@ impl ConnectionOptions {
     }
 
     /// `USER:PASSWORD@HOST:PORT,HOST:PORT/DATABASE?NAME=VALUE&…`, each part of it optional.
-    fn of_url(rest: &str) -> Result<ConnectionOptions, Error> {
+    fn of_url(rest: &str) -> Result<ConnectionOptions, StoreError> {
         let mut options = ConnectionOptions::default();
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
@@ -80,7 +80,7 @@ impl ConnectionOptions {
     }
 
     /// `name = value`, where a value with spaces is quoted, and a backslash takes the next character as it is.
-    fn of_pairs(text: &str) -> Result<ConnectionOptions, Error> {
+    fn of_pairs(text: &str) -> Result<ConnectionOptions, StoreError> {
         let mut options = ConnectionOptions::default();
         let mut left = text.trim_start();
         while !left.is_empty() {
@@ -95,13 +95,13 @@ impl ConnectionOptions {
     }
 }
 
-fn decoded(name: &str, value: &str) -> Result<String, Error> {
+fn decoded(name: &str, value: &str) -> Result<String, StoreError> {
     unescape(value)
         .ok_or_else(|| bad(format!("the % in {name} of the URL is not followed by two hexadecimal digits")))
 }
 
 /// An address of IPv6 is in brackets.
-fn host_and_port(place: &str) -> Result<(&str, &str), Error> {
+fn host_and_port(place: &str) -> Result<(&str, &str), StoreError> {
     let unclosed = || bad(format!("{place} in the URL is no host: write an IPv6 address as [::1]:5432"));
     match place.strip_prefix('[') {
         Some(rest) => {
@@ -113,7 +113,7 @@ fn host_and_port(place: &str) -> Result<(&str, &str), Error> {
 }
 
 /// The value at the beginning, and what comes after it.
-fn value(text: &str) -> Result<(String, &str), Error> {
+fn value(text: &str) -> Result<(String, &str), StoreError> {
     let quoted = text.starts_with('\'');
     let mut found = String::new();
     let mut characters = text.char_indices().skip(usize::from(quoted));

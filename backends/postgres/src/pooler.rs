@@ -13,7 +13,7 @@
 use std::time::Duration;
 
 use bellwether_backend::SessionFailure;
-use bellwether_core::{Error, ErrorKind};
+use bellwether_core::{ErrorKind, StoreError};
 
 use crate::connection::PgConnection;
 use crate::errors::{POOLED, misconfigured};
@@ -23,7 +23,7 @@ const PROBE_LIMIT: Duration = Duration::from_secs(2);
 const ROUNDS: usize = 2;
 
 /// An error unless each of the two has a server process to itself.
-pub(crate) async fn pinned(a: &PgConnection, b: &PgConnection, place: &str) -> Result<(), Error> {
+pub(crate) async fn pinned(a: &PgConnection, b: &PgConnection, place: &str) -> Result<(), StoreError> {
     let refused = || misconfigured(format!("at {place} {POOLED}"));
     if a.pid == b.pid {
         return Err(refused());

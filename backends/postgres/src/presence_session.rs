@@ -7,7 +7,7 @@ use std::time::Duration;
 use bellwether_backend::{
     LockHolder, Presence, PresenceSession, Session, SessionFailure, SessionNotice, WantedPresence,
 };
-use bellwether_core::{Clock, Error};
+use bellwether_core::{Clock, StoreError};
 use tokio_postgres::{Row, Statement};
 
 use crate::Keys;
@@ -108,7 +108,7 @@ impl Session for PgPresenceSession {
         self.connection.throw_away();
     }
 
-    async fn beat(&self, ttl: Duration) -> Result<HashSet<Keys>, Error> {
+    async fn beat(&self, ttl: Duration) -> Result<HashSet<Keys>, StoreError> {
         let row = self.row(ttl, &self.statements.beat, &[]).await.map_err(SessionFailure::error)?;
         locks_of(&row, &self.connection)
     }
@@ -142,7 +142,7 @@ impl PresenceSession for PgPresenceSession {
         let _ = self.row(ttl, &self.statements.absence, &[&presence.0, &presence.1, &lease]).await;
     }
 
-    async fn look(&self, keys: &[Keys]) -> Result<Vec<Option<LockHolder<i32>>>, Error> {
+    async fn look(&self, keys: &[Keys]) -> Result<Vec<Option<LockHolder<i32>>>, StoreError> {
         let (ones, twos) = columns(keys.iter().copied());
         let presences = columns(keys.iter().map(|key| key.presence()));
         let marks: Vec<i64> = keys.iter().map(|key| key.mark()).collect();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bellwether_backend::{HISTORY_MAX, Past, SessionFailure};
-use bellwether_core::{Bid, Boot, CandidateId, ElectionName, Epoch, Error, Holder, Incarnation, Wall};
+use bellwether_core::{Bid, Boot, CandidateId, ElectionName, Epoch, Holder, Incarnation, StoreError, Wall};
 use tokio_postgres::{Row, Statement};
 
 use crate::connection::{PgConnection, Values};
@@ -73,7 +73,7 @@ impl Records {
         host: usize,
         opened: Boot,
         name: &str,
-    ) -> Result<Records, Error> {
+    ) -> Result<Records, StoreError> {
         let limit = config.connect_timeout();
         let session = PgConnection::open(config, host, opened, name, None).await?;
         if let Some(advice) = outdated(schema, functions_of(&session, schema, limit).await?) {
@@ -123,7 +123,7 @@ impl Records {
         Ok(all)
     }
 
-    pub(crate) async fn read(&self, on: &ElectionName) -> Result<ElectionRow, Error> {
+    pub(crate) async fn read(&self, on: &ElectionName) -> Result<ElectionRow, StoreError> {
         let rows = self.rows(&self.read, &[&on.as_str()]).await?;
         Ok(rows.first().map(record).unwrap_or_default())
     }
@@ -134,7 +134,7 @@ impl Records {
         leadership: &LeadershipRow<'_>,
         before: Option<Epoch>,
         epoch: Epoch,
-    ) -> Result<RowWrite, Error> {
+    ) -> Result<RowWrite, StoreError> {
         let LeadershipRow { on, keys, bid, session, notice } = leadership;
         let (before, epoch) = (before.map_or(0, number), number(epoch));
         let (incarnation, ttl) = (bid.who.incarnation.to_string(), crate::names::millis(bid.ttl));
@@ -167,14 +167,18 @@ impl Records {
     }
 
     /// From now on no transaction is fenced under an epoch below this one, if the lock is still ours.
-    pub(crate) async fn intend(&self, leadership: &LeadershipRow<'_>, epoch: Epoch) -> Result<(), Error> {
+    pub(crate) async fn intend(
+        &self,
+        leadership: &LeadershipRow<'_>,
+        epoch: Epoch,
+    ) -> Result<(), StoreError> {
         let LeadershipRow { on, keys, session, .. } = leadership;
         let values: Values<'_> = &[&on.as_str(), &keys.0, &keys.1, &number(epoch), session];
         self.rows(&self.intend, values).await.map(drop)
     }
 
     /// Whether no transaction keeps the row of this election from being written.
-    pub(crate) async fn is_free(&self, on: &ElectionName) -> Result<bool, Error> {
+    pub(crate) async fn is_free(&self, on: &ElectionName) -> Result<bool, StoreError> {
         let rows = self.rows(&self.free, &[&on.as_str()]).await?;
         Ok(rows.first().is_some_and(|row| row.get(0)))
     }
@@ -191,7 +195,7 @@ impl Records {
         let _ = self.connection.rows(limit, &self.release, values).await;
     }
 
-    pub(crate) async fn remember(&self, on: &ElectionName, past: &Past) -> Result<(), Error> {
+    pub(crate) async fn remember(&self, on: &ElectionName, past: &Past) -> Result<(), StoreError> {
         let incarnation = past.incarnation.map(|incarnation| incarnation.to_string());
         let (since, until) = (past.since.to_string(), past.until.map(|until| until.to_string()));
         let most = HISTORY_MAX as i64;
@@ -208,12 +212,12 @@ impl Records {
         self.rows(&self.remember, values).await.map(drop)
     }
 
-    pub(crate) async fn history(&self, on: &ElectionName) -> Result<Vec<Past>, Error> {
+    pub(crate) async fn history(&self, on: &ElectionName) -> Result<Vec<Past>, StoreError> {
         let rows = self.rows(&self.history, &[&on.as_str(), &(HISTORY_MAX as i64)]).await?;
         Ok(rows.iter().filter_map(past).collect())
     }
 
-    pub(crate) async fn elections(&self) -> Result<Vec<ElectionName>, Error> {
+    pub(crate) async fn elections(&self) -> Result<Vec<ElectionName>, StoreError> {
         let rows = self.rows(&self.list, &[]).await?;
         Ok(rows.iter().filter_map(|row| ElectionName::new(row.get::<_, String>(0)).ok()).collect())
     }
@@ -225,13 +229,13 @@ impl Records {
     }
 
     /// For how long this id still stays away.
-    pub(crate) async fn cooldown(&self, on: &ElectionName, id: &CandidateId) -> Result<Duration, Error> {
+    pub(crate) async fn cooldown(&self, on: &ElectionName, id: &CandidateId) -> Result<Duration, StoreError> {
         let rows = self.rows(&self.cooldown, &[&on.as_str(), &id.as_str()]).await?;
         let left = rows.first().map_or(0, |row| row.get::<_, i64>(0));
         Ok(Duration::from_millis(u64::try_from(left).unwrap_or(0)))
     }
 
-    async fn rows(&self, statement: &Statement, values: Values<'_>) -> Result<Vec<Row>, Error> {
+    async fn rows(&self, statement: &Statement, values: Values<'_>) -> Result<Vec<Row>, StoreError> {
         self.connection.rows(LOOK_LIMIT, statement, values).await.map_err(SessionFailure::error)
     }
 }
@@ -242,7 +246,7 @@ pub(crate) async fn functions_of(
     session: &PgConnection,
     schema: &Schema,
     limit: Duration,
-) -> Result<Option<i32>, Error> {
+) -> Result<Option<i32>, StoreError> {
     let found = session.ask(limit, &schema.statement(WHAT_IS_THERE)).await.map_err(SessionFailure::error)?;
     let Some(row) = found.first() else { return Ok(None) };
     if let Some(odd) = row.get::<_, Option<&str>>(0) {

@@ -3,7 +3,7 @@
 //! The advisory lock decides who leads, with tables or without. They add what locks cannot show or keep: epochs that a user's
 //! own transaction can check, metadata, history, cooldowns and a list of elections. Heartbeats never write to them.
 
-use bellwether_core::{Error, ErrorKind};
+use bellwether_core::{ErrorKind, StoreError};
 
 use crate::errors::BACKEND;
 
@@ -31,14 +31,14 @@ impl Schema {
     ///
     /// # Errors
     /// When that is no such name.
-    pub fn new(name: impl Into<String>) -> Result<Schema, Error> {
+    pub fn new(name: impl Into<String>) -> Result<Schema, StoreError> {
         let name = name.into();
         let fits = |letter: char| letter.is_ascii_alphanumeric() || "_-$".contains(letter);
         if name.is_empty() || name.len() > 63 || !name.chars().all(fits) || name.starts_with("pg_") {
             let sentence = format!(
                 "{name:?} cannot be the schema of elections: use letters, digits, _, - and $, at most 63 characters, not starting with pg_"
             );
-            return Err(Error::new(ErrorKind::InvalidInput, BACKEND, sentence));
+            return Err(StoreError::new(ErrorKind::InvalidInput, BACKEND, sentence));
         }
         Ok(Schema(name))
     }
@@ -57,14 +57,14 @@ impl Schema {
     ///
     /// # Errors
     /// When a role's name has a zero byte in it.
-    pub fn sql(&self, roles: &[String]) -> Result<String, Error> {
+    pub fn sql(&self, roles: &[String]) -> Result<String, StoreError> {
         let statements = format!("{OURS_ALONE}{TABLES}{FENCES}");
         let mut text = self.statement(&statements).replace("{version}", &VERSION.to_string());
         text = text.replace("{functions}", &FUNCTIONS.to_string());
         for role in roles {
             if role.is_empty() || role.contains('\0') {
                 let sentence = format!("{role:?} is not the name of a role");
-                return Err(Error::new(ErrorKind::InvalidInput, BACKEND, sentence));
+                return Err(StoreError::new(ErrorKind::InvalidInput, BACKEND, sentence));
             }
             let role = format!("\"{}\"", role.replace('"', "\"\""));
             text.push_str(&self.statement(GRANTS).replace("{role}", &role));

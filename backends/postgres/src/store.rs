@@ -10,7 +10,8 @@ use bellwether_backend::{
     SessionFailure, SessionLease, SessionStore, Sessions, WantedLock, Written,
 };
 use bellwether_core::{
-    Bid, Boot, Candidate, CandidateId, Clock, ElectionName, Epoch, Error, ErrorKind, Grant, Incarnation, Seen,
+    Bid, Boot, Candidate, CandidateId, Clock, ElectionName, Epoch, ErrorKind, Grant, Incarnation, Seen,
+    StoreError,
 };
 
 use crate::connection::{Hear, SessionIdentity};
@@ -29,7 +30,7 @@ pub type Postgres = SessionLease<PgStore>;
 ///
 /// # Errors
 /// When the URL cannot be read or asks for what this build cannot do.
-pub fn from_url(url: &str, clock: Arc<dyn Clock>) -> Result<Postgres, Error> {
+pub fn from_url(url: &str, clock: Arc<dyn Clock>) -> Result<Postgres, StoreError> {
     Ok(from_config(Config::from_url(url)?, clock))
 }
 
@@ -37,7 +38,7 @@ pub fn from_url(url: &str, clock: Arc<dyn Clock>) -> Result<Postgres, Error> {
 ///
 /// # Errors
 /// As [`from_url`].
-pub fn from_env(clock: Arc<dyn Clock>) -> Result<Postgres, Error> {
+pub fn from_env(clock: Arc<dyn Clock>) -> Result<Postgres, StoreError> {
     Ok(from_config(Config::from_env()?, clock))
 }
 
@@ -75,7 +76,7 @@ pub struct PgStore {
 
 impl PgStore {
     /// What worked before is not set up wrongly: a standby will be promoted, a password put right.
-    fn in_hindsight(&self, error: Error) -> Error {
+    fn in_hindsight(&self, error: StoreError) -> StoreError {
         if self.worked_before.load(Ordering::Relaxed) && !error.is_retryable() {
             return unavailable("the server that held the elections does not do so now").caused_by(error);
         }
@@ -105,7 +106,7 @@ impl PgStore {
         &self,
         sessions: Sessions<'_, PgStore>,
         claimed: &Claimed<'_, PgStore>,
-    ) -> Result<(Epoch, i64), Error> {
+    ) -> Result<(Epoch, i64), StoreError> {
         let (epoch, floor) = (claimed.epoch, claimed.bid.floor);
         if epoch > floor {
             return Ok((epoch, claimed.mark));
@@ -181,24 +182,24 @@ impl SessionStore for PgStore {
     async fn finish<T: Send + 'static>(
         &self,
         call: impl Future<Output = T> + Send + 'static,
-    ) -> Result<T, Error> {
+    ) -> Result<T, StoreError> {
         let ended = tokio::spawn(call).await;
-        ended.map_err(|_| Error::new(ErrorKind::Bug, BACKEND, "a call ended in a panic"))
+        ended.map_err(|_| StoreError::new(ErrorKind::Bug, BACKEND, "a call ended in a panic"))
     }
 
     /// An error if the URL's one pair of keys is already another's.
-    fn key(&self, on: &ElectionName) -> Result<Keys, Error> {
+    fn key(&self, on: &ElectionName) -> Result<Keys, StoreError> {
         if self.config.has_one_lock() && self.only.get_or_init(|| on.clone()) != on {
             let sentence = format!(
                 "key1 and key2 of the URL are the lock of {:?}; {on:?} needs a connection of its own",
                 self.only.get().map_or("", ElectionName::as_str)
             );
-            return Err(Error::new(ErrorKind::InvalidInput, BACKEND, sentence));
+            return Err(StoreError::new(ErrorKind::InvalidInput, BACKEND, sentence));
         }
         Ok(self.config.keys_of(on))
     }
 
-    async fn open(&self, ear: Ear<PgStore>) -> Result<(PgLockSession, PgPresenceSession), Error> {
+    async fn open(&self, ear: Ear<PgStore>) -> Result<(PgLockSession, PgPresenceSession), StoreError> {
         let newest = self.newest_timeline.load(Ordering::Relaxed);
         let opened = open_both(&self.config, &self.clock, hear(ear), newest).await;
         let (lock, presence) = opened.map_err(|error| self.in_hindsight(error))?;
@@ -214,7 +215,7 @@ impl SessionStore for PgStore {
         &self,
         beside: &PgLockSession,
         ear: Ear<PgStore>,
-    ) -> Result<PgPresenceSession, Error> {
+    ) -> Result<PgPresenceSession, StoreError> {
         open_presence(&self.config, &self.clock, beside, hear(ear)).await
     }
 
@@ -239,7 +240,11 @@ impl SessionStore for PgStore {
         self.end_presence_of(through, &old.connection.identity()).await;
     }
 
-    async fn end_earlier(&self, through: &PgPresenceSession, holder: &LockHolder<i32>) -> Result<(), Error> {
+    async fn end_earlier(
+        &self,
+        through: &PgPresenceSession,
+        holder: &LockHolder<i32>,
+    ) -> Result<(), StoreError> {
         self.terminate_earlier(through, holder).await
     }
 
@@ -252,7 +257,7 @@ impl SessionStore for PgStore {
         through: Sessions<'_, PgStore>,
         on: &ElectionName,
         bid: &Bid,
-    ) -> Result<Option<Seen>, Error> {
+    ) -> Result<Option<Seen>, StoreError> {
         self.name_after(&through, &bid.who.id, bid.ttl).await;
         self.in_cooldown(through.lock, on, bid).await
     }
@@ -261,7 +266,7 @@ impl SessionStore for PgStore {
         &self,
         through: Sessions<'_, PgStore>,
         claimed: Claimed<'_, PgStore>,
-    ) -> Result<Written<i64>, Error> {
+    ) -> Result<Written<i64>, StoreError> {
         match self.records(through.lock).await? {
             Some(records) => self.write_record(through.lock, &claimed, &records).await,
             None => {
@@ -271,7 +276,11 @@ impl SessionStore for PgStore {
         }
     }
 
-    async fn is_writable(&self, through: Sessions<'_, PgStore>, on: &ElectionName) -> Result<bool, Error> {
+    async fn is_writable(
+        &self,
+        through: Sessions<'_, PgStore>,
+        on: &ElectionName,
+    ) -> Result<bool, StoreError> {
         match self.records(through.lock).await? {
             Some(records) => records.is_free(on).await,
             None => Ok(true),
@@ -300,7 +309,7 @@ impl SessionStore for PgStore {
         on: &ElectionName,
         holder: Option<i32>,
         seen: Seen,
-    ) -> Result<Seen, Error> {
+    ) -> Result<Seen, StoreError> {
         self.with_record(through.lock, on, holder, seen).await
     }
 
@@ -308,7 +317,7 @@ impl SessionStore for PgStore {
         &self,
         through: Sessions<'_, PgStore>,
         on: &ElectionName,
-    ) -> Result<Option<Followers>, Error> {
+    ) -> Result<Option<Followers>, StoreError> {
         followers(through.presence, self.key(on)?).await.map(Some)
     }
 
@@ -321,21 +330,25 @@ impl SessionStore for PgStore {
         through: Sessions<'_, PgStore>,
         on: &ElectionName,
         past: &Past,
-    ) -> Result<(), Error> {
+    ) -> Result<(), StoreError> {
         match self.records(through.lock).await? {
             Some(records) => records.remember(on, past).await,
             None => Ok(()),
         }
     }
 
-    async fn history(&self, through: Sessions<'_, PgStore>, on: &ElectionName) -> Result<Vec<Past>, Error> {
+    async fn history(
+        &self,
+        through: Sessions<'_, PgStore>,
+        on: &ElectionName,
+    ) -> Result<Vec<Past>, StoreError> {
         match self.records(through.lock).await? {
             Some(records) => records.history(on).await,
             None => Ok(Vec::new()),
         }
     }
 
-    async fn elections(&self, through: Sessions<'_, PgStore>) -> Result<Vec<ElectionName>, Error> {
+    async fn elections(&self, through: Sessions<'_, PgStore>) -> Result<Vec<ElectionName>, StoreError> {
         match self.records(through.lock).await? {
             Some(records) => records.elections().await,
             // Locks have numbers, not names.
@@ -343,7 +356,7 @@ impl SessionStore for PgStore {
         }
     }
 
-    async fn checkup(&self, through: Sessions<'_, PgStore>, _: Probing) -> Result<Vec<Finding>, Error> {
+    async fn checkup(&self, through: Sessions<'_, PgStore>, _: Probing) -> Result<Vec<Finding>, StoreError> {
         self.examine(through).await
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_backend::{Claimed, Finding, SessionFailure, Written};
-use bellwether_core::{Bid, Boot, ElectionName, Epoch, Error, Grant, Proof, Seen};
+use bellwether_core::{Bid, Boot, ElectionName, Epoch, Grant, Proof, Seen, StoreError};
 
 use crate::errors::{misconfigured, unavailable};
 use crate::lock_session::PgLockSession;
@@ -24,7 +24,7 @@ const INIT_LIMIT: Duration = Duration::from_secs(60);
 
 impl PgStore {
     /// The session of the tables; `None` where the URL names no schema.
-    pub(crate) async fn records(&self, beside: &PgLockSession) -> Result<Option<Arc<Records>>, Error> {
+    pub(crate) async fn records(&self, beside: &PgLockSession) -> Result<Option<Arc<Records>>, StoreError> {
         let Some(schema) = self.config.schema_used() else { return Ok(None) };
         let mut current = beside.records.lock().await;
         if let Some(records) = current.as_ref().filter(|records| !records.connection.is_over()) {
@@ -44,7 +44,7 @@ impl PgStore {
         beside: &PgLockSession,
         claimed: &Claimed<'_, PgStore>,
         records: &Records,
-    ) -> Result<Written<i64>, Error> {
+    ) -> Result<Written<i64>, StoreError> {
         let Claimed { on, key, bid, mark, .. } = *claimed;
         let session = beside.connection.pid;
         let by = self.clock.boot() + bid.ttl / 10;
@@ -88,7 +88,7 @@ impl PgStore {
         on: &ElectionName,
         session: Option<i32>,
         seen: Seen,
-    ) -> Result<Seen, Error> {
+    ) -> Result<Seen, StoreError> {
         let Some(records) = self.records(beside).await? else { return Ok(seen) };
         let record = records.read(on).await?;
         Ok(match session {
@@ -125,7 +125,7 @@ impl PgStore {
         beside: &PgLockSession,
         on: &ElectionName,
         bid: &Bid,
-    ) -> Result<Option<Seen>, Error> {
+    ) -> Result<Option<Seen>, StoreError> {
         let key = (on.clone(), bid.who.incarnation);
         let Some(longest) = bid.cooldown.filter(|_| !lock(&self.cooldown_checked).contains(&key)) else {
             return Ok(None);
@@ -138,7 +138,7 @@ impl PgStore {
     }
 
     /// Whether the functions beside the tables are as new as this program, where the URL names tables.
-    pub(crate) async fn tables_found(&self, beside: &PgLockSession) -> Result<Option<Finding>, Error> {
+    pub(crate) async fn tables_found(&self, beside: &PgLockSession) -> Result<Option<Finding>, StoreError> {
         const WHAT: &str = "tables";
         let (Some(schema), Some(records)) = (self.config.schema_used(), self.records(beside).await?) else {
             return Ok(None);
@@ -152,7 +152,7 @@ impl PgStore {
 }
 
 /// The epoch to lead under. An epoch that was only intended was led under by nobody.
-fn above(least: Epoch, before: &ElectionRow, floor: Epoch) -> Result<Epoch, Error> {
+fn above(least: Epoch, before: &ElectionRow, floor: Epoch) -> Result<Epoch, StoreError> {
     let last = before.epoch.unwrap_or(Epoch::ZERO).max(floor);
     let next = last.next().ok_or_else(|| {
         misconfigured("the epochs of this election are used up: remove its row by hand, or use another name")
@@ -164,7 +164,7 @@ fn above(least: Epoch, before: &ElectionRow, floor: Epoch) -> Result<Epoch, Erro
 ///
 /// # Errors
 /// When the server cannot be reached, or the role of the URL may not.
-pub async fn init(config: &Config, schema: &Schema, roles: &[String]) -> Result<(), Error> {
+pub async fn init(config: &Config, schema: &Schema, roles: &[String]) -> Result<(), StoreError> {
     let sql = schema.sql(roles)?;
     let (_, session) = hosts::primary(config, Boot::default(), &names::of_nobody("init"), 0).await?;
     session.execute(INIT_LIMIT, &sql).await.map_err(SessionFailure::error)

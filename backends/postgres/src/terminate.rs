@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use bellwether_backend::{LockHolder, SessionFailure};
-use bellwether_core::{Error, ErrorKind};
+use bellwether_core::{ErrorKind, StoreError};
 
 use crate::connection::SessionIdentity;
 use crate::errors::{BACKEND, unavailable};
@@ -54,13 +54,13 @@ impl PgStore {
         &self,
         through: &PgPresenceSession,
         holder: &LockHolder<i32>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), StoreError> {
         let connection = &through.connection;
         let statement = connection.prepare(sql::END_EARLIER).await?;
         let values: &[_] = &[&holder.session as &(dyn tokio_postgres::types::ToSql + Sync), &holder.name];
         let ended = connection.rows(through.patience(ENDING), &statement, values).await;
         let rows = ended.map_err(SessionFailure::error).map_err(|error| match error.kind() {
-            ErrorKind::PermissionDenied => Error::new(
+            ErrorKind::PermissionDenied => StoreError::new(
                 ErrorKind::PermissionDenied,
                 BACKEND,
                 "the role may not end the earlier session of this id: use the same role, or GRANT pg_signal_backend to it",
@@ -72,7 +72,7 @@ impl PgStore {
     }
 }
 
-async fn end(through: &PgPresenceSession, session: &SessionIdentity) -> Result<(), Error> {
+async fn end(through: &PgPresenceSession, session: &SessionIdentity) -> Result<(), StoreError> {
     let statement = through.connection.prepare(sql::END_OWN).await?;
     let ended = through
         .connection
@@ -85,7 +85,7 @@ async fn end(through: &PgPresenceSession, session: &SessionIdentity) -> Result<(
 }
 
 /// Waits until none of these processes is left.
-async fn gone(through: &PgPresenceSession, pids: Vec<i32>) -> Result<(), Error> {
+async fn gone(through: &PgPresenceSession, pids: Vec<i32>) -> Result<(), StoreError> {
     let left = through.connection.prepare(sql::LEFT).await?;
     let waited = tokio::time::timeout(ENDING, async {
         loop {

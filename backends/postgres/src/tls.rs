@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bellwether_core::{Error, ErrorKind};
+use bellwether_core::{ErrorKind, StoreError};
 use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
 use tokio_rustls::rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, ring};
 use tokio_rustls::rustls::pki_types::pem::PemObject;
@@ -36,7 +36,7 @@ pub(crate) struct Tls {
 impl Tls {
     /// # Errors
     /// When a certificate or key cannot be read.
-    pub(crate) fn new(asked: &Ssl) -> Result<Tls, Error> {
+    pub(crate) fn new(asked: &Ssl) -> Result<Tls, StoreError> {
         let system = if asked.root == Some(Root::System) { Some(Arc::new(system_roots()?)) } else { None };
         let tls = Tls { asked: asked.clone(), system };
         tls.client_config()?;
@@ -44,13 +44,13 @@ impl Tls {
     }
 
     /// For one connection to the server at this place of the list.
-    pub(crate) fn connector(&self, config: &Config, host: usize) -> Result<Connector, Error> {
+    pub(crate) fn connector(&self, config: &Config, host: usize) -> Result<Connector, StoreError> {
         let name = name(config, host);
         let config = Arc::new(self.client_config()?);
         Ok(Connector { name, config, begun: Arc::default(), failed: Arc::default() })
     }
 
-    fn client_config(&self) -> Result<ClientConfig, Error> {
+    fn client_config(&self) -> Result<ClientConfig, StoreError> {
         let provider = Arc::new(ring::default_provider());
         let verifier =
             Verifier { verify: self.asked.verify, roots: self.roots()?, algorithms: algorithms(&provider) };
@@ -72,7 +72,7 @@ impl Tls {
         Ok(config)
     }
 
-    fn roots(&self) -> Result<Arc<RootCertStore>, Error> {
+    fn roots(&self) -> Result<Arc<RootCertStore>, StoreError> {
         match (&self.asked.root, &self.system) {
             (_, Some(system)) => Ok(Arc::clone(system)),
             (Some(Root::File(file)), None) => {
@@ -94,7 +94,7 @@ fn algorithms(provider: &CryptoProvider) -> WebPkiSupportedAlgorithms {
     provider.signature_verification_algorithms
 }
 
-fn system_roots() -> Result<RootCertStore, Error> {
+fn system_roots() -> Result<RootCertStore, StoreError> {
     let found = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
     let (usable, _) = roots.add_parsable_certificates(found.certs);
@@ -106,7 +106,7 @@ fn system_roots() -> Result<RootCertStore, Error> {
     Ok(roots)
 }
 
-fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
+fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, StoreError> {
     let unreadable = |error: rustls::pki_types::pem::Error| {
         bad(format!("no certificates can be read from {}: it has to be a PEM file", file.display()))
             .caused_by(error)
@@ -119,7 +119,7 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
     Ok(all)
 }
 
-fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, Error> {
+fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, StoreError> {
     PrivateKeyDer::from_pem_file(file).map_err(|error| {
         bad(format!(
             "no private key can be read from {}: it has to be a PEM file without a passphrase",
@@ -129,8 +129,8 @@ fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, Error> {
     })
 }
 
-fn bug(sentence: &str) -> Error {
-    Error::new(ErrorKind::Bug, BACKEND, sentence)
+fn bug(sentence: &str) -> StoreError {
+    StoreError::new(ErrorKind::Bug, BACKEND, sentence)
 }
 
 /// Encrypts one connection.
@@ -153,9 +153,14 @@ impl Connector {
     }
 
     /// What an error means that the server did not send. `required`: whether plain text was out of the question.
-    pub(crate) fn meaning(&self, error: tokio_postgres::Error, required: bool, has_password: bool) -> Error {
+    pub(crate) fn meaning(
+        &self,
+        error: tokio_postgres::Error,
+        required: bool,
+        has_password: bool,
+    ) -> StoreError {
         let source = error.source();
-        if let Some(ours) = source.and_then(|source| source.downcast_ref::<Error>()) {
+        if let Some(ours) = source.and_then(|source| source.downcast_ref::<StoreError>()) {
             return ours.clone();
         }
         if let Some(failed) = source.and_then(|source| source.downcast_ref::<io::Error>()) {
@@ -172,7 +177,7 @@ impl Connector {
     }
 
     /// What a failed handshake means, if that is what it was.
-    fn handshake(&self, error: &io::Error) -> Option<Error> {
+    fn handshake(&self, error: &io::Error) -> Option<StoreError> {
         let cause = error.get_ref()?.downcast_ref::<rustls::Error>()?.clone();
         let told = match &cause {
             rustls::Error::InvalidCertificate(why) => misconfigured(format!(
@@ -180,7 +185,7 @@ impl Connector {
                  server as the certificate does",
                 self.name
             )),
-            rustls::Error::AlertReceived(alert) if is_about_client(*alert) => Error::new(
+            rustls::Error::AlertReceived(alert) if is_about_client(*alert) => StoreError::new(
                 ErrorKind::PermissionDenied,
                 BACKEND,
                 "the server does not accept the client certificate: check sslcert, sslkey and who signed it",
@@ -215,8 +220,8 @@ fn is_about_client(alert: AlertDescription) -> bool {
 
 impl TlsConnect<Socket> for Connector {
     type Stream = Encrypted;
-    type Error = Error;
-    type Future = Pin<Box<dyn Future<Output = Result<Encrypted, Error>> + Send>>;
+    type Error = StoreError;
+    type Future = Pin<Box<dyn Future<Output = Result<Encrypted, StoreError>> + Send>>;
 
     fn connect(self, stream: Socket) -> Self::Future {
         self.begun.store(true, Ordering::Relaxed);

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_core::Error;
+use bellwether_core::StoreError;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_postgres::config::Host;
@@ -136,7 +136,7 @@ impl fmt::Debug for ConnectWith {
 }
 
 /// Connects to the server at this place of the list.
-pub(crate) async fn reach(config: &Config, host: usize) -> Result<Transport, Error> {
+pub(crate) async fn reach(config: &Config, host: usize) -> Result<Transport, StoreError> {
     let failed =
         |error: io::Error| unavailable(format!("{} cannot be reached", place(config, host))).caused_by(error);
     let port = port(config, host);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bellwether_backend::conformance::{self, Harness};
 use bellwether_backend::{Backend, Fut};
-use bellwether_core::{Candidate, Clock, ElectionName, Error};
+use bellwether_core::{Candidate, Clock, ElectionName, StoreError};
 use bellwether_postgres::{Config, DEFAULT_SCHEMA, Keys, Schema, from_url, init};
 use bellwether_support::servers::postgres::Server;
 use bellwether_support::{clock, crash, lead_until_killed, role};
@@ -24,7 +24,7 @@ impl Harness for Database {
         clock()
     }
 
-    fn connect(&self, clock: Arc<dyn Clock>) -> Fut<'_, Result<Arc<dyn Backend>, Error>> {
+    fn connect(&self, clock: Arc<dyn Clock>) -> Fut<'_, Result<Arc<dyn Backend>, StoreError>> {
         Box::pin(async move {
             let backend = from_url(&self.url, clock)?;
             backend.connect().await?;
@@ -43,7 +43,7 @@ impl Harness for Database {
     }
 
     /// The next transaction id, which every write takes.
-    fn fingerprint(&self) -> Fut<'_, Result<Option<String>, Error>> {
+    fn fingerprint(&self) -> Fut<'_, Result<Option<String>, StoreError>> {
         Box::pin(async move {
             let sql = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::int8";
             Ok(Some(self.server.number(sql).await.to_string()))
@@ -55,7 +55,7 @@ impl Harness for Database {
         on: &'a ElectionName,
         who: &'a Candidate,
         ttl: Duration,
-    ) -> Fut<'a, Result<bool, Error>> {
+    ) -> Fut<'a, Result<bool, StoreError>> {
         Box::pin(async move {
             crash(self.test, &self.url, on, who, ttl).await;
             // Killed with another ttl than that of the candidate to come, which would be refused while this one is there.

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use bellwether_backend::Backend;
-use bellwether_core::{Error, ErrorKind, Outcome};
+use bellwether_core::{ErrorKind, Outcome, StoreError};
 use bellwether_postgres::Keys;
 use bellwether_support::servers::postgres::Server;
 use bellwether_support::{Child, election, role};
@@ -100,7 +100,7 @@ async fn led(server: &Server, url: &str) -> (i64, i64) {
     (all, encrypted)
 }
 
-async fn refused(url: &str) -> Error {
+async fn refused(url: &str) -> StoreError {
     match actor(url, "a", TTL).claim().await {
         Outcome::Refused(error) => error,
         other => panic!("{url} was to be refused: {other:?}"),

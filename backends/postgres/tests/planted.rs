@@ -32,7 +32,7 @@ async fn with_stranger() -> (Server, Client) {
     (server, stranger)
 }
 
-async fn make(server: &Server, role: &str, schema: &str) -> Result<(), bellwether_core::Error> {
+async fn make(server: &Server, role: &str, schema: &str) -> Result<(), bellwether_core::StoreError> {
     let url = format!("postgres://{role}@127.0.0.1:{}/postgres", server.port);
     init(&Config::from_url(&url).unwrap(), &Schema::new(schema).unwrap(), &[]).await
 }

@@ -222,7 +222,7 @@ async fn a_role_that_may_not_date_promotions_leads_and_one_without_rights_is_tol
                   FROM pg_proc WHERE proname = 'pg_logical_emit_message'); END $$";
     sql(&server, revoke).await;
     let outcome = actor(&by(&server, "plain"), "a", TTL).claim().await;
-    let denied = |error: &bellwether_core::Error| error.kind() == ErrorKind::PermissionDenied;
+    let denied = |error: &bellwether_core::StoreError| error.kind() == ErrorKind::PermissionDenied;
     assert!(matches!(&outcome, Outcome::Refused(error) if denied(error)), "{outcome:?}");
     let findings = plain.backend.checkup(bellwether_backend::Probing::Look).await;
     let permission = findings.iter().find(|one| one.what == "permission").unwrap();

@@ -4,8 +4,8 @@ use std::any::Any;
 use std::pin::Pin;
 
 use bellwether_core::{
-    Bid, Boot, Candidate, ElectionName, Error, ErrorKind, Grant, Outcome, ReleaseOptions, Request, Seen,
-    Signal,
+    Bid, Boot, Candidate, ElectionName, ErrorKind, Grant, Outcome, ReleaseOptions, Request, Seen, Signal,
+    StoreError,
 };
 use futures_util::Stream;
 
@@ -63,11 +63,11 @@ pub trait Backend: Any + Send + Sync {
     ) -> Fut<'a, Outcome<()>>;
 
     /// Reads who leads.
-    fn observe<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Seen, Error>>;
+    fn observe<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Seen, StoreError>>;
 
     /// The candidates that wait for this election, in any process; `None` where the store does not know. For people: no decision
     /// depends on it.
-    fn followers<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Option<Followers>, Error>> {
+    fn followers<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Option<Followers>, StoreError>> {
         let _ = on;
         Box::pin(async { Ok(None) })
     }
@@ -84,7 +84,7 @@ pub trait Backend: Any + Send + Sync {
 
     /// Why changes of this election, which is followed, are not announced at the moment, so that candidates here notice them late; `None`
     /// where they are announced, or where nothing is known. Returns at once.
-    fn unwatched(&self, on: &ElectionName) -> Option<Error> {
+    fn unwatched(&self, on: &ElectionName) -> Option<StoreError> {
         let _ = on;
         None
     }
@@ -101,18 +101,18 @@ pub trait Backend: Any + Send + Sync {
     ///
     /// # Errors
     /// When what this store needs ended with that runtime.
-    fn change_runtime(&self) -> Result<(), Error> {
+    fn change_runtime(&self) -> Result<(), StoreError> {
         Err(ended_with_its_runtime(self.name()))
     }
 
     /// Writes a leadership into the history: after promotion, and again when it has ended.
-    fn remember<'a>(&'a self, on: &'a ElectionName, past: &'a Past) -> Fut<'a, Result<(), Error>>;
+    fn remember<'a>(&'a self, on: &'a ElectionName, past: &'a Past) -> Fut<'a, Result<(), StoreError>>;
 
     /// The last leaderships, oldest first; empty where the store keeps none.
-    fn history<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Vec<Past>, Error>>;
+    fn history<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Vec<Past>, StoreError>>;
 
     /// The elections that the store can list.
-    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>>;
+    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, StoreError>>;
 
     /// Checks whether the store is fit for elections: permissions, versions, durability, space. Finds nothing by default.
     fn checkup(&self, probing: Probing) -> Fut<'_, Vec<Finding>> {
@@ -122,7 +122,7 @@ pub trait Backend: Any + Send + Sync {
 
     /// Removes an election that nobody holds from the store, with its epochs: a later election of the same name may issue them
     /// again. Only for names that are never used again, such as those made to measure a store.
-    fn danger_discard<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Discarded, Error>> {
+    fn danger_discard<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Discarded, StoreError>> {
         Box::pin(async move { Ok(Discarded::Remains(format!("the released record of {on}"))) })
     }
 
@@ -135,7 +135,7 @@ pub trait Backend: Any + Send + Sync {
 }
 
 /// The error of a store that cannot outlive the runtime that it was opened in; see [`Backend::change_runtime`].
-pub fn ended_with_its_runtime(backend: &'static str) -> Error {
+pub fn ended_with_its_runtime(backend: &'static str) -> StoreError {
     let sentence = "the store's connection ended with the runtime that it was opened in: open the store again in this one";
-    Error::new(ErrorKind::Unsupported, backend, sentence)
+    StoreError::new(ErrorKind::Unsupported, backend, sentence)
 }

@@ -13,7 +13,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use bellwether_core::{Error, ErrorKind};
+use bellwether_core::{ErrorKind, StoreError};
 use tokio::sync::{MutexGuard, oneshot};
 
 use crate::Fut;
@@ -159,6 +159,6 @@ fn answered<Answer>(
     })
 }
 
-fn internal(sentence: &str) -> Error {
-    Error::new(ErrorKind::Unavailable, "session", sentence)
+fn internal(sentence: &str) -> StoreError {
+    StoreError::new(ErrorKind::Unavailable, "session", sentence)
 }

@@ -1,7 +1,7 @@
 //! A backend around another one.
 
 use bellwether_core::{
-    Bid, Boot, Candidate, ElectionName, Error, Grant, Outcome, ReleaseOptions, Request, Seen,
+    Bid, Boot, Candidate, ElectionName, Grant, Outcome, ReleaseOptions, Request, Seen, StoreError,
 };
 
 use crate::{Backend, Capabilities, Discarded, Finding, Followers, Fut, Notices, Past, Probing};
@@ -39,12 +39,12 @@ pub trait Forward: Send + Sync + 'static {
     }
 
     /// See [`Backend::observe`].
-    fn observe<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Seen, Error>> {
+    fn observe<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Seen, StoreError>> {
         self.inner().observe(on)
     }
 
     /// See [`Backend::followers`].
-    fn followers<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Option<Followers>, Error>> {
+    fn followers<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Option<Followers>, StoreError>> {
         self.inner().followers(on)
     }
 
@@ -77,22 +77,22 @@ pub trait Forward: Send + Sync + 'static {
     ///
     /// # Errors
     /// When what this store needs ended with that runtime.
-    fn change_runtime(&self) -> Result<(), Error> {
+    fn change_runtime(&self) -> Result<(), StoreError> {
         self.inner().change_runtime()
     }
 
     /// See [`Backend::remember`].
-    fn remember<'a>(&'a self, on: &'a ElectionName, past: &'a Past) -> Fut<'a, Result<(), Error>> {
+    fn remember<'a>(&'a self, on: &'a ElectionName, past: &'a Past) -> Fut<'a, Result<(), StoreError>> {
         self.inner().remember(on, past)
     }
 
     /// See [`Backend::history`].
-    fn history<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Vec<Past>, Error>> {
+    fn history<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Vec<Past>, StoreError>> {
         self.inner().history(on)
     }
 
     /// See [`Backend::elections`].
-    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>> {
+    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, StoreError>> {
         self.inner().elections()
     }
 }
@@ -123,11 +123,11 @@ impl<F: Forward> Backend for F {
         Forward::release(self, on, grant, how)
     }
 
-    fn observe<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Seen, Error>> {
+    fn observe<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Seen, StoreError>> {
         Forward::observe(self, on)
     }
 
-    fn followers<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Option<Followers>, Error>> {
+    fn followers<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Option<Followers>, StoreError>> {
         Forward::followers(self, on)
     }
 
@@ -143,7 +143,7 @@ impl<F: Forward> Backend for F {
         Forward::unfollow(self, on);
     }
 
-    fn unwatched(&self, on: &ElectionName) -> Option<Error> {
+    fn unwatched(&self, on: &ElectionName) -> Option<StoreError> {
         self.inner().unwatched(on)
     }
 
@@ -155,19 +155,19 @@ impl<F: Forward> Backend for F {
         Forward::signals(self)
     }
 
-    fn change_runtime(&self) -> Result<(), Error> {
+    fn change_runtime(&self) -> Result<(), StoreError> {
         Forward::change_runtime(self)
     }
 
-    fn remember<'a>(&'a self, on: &'a ElectionName, past: &'a Past) -> Fut<'a, Result<(), Error>> {
+    fn remember<'a>(&'a self, on: &'a ElectionName, past: &'a Past) -> Fut<'a, Result<(), StoreError>> {
         Forward::remember(self, on, past)
     }
 
-    fn history<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Vec<Past>, Error>> {
+    fn history<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Vec<Past>, StoreError>> {
         Forward::history(self, on)
     }
 
-    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>> {
+    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, StoreError>> {
         Forward::elections(self)
     }
 
@@ -175,7 +175,7 @@ impl<F: Forward> Backend for F {
         self.inner().checkup(probing)
     }
 
-    fn danger_discard<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Discarded, Error>> {
+    fn danger_discard<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Discarded, StoreError>> {
         self.inner().danger_discard(on)
     }
 

@@ -1,6 +1,6 @@
 //! Past leaderships, as notes beside the lease.
 
-use bellwether_core::{CandidateId, ElectionName, Epoch, Error, Incarnation, Wall};
+use bellwether_core::{CandidateId, ElectionName, Epoch, Incarnation, StoreError, Wall};
 use serde::{Deserialize, Serialize};
 
 use crate::{Note, Notes, Write};
@@ -75,7 +75,7 @@ fn print(all: &[Past]) -> Vec<u8> {
 }
 
 /// Adds a leadership, or completes the one with the same epoch.
-pub(crate) async fn remember(notes: &dyn Notes, on: &ElectionName, past: &Past) -> Result<(), Error> {
+pub(crate) async fn remember(notes: &dyn Notes, on: &ElectionName, past: &Past) -> Result<(), StoreError> {
     for _ in 0..TRIES {
         let (mut all, at) = match notes.read(on, &Note::History).await? {
             Some((bytes, version)) => (parse(&bytes), Some(version)),

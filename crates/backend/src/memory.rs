@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use bellwether_core::{Clock, ElectionName, Epoch, Error, ErrorKind};
+use bellwether_core::{Clock, ElectionName, Epoch, ErrorKind, StoreError};
 use futures_util::stream;
 
 use crate::{
@@ -114,7 +114,7 @@ impl Register for Memory {
         Capabilities::REGISTER
     }
 
-    fn load<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Found<u64>, Error>> {
+    fn load<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Found<u64>, StoreError>> {
         Box::pin(async move { Ok(self.store.cells().records.get(on).cloned()) })
     }
 
@@ -158,7 +158,7 @@ impl Register for Memory {
     }
 
     /// There is nothing here but memory.
-    fn change_runtime(&self) -> Result<(), Error> {
+    fn change_runtime(&self) -> Result<(), StoreError> {
         Ok(())
     }
 
@@ -167,17 +167,17 @@ impl Register for Memory {
         on: &'a ElectionName,
         _: Option<(&'a Record, &'a u64)>,
         least: Epoch,
-    ) -> Fut<'a, Result<Epoch, Error>> {
+    ) -> Fut<'a, Result<Epoch, StoreError>> {
         Box::pin(async move {
             let highest = self.store.cells().epochs.get(on).copied().unwrap_or_default();
             let next = highest.next().ok_or_else(|| {
-                Error::new(ErrorKind::Misconfigured, "memory", "the epochs of this election are used up")
+                StoreError::new(ErrorKind::Misconfigured, "memory", "the epochs of this election are used up")
             })?;
             Ok(least.max(next))
         })
     }
 
-    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>> {
+    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, StoreError>> {
         Box::pin(async move { Ok(self.store.cells().records.keys().cloned().collect()) })
     }
 
@@ -191,7 +191,7 @@ impl Register for Memory {
         Box::pin(async move { vec![Finding::warning("durability", sentence)] })
     }
 
-    fn danger_discard<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Discarded, Error>> {
+    fn danger_discard<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Discarded, StoreError>> {
         Box::pin(async move {
             let mut cells = self.store.cells();
             if cells.records.get(on).is_some_and(|(record, _)| record.is_held()) {
@@ -206,7 +206,7 @@ impl Register for Memory {
 }
 
 impl Notes for Memory {
-    fn read<'a>(&'a self, on: &'a ElectionName, note: &'a Note) -> Fut<'a, Result<FoundNote, Error>> {
+    fn read<'a>(&'a self, on: &'a ElectionName, note: &'a Note) -> Fut<'a, Result<FoundNote, StoreError>> {
         Box::pin(async move { Ok(self.store.cells().notes.get(&(on.clone(), note.clone())).cloned()) })
     }
 

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use bellwether_core::{Bid, Candidate, Clock, ElectionName, Epoch, Error, Incarnation};
+use bellwether_core::{Bid, Candidate, Clock, ElectionName, Epoch, Incarnation, StoreError};
 use futures_util::Stream;
 
 use crate::{Capabilities, Discarded, Finding, Fut, Probing, Record};
@@ -24,7 +24,7 @@ pub trait Register: Send + Sync + 'static {
     fn capabilities(&self) -> Capabilities;
 
     /// The record as it is now: never from a replica that may be behind.
-    fn load<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Found<Self::Version>, Error>>;
+    fn load<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Found<Self::Version>, StoreError>>;
 
     /// Replaces the record that has version `at`; `None` creates it where there is none. There is no delete.
     fn write<'a>(
@@ -49,7 +49,7 @@ pub trait Register: Send + Sync + 'static {
     ///
     /// # Errors
     /// When what this store needs ended with that runtime.
-    fn change_runtime(&self) -> Result<(), Error> {
+    fn change_runtime(&self) -> Result<(), StoreError> {
         Err(crate::backend::ended_with_its_runtime(self.name()))
     }
 
@@ -60,14 +60,14 @@ pub trait Register: Send + Sync + 'static {
         on: &'a ElectionName,
         replaced: Option<(&'a Record, &'a Self::Version)>,
         least: Epoch,
-    ) -> Fut<'a, Result<Epoch, Error>>;
+    ) -> Fut<'a, Result<Epoch, StoreError>>;
 
     /// A candidate is about to claim. Refuses what this store cannot do for it before anything is written, and learns what it
     /// will ask for. Returns at once.
     ///
     /// # Errors
     /// When this candidate can never lead this election here.
-    fn admit(&self, on: &ElectionName, bid: &Bid) -> Result<(), Error> {
+    fn admit(&self, on: &ElectionName, bid: &Bid) -> Result<(), StoreError> {
         let _ = (on, bid);
         Ok(())
     }
@@ -77,14 +77,14 @@ pub trait Register: Send + Sync + 'static {
     ///
     /// # Errors
     /// When this candidate could never lead this election here. A temporary failure is no error.
-    fn rehearse<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<(), Error>> {
+    fn rehearse<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<(), StoreError>> {
         let _ = on;
         Box::pin(async { Ok(()) })
     }
 
     /// Why changes of this election, which is followed, are not announced at the moment; `None` where they are, or where nothing
     /// is known. Returns at once.
-    fn unwatched(&self, on: &ElectionName) -> Option<Error> {
+    fn unwatched(&self, on: &ElectionName) -> Option<StoreError> {
         let _ = on;
         None
     }
@@ -108,7 +108,7 @@ pub trait Register: Send + Sync + 'static {
     }
 
     /// The elections that the store can list.
-    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>>;
+    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, StoreError>>;
 
     /// Where history and cooldowns are kept, if anywhere.
     fn notes(&self) -> Option<&dyn Notes> {
@@ -122,7 +122,7 @@ pub trait Register: Send + Sync + 'static {
     }
 
     /// See [`Backend::danger_discard`](crate::Backend::danger_discard).
-    fn danger_discard<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Discarded, Error>> {
+    fn danger_discard<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Discarded, StoreError>> {
         Box::pin(async move { Ok(Discarded::Remains(format!("the released record of {on}"))) })
     }
 
@@ -157,9 +157,9 @@ pub enum Write<V> {
     /// The record has another version. Certainly not written.
     Conflict,
     /// Perhaps written, perhaps not, perhaps later.
-    Unknown(Error),
+    Unknown(StoreError),
     /// Certainly not written, and trying again will not help.
-    Refused(Error),
+    Refused(StoreError),
 }
 
 /// A stream of changes.
@@ -185,7 +185,7 @@ pub enum Change<V> {
 /// Small things kept beside the lease, each compare-and-set by itself: history and cooldowns.
 pub trait Notes: Send + Sync {
     /// The bytes and their version.
-    fn read<'a>(&'a self, on: &'a ElectionName, note: &'a Note) -> Fut<'a, Result<FoundNote, Error>>;
+    fn read<'a>(&'a self, on: &'a ElectionName, note: &'a Note) -> Fut<'a, Result<FoundNote, StoreError>>;
 
     /// Replaces the bytes that have version `at`; `None` creates them.
     fn write<'a>(

@@ -5,7 +5,7 @@ use std::fmt::{Debug, Display};
 use std::hash::Hash;
 use std::time::Duration;
 
-use bellwether_core::{CandidateId, ElectionName, Epoch, Error, Request};
+use bellwether_core::{CandidateId, ElectionName, Epoch, Request, StoreError};
 
 use crate::takeover::Condition;
 
@@ -19,14 +19,14 @@ pub trait LockKey: Copy + Eq + Ord + Hash + Debug + Send + Sync + 'static {
 #[derive(Clone, Debug)]
 pub enum SessionFailure {
     /// The server reported an error, and the session goes on. The statement may have taken effect before it.
-    Said(Error),
+    Said(StoreError),
     /// The session has ended, or was closed because its answer was lost.
-    Over(Error),
+    Over(StoreError),
 }
 
 impl SessionFailure {
     /// The error, whatever became of the session.
-    pub fn error(self) -> Error {
+    pub fn error(self) -> StoreError {
         match self {
             SessionFailure::Said(error) | SessionFailure::Over(error) => error,
         }
@@ -69,7 +69,7 @@ pub trait Session: Send + Sync + 'static {
     fn throw_away(&self);
 
     /// A heartbeat. Returns the keys of all locks that the session holds, as of an instant after this call began.
-    fn beat(&self, ttl: Duration) -> impl Future<Output = Result<HashSet<Self::Key>, Error>> + Send;
+    fn beat(&self, ttl: Duration) -> impl Future<Output = Result<HashSet<Self::Key>, StoreError>> + Send;
 
     /// Sends a notice to every session that listens, and returns when the server has accepted it.
     fn tell(
@@ -133,7 +133,7 @@ pub trait PresenceSession: Session {
     fn look(
         &self,
         keys: &[Self::Key],
-    ) -> impl Future<Output = Result<Vec<Option<LockHolder<Self::Id>>>, Error>> + Send;
+    ) -> impl Future<Output = Result<Vec<Option<LockHolder<Self::Id>>>, StoreError>> + Send;
 }
 
 /// A lock that a candidate wants.
@@ -150,7 +150,7 @@ pub struct WantedLock<K> {
 }
 
 /// The answer for one lock, or an error that concerns only this one.
-pub type LockResult<Id, Mark> = Result<LockAnswer<Id, Mark>, Error>;
+pub type LockResult<Id, Mark> = Result<LockAnswer<Id, Mark>, StoreError>;
 
 /// The answer to a claim of a lock.
 #[derive(Clone, Debug)]

@@ -12,7 +12,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_core::{Bid, Boot, Candidate, CandidateId, ElectionName, Epoch, Error, Grant, Seen};
+use bellwether_core::{Bid, Boot, Candidate, CandidateId, ElectionName, Epoch, Grant, Seen, StoreError};
 
 use crate::session::{LockHolder, LockKey, LockResult, LockSession, PresenceSession, Session};
 use crate::session_lease::Ear;
@@ -80,27 +80,27 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
     fn finish<T: Send + 'static>(
         &self,
         call: impl Future<Output = T> + Send + 'static,
-    ) -> impl Future<Output = Result<T, Error>> + Send;
+    ) -> impl Future<Output = Result<T, StoreError>> + Send;
 
     /// The key of an election.
     ///
     /// # Errors
     /// When this store cannot hold that election.
-    fn key(&self, on: &ElectionName) -> Result<Self::Key, Error>;
+    fn key(&self, on: &ElectionName) -> Result<Self::Key, StoreError>;
 
     /// Opens both sessions, on one and the same server. The presence session listens: what it hears goes to `ear`, in the order in which
     /// the server sent it and before the answer to anything that is asked later.
     fn open(
         &self,
         ear: Ear<Self>,
-    ) -> impl Future<Output = Result<(Self::Lock, Self::Presence), Error>> + Send;
+    ) -> impl Future<Output = Result<(Self::Lock, Self::Presence), StoreError>> + Send;
 
     /// Opens another presence session beside a lock session that goes on.
     fn open_presence(
         &self,
         beside: &Self::Lock,
         ear: Ear<Self>,
-    ) -> impl Future<Output = Result<Self::Presence, Error>> + Send;
+    ) -> impl Future<Output = Result<Self::Presence, StoreError>> + Send;
 
     /// Since when both sessions have stood, on a server that was not replaced meanwhile: an instant after they were opened.
     fn stood_since(&self, of: Sessions<'_, Self>) -> Boot;
@@ -130,11 +130,11 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
         &self,
         through: &Self::Presence,
         holder: &LockHolder<SessionId<Self>>,
-    ) -> impl Future<Output = Result<(), Error>> + Send {
+    ) -> impl Future<Output = Result<(), StoreError>> + Send {
         let _ = (through, holder);
         async {
             let sentence = "this store cannot end the sessions of others";
-            Err(Error::new(bellwether_core::ErrorKind::Unsupported, self.name(), sentence))
+            Err(StoreError::new(bellwether_core::ErrorKind::Unsupported, self.name(), sentence))
         }
     }
 
@@ -150,7 +150,7 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
         through: Sessions<'_, Self>,
         on: &ElectionName,
         bid: &Bid,
-    ) -> impl Future<Output = Result<Option<Seen>, Error>> + Send {
+    ) -> impl Future<Output = Result<Option<Seen>, StoreError>> + Send {
         let _ = (through, on, bid);
         async { Ok(None) }
     }
@@ -160,14 +160,14 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
         &self,
         through: Sessions<'_, Self>,
         claimed: Claimed<'_, Self>,
-    ) -> impl Future<Output = Result<Written<LockMark<Self>>, Error>> + Send;
+    ) -> impl Future<Output = Result<Written<LockMark<Self>>, StoreError>> + Send;
 
     /// Whether a leadership that could not be written can be now.
     fn is_writable(
         &self,
         through: Sessions<'_, Self>,
         on: &ElectionName,
-    ) -> impl Future<Output = Result<bool, Error>> + Send {
+    ) -> impl Future<Output = Result<bool, StoreError>> + Send {
         let _ = (through, on);
         async { Ok(true) }
     }
@@ -202,7 +202,7 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
         on: &ElectionName,
         holder: Option<SessionId<Self>>,
         seen: Seen,
-    ) -> impl Future<Output = Result<Seen, Error>> + Send {
+    ) -> impl Future<Output = Result<Seen, StoreError>> + Send {
         let _ = (through, on, holder);
         async { Ok(seen) }
     }
@@ -212,7 +212,7 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
         &self,
         through: Sessions<'_, Self>,
         on: &ElectionName,
-    ) -> impl Future<Output = Result<Option<Followers>, Error>> + Send {
+    ) -> impl Future<Output = Result<Option<Followers>, StoreError>> + Send {
         let _ = (through, on);
         async { Ok(None) }
     }
@@ -228,7 +228,7 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
         through: Sessions<'_, Self>,
         on: &ElectionName,
         past: &Past,
-    ) -> impl Future<Output = Result<(), Error>> + Send {
+    ) -> impl Future<Output = Result<(), StoreError>> + Send {
         let _ = (through, on, past);
         async { Ok(()) }
     }
@@ -238,7 +238,7 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
         &self,
         through: Sessions<'_, Self>,
         on: &ElectionName,
-    ) -> impl Future<Output = Result<Vec<Past>, Error>> + Send {
+    ) -> impl Future<Output = Result<Vec<Past>, StoreError>> + Send {
         let _ = (through, on);
         async { Ok(Vec::new()) }
     }
@@ -247,7 +247,7 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
     fn elections(
         &self,
         through: Sessions<'_, Self>,
-    ) -> impl Future<Output = Result<Vec<ElectionName>, Error>> + Send {
+    ) -> impl Future<Output = Result<Vec<ElectionName>, StoreError>> + Send {
         let _ = through;
         async { Ok(Vec::new()) }
     }
@@ -257,7 +257,7 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
         &self,
         through: Sessions<'_, Self>,
         probing: Probing,
-    ) -> impl Future<Output = Result<Vec<Finding>, Error>> + Send {
+    ) -> impl Future<Output = Result<Vec<Finding>, StoreError>> + Send {
         let _ = (through, probing);
         async { Ok(Vec::new()) }
     }

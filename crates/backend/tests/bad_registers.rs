@@ -9,7 +9,7 @@ use bellwether_backend::faults::{Faults, FaultyRegister};
 use bellwether_backend::{
     Backend, Capabilities, Changes, Found, Fut, Lease, Memory, MemoryStore, Notes, Record, Register, Write,
 };
-use bellwether_core::{Clock, ElectionName, Epoch, Error};
+use bellwether_core::{Clock, ElectionName, Epoch, StoreError};
 use bellwether_deadman::SystemClock;
 use futures_util::StreamExt;
 
@@ -58,7 +58,7 @@ impl Register for Bad {
         self.inner.capabilities()
     }
 
-    fn load<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Found<u64>, Error>> {
+    fn load<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Found<u64>, StoreError>> {
         Box::pin(async move {
             let found = self.inner.load(on).await?;
             Ok(found.map(|(record, version)| (record, self.shown(version))))
@@ -114,7 +114,7 @@ impl Register for Bad {
         on: &'a ElectionName,
         _: Option<(&'a Record, &'a u64)>,
         least: Epoch,
-    ) -> Fut<'a, Result<Epoch, Error>> {
+    ) -> Fut<'a, Result<Epoch, StoreError>> {
         self.inner.epoch(on, None, least)
     }
 
@@ -122,7 +122,7 @@ impl Register for Bad {
         self.mistake == Mistake::TakesAwayLies
     }
 
-    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>> {
+    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, StoreError>> {
         self.inner.elections()
     }
 
@@ -147,7 +147,7 @@ impl Harness for Badly {
         Arc::new(SystemClock)
     }
 
-    fn connect(&self, clock: Arc<dyn Clock>) -> Fut<'_, Result<Arc<dyn Backend>, Error>> {
+    fn connect(&self, clock: Arc<dyn Clock>) -> Fut<'_, Result<Arc<dyn Backend>, StoreError>> {
         Box::pin(async move { Ok(Arc::new(Lease::new(self.register(), clock)) as Arc<dyn Backend>) })
     }
 
@@ -155,7 +155,7 @@ impl Harness for Badly {
         &self,
         clock: Arc<dyn Clock>,
         faults: Faults,
-    ) -> Fut<'_, Result<Arc<dyn Backend>, Error>> {
+    ) -> Fut<'_, Result<Arc<dyn Backend>, StoreError>> {
         let register = FaultyRegister::new(self.register(), faults);
         Box::pin(async move { Ok(Arc::new(Lease::new(register, clock)) as Arc<dyn Backend>) })
     }
@@ -164,7 +164,7 @@ impl Harness for Badly {
         Duration::from_secs(2)
     }
 
-    fn delete<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<bool, Error>> {
+    fn delete<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<bool, StoreError>> {
         self.store.delete(on);
         Box::pin(async { Ok(true) })
     }

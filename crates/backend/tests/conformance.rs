@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bellwether_backend::conformance::{self, Harness};
 use bellwether_backend::{Backend, Fut};
-use bellwether_core::{Clock, Error, ErrorKind};
+use bellwether_core::{Clock, ErrorKind, StoreError};
 use bellwether_deadman::SystemClock;
 use support::InMemory;
 
@@ -42,8 +42,8 @@ impl Harness for Nowhere {
         Arc::new(SystemClock)
     }
 
-    fn connect(&self, _: Arc<dyn Clock>) -> Fut<'_, Result<Arc<dyn Backend>, Error>> {
-        Box::pin(async { Err(Error::new(ErrorKind::Unavailable, "nowhere", "no route to host")) })
+    fn connect(&self, _: Arc<dyn Clock>) -> Fut<'_, Result<Arc<dyn Backend>, StoreError>> {
+        Box::pin(async { Err(StoreError::new(ErrorKind::Unavailable, "nowhere", "no route to host")) })
     }
 }
 

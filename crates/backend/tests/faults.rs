@@ -9,7 +9,9 @@ use bellwether_backend::faults::{Fault, Faults, FaultyRegister, Gate, Op};
 use bellwether_backend::{
     Backend, Capabilities, Change, Changes, Found, Fut, Lease, MemoryStore, Record, Register, Write,
 };
-use bellwether_core::{Bid, Clock, ElectionName, Epoch, Error, ErrorKind, Outcome, ReleaseOptions, Signal};
+use bellwether_core::{
+    Bid, Clock, ElectionName, Epoch, ErrorKind, Outcome, ReleaseOptions, Signal, StoreError,
+};
 use bellwether_deadman::SystemClock;
 use bidding::on;
 use futures_util::{StreamExt, stream};
@@ -223,7 +225,7 @@ impl<R: Register> Register for Announcing<R> {
         self.register.capabilities()
     }
 
-    fn load<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Found<R::Version>, Error>> {
+    fn load<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Found<R::Version>, StoreError>> {
         self.register.load(on)
     }
 
@@ -253,11 +255,11 @@ impl<R: Register> Register for Announcing<R> {
         on: &'a ElectionName,
         replaced: Option<(&'a Record, &'a R::Version)>,
         least: Epoch,
-    ) -> Fut<'a, Result<Epoch, Error>> {
+    ) -> Fut<'a, Result<Epoch, StoreError>> {
         self.register.epoch(on, replaced, least)
     }
 
-    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>> {
+    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, StoreError>> {
         self.register.elections()
     }
 }

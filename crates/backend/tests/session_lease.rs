@@ -10,7 +10,7 @@ use bellwether_backend::{
     Presence, PresenceSession, Session, SessionFailure, SessionLease, SessionNotice, SessionStore, Sessions,
     WantedLock, WantedPresence, Written,
 };
-use bellwether_core::{Boot, Clock, ElectionName, Epoch, Error, Outcome, ReleaseOptions};
+use bellwether_core::{Boot, Clock, ElectionName, Epoch, Outcome, ReleaseOptions, StoreError};
 use bellwether_deadman::SystemClock;
 use tokio::sync::Notify;
 
@@ -71,7 +71,7 @@ impl Session for OneSession {
         self.server.thrown_away.notify_one();
     }
 
-    async fn beat(&self, _: Duration) -> Result<HashSet<Key>, Error> {
+    async fn beat(&self, _: Duration) -> Result<HashSet<Key>, StoreError> {
         let holds = *self.server.lock.lock().unwrap() == Some(self.id);
         let present = self.server.present.lock().unwrap().contains(&self.id);
         Ok((holds || present).then_some(Key).into_iter().collect())
@@ -132,7 +132,7 @@ impl PresenceSession for OneSession {
         self.server.present.lock().unwrap().remove(&self.id);
     }
 
-    async fn look(&self, keys: &[Key]) -> Result<Vec<Option<LockHolder<u32>>>, Error> {
+    async fn look(&self, keys: &[Key]) -> Result<Vec<Option<LockHolder<u32>>>, StoreError> {
         Ok(keys.iter().map(|_| None).collect())
     }
 }
@@ -185,19 +185,19 @@ impl SessionStore for Store {
     async fn finish<T: Send + 'static>(
         &self,
         call: impl Future<Output = T> + Send + 'static,
-    ) -> Result<T, Error> {
+    ) -> Result<T, StoreError> {
         Ok(tokio::spawn(call).await.unwrap())
     }
 
-    fn key(&self, _: &ElectionName) -> Result<Key, Error> {
+    fn key(&self, _: &ElectionName) -> Result<Key, StoreError> {
         Ok(Key)
     }
 
-    async fn open(&self, _: Ear<Store>) -> Result<(OneSession, OneSession), Error> {
+    async fn open(&self, _: Ear<Store>) -> Result<(OneSession, OneSession), StoreError> {
         Ok((self.open_one(&self.lock), self.open_one(&self.presence)))
     }
 
-    async fn open_presence(&self, _: &OneSession, _: Ear<Store>) -> Result<OneSession, Error> {
+    async fn open_presence(&self, _: &OneSession, _: Ear<Store>) -> Result<OneSession, StoreError> {
         let session = self.open_one(&self.presence);
         self.server.presence_opened.notify_one();
         Ok(session)
@@ -207,7 +207,11 @@ impl SessionStore for Store {
         Boot::default()
     }
 
-    async fn write(&self, _: Sessions<'_, Store>, claimed: Claimed<'_, Store>) -> Result<Written<()>, Error> {
+    async fn write(
+        &self,
+        _: Sessions<'_, Store>,
+        claimed: Claimed<'_, Store>,
+    ) -> Result<Written<()>, StoreError> {
         if self.server.writes_wait.load(Ordering::Relaxed) {
             self.server.write_asked.notify_one();
             self.server.write.notified().await;

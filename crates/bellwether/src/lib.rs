@@ -32,9 +32,9 @@ use std::sync::Arc;
 pub use bellwether_backend::{Backend, Capabilities, MemoryStore};
 pub use bellwether_core::{
     AtMost, BadName, BadSettings, Boot, Breaker, Candidate, CandidateId, Clock, DecorrelatedJitter,
-    ElectionName, Epoch, Error as StoreError, ErrorKind, Exponential, Fixed, Holder, Incarnation, Options,
-    Proof, Reason, RetryContext, RetryStrategy, Rng, Seen, Settings, StateName, Timeline, Timing,
-    TimingOptions, Wall, duration,
+    ElectionName, Epoch, ErrorKind, Exponential, Fixed, Holder, Incarnation, Options, Proof, Reason,
+    RetryContext, RetryStrategy, Rng, Seen, Settings, StateName, StoreError, Timeline, Timing, TimingOptions,
+    Wall, duration,
 };
 pub use bellwether_deadman::{SystemClock, boot_now};
 pub use bellwether_election::{
@@ -86,7 +86,7 @@ pub fn memory() -> Store {
 /// # Errors
 /// When the directory cannot be used; the error says what to do.
 #[cfg(feature = "file")]
-pub fn file(directory: impl AsRef<std::path::Path>) -> Result<Store, Error> {
+pub fn file(directory: impl AsRef<std::path::Path>) -> Result<Store, StoreError> {
     Ok(Store::from(bellwether_file::open(directory, clock())?))
 }
 

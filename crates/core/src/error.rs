@@ -79,23 +79,23 @@ impl ErrorKind {
 
 /// An error of a store: its kind, which store, what happened, and what to do.
 #[derive(Clone)]
-pub struct Error {
+pub struct StoreError {
     kind: ErrorKind,
     backend: &'static str,
     message: String,
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
-impl Error {
+impl StoreError {
     /// A new error. `message` is lower case, has no full stop, and says what to do where that is known.
-    pub fn new(kind: ErrorKind, backend: &'static str, message: impl Into<String>) -> Error {
-        Error { kind, backend, message: message.into(), source: None }
+    pub fn new(kind: ErrorKind, backend: &'static str, message: impl Into<String>) -> StoreError {
+        StoreError { kind, backend, message: message.into(), source: None }
     }
 
     /// Adds the cause.
     #[must_use]
-    pub fn caused_by(self, source: impl std::error::Error + Send + Sync + 'static) -> Error {
-        Error { source: Some(Arc::new(source)), ..self }
+    pub fn caused_by(self, source: impl std::error::Error + Send + Sync + 'static) -> StoreError {
+        StoreError { source: Some(Arc::new(source)), ..self }
     }
 
     /// What it means.
@@ -114,7 +114,7 @@ impl Error {
     }
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.backend, self.message)?;
         match &self.source {
@@ -124,13 +124,13 @@ impl fmt::Display for Error {
     }
 }
 
-impl fmt::Debug for Error {
+impl fmt::Debug for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}({self})", self.kind)
     }
 }
 
-impl std::error::Error for Error {
+impl std::error::Error for StoreError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.source.as_deref().map(|s| s as &(dyn std::error::Error + 'static))
     }
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn an_error_says_which_store_what_happened_and_why() {
-        let error = Error::new(ErrorKind::TimedOut, "file", "no answer");
+        let error = StoreError::new(ErrorKind::TimedOut, "file", "no answer");
         assert_eq!((error.kind(), error.backend()), (ErrorKind::TimedOut, "file"));
         assert_eq!(
             (error.to_string(), format!("{error:?}")),
@@ -160,8 +160,8 @@ mod tests {
         let again: Vec<&str> =
             ErrorKind::ALL.iter().filter(|kind| kind.is_retryable()).map(|kind| kind.as_str()).collect();
         assert_eq!(again, ["unavailable", "timed_out", "exhausted"]);
-        assert!(Error::new(ErrorKind::Exhausted, "file", "").is_retryable());
-        assert!(!Error::new(ErrorKind::GaveUp, "file", "").is_retryable());
+        assert!(StoreError::new(ErrorKind::Exhausted, "file", "").is_retryable());
+        assert!(!StoreError::new(ErrorKind::GaveUp, "file", "").is_retryable());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What a candidate tells the outside: its state, why it lost a leadership, and its events.
 
-use crate::{Boot, CandidateId, Epoch, Error};
+use crate::{Boot, CandidateId, Epoch, StoreError};
 
 /// The state of a candidate.
 ///
@@ -179,7 +179,7 @@ pub enum CoreEvent {
         deadline: Boot,
     },
     /// Something went wrong. A leadership ends only where another event says so.
-    Error(Error),
+    Error(StoreError),
     /// The candidate stopped.
     Stopped,
 }

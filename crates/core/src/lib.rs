@@ -28,7 +28,7 @@ mod timing;
 
 pub use breaker::Breaker;
 pub use epoch::Epoch;
-pub use error::{Error, ErrorKind};
+pub use error::{ErrorKind, StoreError};
 pub use event::{CoreEvent, Reason, StateName};
 pub use machine::{CALLS_MAX, Call, Core, Input, Output};
 pub use names::{BadName, Candidate, CandidateId, ElectionName, Incarnation, NAME_MAX_BYTES};

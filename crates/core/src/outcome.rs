@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::{Boot, Candidate, CandidateId, Epoch, Error, Incarnation, Wall};
+use crate::{Boot, Candidate, CandidateId, Epoch, Incarnation, StoreError, Wall};
 
 /// How a call to a store ended.
 ///
@@ -16,9 +16,9 @@ pub enum Outcome<T> {
     /// Not done, because somebody or something else is in the way.
     Denied(Seen),
     /// Perhaps done, perhaps not, perhaps done later.
-    Unknown(Error),
+    Unknown(StoreError),
     /// Not done, and trying again cannot help.
-    Refused(Error),
+    Refused(StoreError),
 }
 
 /// A request to lead.

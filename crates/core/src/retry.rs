@@ -5,7 +5,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::{Error, Rng};
+use crate::{Rng, StoreError};
 
 /// The longest pause of any strategy: a mistyped base or multiplier must not put a candidate to sleep for a year.
 pub const RETRY_MAX: Duration = Duration::from_secs(3_600);
@@ -21,12 +21,12 @@ pub struct RetryContext<'a> {
     /// The pause before the attempt that failed; `None` at the first error.
     pub previous: Option<Duration>,
     /// The error itself.
-    pub last_error: &'a Error,
+    pub last_error: &'a StoreError,
 }
 
 impl<'a> RetryContext<'a> {
     /// The first error in a row, to try out a strategy.
-    pub fn first(last_error: &'a Error) -> RetryContext<'a> {
+    pub fn first(last_error: &'a StoreError) -> RetryContext<'a> {
         RetryContext { attempt: 1, elapsed: Duration::ZERO, previous: None, last_error }
     }
 }
@@ -156,7 +156,7 @@ mod tests {
     use crate::ErrorKind;
 
     fn delay(strategy: &dyn RetryStrategy, attempt: u32, previous: Option<Duration>) -> Option<Duration> {
-        let error = Error::new(ErrorKind::Unavailable, "test", "away");
+        let error = StoreError::new(ErrorKind::Unavailable, "test", "away");
         let context = RetryContext { attempt, previous, ..RetryContext::first(&error) };
         strategy.next_delay(&context, &mut Rng::new(u64::from(attempt)))
     }

@@ -164,8 +164,11 @@ impl Callbacks {
                 let sentence = format!("callback for {} failed: {said}", event.what.as_str());
                 tracing::warn!(election = %event.election, incarnation = %event.candidate.incarnation, "{sentence}");
                 if on != On::Error && on != On::Any {
-                    let error =
-                        bellwether_core::Error::new(bellwether_core::ErrorKind::Bug, "callback", sentence);
+                    let error = bellwether_core::StoreError::new(
+                        bellwether_core::ErrorKind::Bug,
+                        "callback",
+                        sentence,
+                    );
                     let report = Event { what: What::Error(error), ..event.clone() };
                     Box::pin(self.call(&report)).await;
                 }

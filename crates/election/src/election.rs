@@ -184,7 +184,7 @@ impl Election {
                 let sentence =
                     "calls of the start before have had no answer: start again once the store answers";
                 let backend = self.0.store.backend().name();
-                return Err(Error::Backend(bellwether_core::Error::new(
+                return Err(Error::Backend(bellwether_core::StoreError::new(
                     ErrorKind::Unavailable,
                     backend,
                     sentence,

@@ -49,7 +49,7 @@ pub enum Error {
     /// The task that drives the elections is gone: its runtime was shut down. [`Election::start`](crate::Election::start) takes part again.
     DriverGone,
     /// The store.
-    Backend(bellwether_core::Error),
+    Backend(bellwether_core::StoreError),
 }
 
 impl fmt::Display for Error {
@@ -108,8 +108,8 @@ impl From<BadName> for Error {
     }
 }
 
-impl From<bellwether_core::Error> for Error {
-    fn from(error: bellwether_core::Error) -> Error {
+impl From<bellwether_core::StoreError> for Error {
+    fn from(error: bellwether_core::StoreError) -> Error {
         Error::Backend(error)
     }
 }

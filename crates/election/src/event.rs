@@ -1,7 +1,8 @@
 //! Events with everything that tells them apart: election, candidate, epoch, attempt, two clocks.
 
 use bellwether_core::{
-    Boot, Candidate, CandidateId, CoreEvent, ElectionName, Epoch, Error, ErrorKind, Reason, StateName, Wall,
+    Boot, Candidate, CandidateId, CoreEvent, ElectionName, Epoch, ErrorKind, Reason, StateName, StoreError,
+    Wall,
 };
 use serde_json::{Value, json};
 
@@ -151,7 +152,7 @@ pub enum What {
         code: u8,
     },
     /// Something went wrong. A leadership ends only where another event says so.
-    Error(Error),
+    Error(StoreError),
     /// This subscriber was too slow, and events were dropped here.
     Missed {
         /// How many.
@@ -180,7 +181,7 @@ impl What {
             What::Danger { epoch, deadline },
             What::ChildStarted { pid: 0 },
             What::ChildExited { code: 0 },
-            What::Error(Error::new(ErrorKind::Unavailable, "store", "an example")),
+            What::Error(StoreError::new(ErrorKind::Unavailable, "store", "an example")),
             What::Missed { count: 0, state },
             What::Stopped,
         ]
@@ -315,7 +316,7 @@ mod tests {
         let epoch = Epoch::new(7).unwrap();
         let deadline = Boot::from_nanos(99);
         let id = || CandidateId::new("b").unwrap();
-        let error = Error::new(ErrorKind::TimedOut, "memory", "no answer");
+        let error = StoreError::new(ErrorKind::TimedOut, "memory", "no answer");
         let cases = [
             (
                 What::StateChanged { from: StateName::Follower, to: StateName::Acquiring },

@@ -3,7 +3,7 @@
 //!
 //! A store that cannot be reached is one line, then a count at 10, 100, 1,000, … failures, and one line when it answers again.
 
-use bellwether_core::{Candidate, ElectionName, Epoch, Error, Reason};
+use bellwether_core::{Candidate, ElectionName, Epoch, Reason, StoreError};
 
 use crate::event::{Event, What};
 
@@ -42,7 +42,7 @@ impl Log {
         }
     }
 
-    fn failed(&mut self, event: &Event, error: &Error) {
+    fn failed(&mut self, event: &Event, error: &StoreError) {
         self.failures += 1;
         let failures = self.failures;
         let (election, id, incarnation) =

@@ -32,7 +32,7 @@ pub(crate) struct Snapshot {
     /// The present leadership; ends by itself.
     pub(crate) leadership: Option<Leadership>,
     /// Why it stopped by itself.
-    pub(crate) failure: Option<bellwether_core::Error>,
+    pub(crate) failure: Option<bellwether_core::StoreError>,
     /// Taking part, or about to.
     pub(crate) running: bool,
     /// On its way out.

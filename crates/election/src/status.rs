@@ -87,10 +87,10 @@ pub struct Status {
     /// When the state last changed, by the boot-time clock.
     pub last_transition: Option<Boot>,
     /// The last error.
-    pub last_error: Option<bellwether_core::Error>,
+    pub last_error: Option<bellwether_core::StoreError>,
     /// Why the store does not announce changes to this candidate, so that it notices a free lead late; `None` where it does, or where the
     /// store cannot tell. Asked when [`Election::status`](crate::Election::status) is called.
-    pub unwatched: Option<bellwether_core::Error>,
+    pub unwatched: Option<bellwether_core::StoreError>,
     /// Until when this candidate stays out after stepping down.
     pub cooldown_until: Option<Boot>,
     /// Claims so far.

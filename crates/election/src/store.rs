@@ -156,7 +156,8 @@ impl Store {
                 let sentence = "no timer could be made: raise the limit on open files";
                 let kind = bellwether_core::ErrorKind::Exhausted;
                 Error::Backend(
-                    bellwether_core::Error::new(kind, self.inner.backend.name(), sentence).caused_by(error),
+                    bellwether_core::StoreError::new(kind, self.inner.backend.name(), sentence)
+                        .caused_by(error),
                 )
             })?;
         *driver = Some(commands.clone());

@@ -10,7 +10,7 @@ use bellwether_backend::{
     PresenceSession, Session, SessionFailure, SessionNotice, SessionStore, Sessions, WantedLock,
     WantedPresence, Written,
 };
-use bellwether_core::{Boot, ElectionName, Epoch, Error, ErrorKind};
+use bellwether_core::{Boot, ElectionName, Epoch, ErrorKind, StoreError};
 
 use super::wire::{self, Connection, Heard, Kind, Said, SessionId, Statement, Wire};
 use crate::call::Purpose;
@@ -81,7 +81,7 @@ impl Shared {
         }
     }
 
-    async fn open(self: &Arc<Self>, kind: Kind) -> Result<SimSession, Error> {
+    async fn open(self: &Arc<Self>, kind: Kind) -> Result<SimSession, StoreError> {
         let connection = self.wire.open(kind, self.connect_limit).await;
         let connection =
             connection.ok_or_else(|| trouble(ErrorKind::Unavailable, "the server cannot be reached"))?;
@@ -150,7 +150,7 @@ impl Session for SimSession {
         self.shared.wire.throw_away(&self.connection);
     }
 
-    async fn beat(&self, ttl: Duration) -> Result<HashSet<Key>, Error> {
+    async fn beat(&self, ttl: Duration) -> Result<HashSet<Key>, StoreError> {
         let said = self.ask(ttl, Statement::Beat).await;
         let held = said.map_err(SessionFailure::error)? == Said::Yes(true);
         Ok(held.then_some(Key).into_iter().collect())
@@ -215,7 +215,7 @@ impl PresenceSession for SimSession {
         let _ = self.ask(ttl, Statement::Leave).await;
     }
 
-    async fn look(&self, keys: &[Key]) -> Result<Vec<Option<LockHolder<SessionId>>>, Error> {
+    async fn look(&self, keys: &[Key]) -> Result<Vec<Option<LockHolder<SessionId>>>, StoreError> {
         let mut found = Vec::new();
         for _ in keys {
             // Answers come in order: while this one is out, no renewal that left later has counted. So a ttl is the least
@@ -258,16 +258,16 @@ impl SessionStore for SimStore {
     async fn finish<T: Send + 'static>(
         &self,
         call: impl Future<Output = T> + Send + 'static,
-    ) -> Result<T, Error> {
+    ) -> Result<T, StoreError> {
         // Whoever drives a core drops no call.
         Ok(call.await)
     }
 
-    fn key(&self, _: &ElectionName) -> Result<Key, Error> {
+    fn key(&self, _: &ElectionName) -> Result<Key, StoreError> {
         Ok(Key)
     }
 
-    async fn open(&self, ear: Ear<SimStore>) -> Result<(SimSession, SimSession), Error> {
+    async fn open(&self, ear: Ear<SimStore>) -> Result<(SimSession, SimSession), StoreError> {
         *lock(&self.0.ear) = Some(ear);
         let (lock, presence) =
             futures_util::future::join(self.0.open(Kind::Lock), self.0.open(Kind::Presence)).await;
@@ -281,7 +281,7 @@ impl SessionStore for SimStore {
         }
     }
 
-    async fn open_presence(&self, _: &SimSession, _: Ear<SimStore>) -> Result<SimSession, Error> {
+    async fn open_presence(&self, _: &SimSession, _: Ear<SimStore>) -> Result<SimSession, StoreError> {
         self.0.open(Kind::Presence).await
     }
 
@@ -293,7 +293,7 @@ impl SessionStore for SimStore {
         &self,
         through: Sessions<'_, SimStore>,
         claimed: Claimed<'_, SimStore>,
-    ) -> Result<Written<()>, Error> {
+    ) -> Result<Written<()>, StoreError> {
         if self.0.has_tables {
             through.presence.look(&[claimed.key]).await?;
         }

@@ -91,7 +91,7 @@ pub(super) const BUGS: &[Bug] = &[
                 file: ACQUIRING,
                 good: "self.wait(until.max(self.now + DENIED_PAUSE));",
                 bad: r#"
-                    let denied = Error::new(ErrorKind::Unavailable, "store", "denied");
+                    let denied = StoreError::new(ErrorKind::Unavailable, "store", "denied");
                     let later = self.backoff.another(self.now, &denied, &self.settings, &mut self.rng);
                     self.wait(later.unwrap_or(until).max(until));"#,
             },

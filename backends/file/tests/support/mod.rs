@@ -6,7 +6,7 @@ pub mod mounts;
 use std::path::Path;
 use std::time::Duration;
 
-use bellwether_core::{Error, Incarnation};
+use bellwether_core::{Incarnation, StoreError};
 use bellwether_file::{File, Numbered, Value, ValueWrite, Version, open};
 use bellwether_support::{Actor, clock};
 
@@ -15,7 +15,7 @@ pub fn actor(dir: impl AsRef<Path>, id: &str, ttl: Duration) -> Actor<File> {
     Actor::new(open(dir, clock()).unwrap(), id, ttl)
 }
 
-pub fn done(write: Result<ValueWrite, Error>) -> Version {
+pub fn done(write: Result<ValueWrite, StoreError>) -> Version {
     match write.unwrap() {
         ValueWrite::Done(version) => version,
         other => panic!("{other:?}"),

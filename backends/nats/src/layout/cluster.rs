@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use bellwether_backend::names::shortened;
 use bellwether_backend::{Capabilities, Note, Record, json};
-use bellwether_core::{CandidateId, ElectionName, Epoch, Error, ErrorKind, Holder, Wall};
+use bellwether_core::{CandidateId, ElectionName, Epoch, ErrorKind, Holder, StoreError, Wall};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
@@ -62,7 +62,7 @@ impl Layout for Cluster {
         Capabilities::REGISTER.with(|can| (can.floor_outlives_record, can.lists) = (false, false))
     }
 
-    fn bucket(&self, on: &ElectionName) -> Result<String, Error> {
+    fn bucket(&self, on: &ElectionName) -> Result<String, StoreError> {
         Ok(bucket(on))
     }
 
@@ -70,18 +70,18 @@ impl Layout for Cluster {
         Vec::new()
     }
 
-    fn key(&self, _: &ElectionName) -> Result<String, Error> {
+    fn key(&self, _: &ElectionName) -> Result<String, StoreError> {
         Ok(LEASE.to_owned())
     }
 
-    fn note(&self, on: &ElectionName, note: &Note) -> Result<NoteKey, Error> {
+    fn note(&self, on: &ElectionName, note: &Note) -> Result<NoteKey, StoreError> {
         Ok(match note {
             Note::History => NoteKey::Apart(names::cluster_note(on, note)),
             Note::Cooldown(id) => NoteKey::Beside(format!("cooldown-{id}")),
         })
     }
 
-    fn admit(&self, id: &CandidateId) -> Result<(), Error> {
+    fn admit(&self, id: &CandidateId) -> Result<(), StoreError> {
         token("the candidate's id", id.as_str())
     }
 
@@ -105,13 +105,13 @@ impl Layout for Cluster {
         None
     }
 
-    fn print(&self, on: &ElectionName, record: &Record) -> Result<Vec<u8>, Error> {
+    fn print(&self, on: &ElectionName, record: &Record) -> Result<Vec<u8>, StoreError> {
         print(on, record).map_err(|error| {
-            Error::new(ErrorKind::Bug, BACKEND, "a record could not be written as JSON").caused_by(error)
+            StoreError::new(ErrorKind::Bug, BACKEND, "a record could not be written as JSON").caused_by(error)
         })
     }
 
-    fn read(&self, on: &ElectionName, value: &[u8]) -> Result<Record, Error> {
+    fn read(&self, on: &ElectionName, value: &[u8]) -> Result<Record, StoreError> {
         let Some((record, election)) = read(value) else { return Ok(Record::unreadable()) };
         if let Some(other) = election.filter(|other| other != on.as_str()) {
             return Err(misconfigured(format!(
@@ -124,7 +124,7 @@ impl Layout for Cluster {
 }
 
 /// Refuses what cannot be one part of a subject.
-pub(crate) fn token(what: &str, text: &str) -> Result<(), Error> {
+pub(crate) fn token(what: &str, text: &str) -> Result<(), StoreError> {
     if !text.is_empty() && text.chars().all(in_alphabet) {
         return Ok(());
     }

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bellwether_backend::{Note, Record, json};
-use bellwether_core::{CandidateId, ElectionName, Epoch, Error, ErrorKind, Holder, Incarnation};
+use bellwether_core::{CandidateId, ElectionName, Epoch, ErrorKind, Holder, Incarnation, StoreError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
@@ -57,7 +57,7 @@ struct LeaderRecordIn {
 }
 
 impl Layout for Leader {
-    fn bucket(&self, _: &ElectionName) -> Result<String, Error> {
+    fn bucket(&self, _: &ElectionName) -> Result<String, StoreError> {
         Ok(self.bucket.clone())
     }
 
@@ -65,12 +65,12 @@ impl Layout for Leader {
         vec![self.bucket.clone()]
     }
 
-    fn key(&self, on: &ElectionName) -> Result<String, Error> {
+    fn key(&self, on: &ElectionName) -> Result<String, StoreError> {
         Ok(self.group.clone().unwrap_or_else(|| names::bare(on)))
     }
 
     /// The bucket is the user's: no key is added to it.
-    fn note(&self, on: &ElectionName, note: &Note) -> Result<NoteKey, Error> {
+    fn note(&self, on: &ElectionName, note: &Note) -> Result<NoteKey, StoreError> {
         Ok(NoteKey::Apart(names::leader_note(&self.bucket, &self.key(on)?, note)))
     }
 
@@ -98,7 +98,7 @@ impl Layout for Leader {
         told.or_else(|| ElectionName::new(key).ok())
     }
 
-    fn print(&self, on: &ElectionName, record: &Record) -> Result<Vec<u8>, Error> {
+    fn print(&self, on: &ElectionName, record: &Record) -> Result<Vec<u8>, StoreError> {
         let unprintable = |error| bug("a record could not be written as JSON").caused_by(error);
         let (holder, epoch) = record
             .holder
@@ -121,7 +121,7 @@ impl Layout for Leader {
         serde_json::to_vec(&outgoing).map_err(unprintable)
     }
 
-    fn read(&self, on: &ElectionName, value: &[u8]) -> Result<Record, Error> {
+    fn read(&self, on: &ElectionName, value: &[u8]) -> Result<Record, StoreError> {
         let Some(incoming) = parsed(value) else { return Ok(Record::unreadable()) };
         let Ok(id) = CandidateId::new(&incoming.id) else { return Ok(Record::unreadable()) };
         let priority = incoming.priority.as_i64().and_then(|priority| i32::try_from(priority).ok());
@@ -134,13 +134,13 @@ impl Layout for Leader {
         Ok(Record { holder, priority, metadata: metadata(incoming.meta), ..Record::default() })
     }
 
-    fn print_released(&self, on: &ElectionName, record: &Record) -> Result<Option<String>, Error> {
+    fn print_released(&self, on: &ElectionName, record: &Record) -> Result<Option<String>, StoreError> {
         let rest = Record { priority: None, metadata: BTreeMap::new(), ..record.clone() };
         let printed = json::print(on, &rest).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         printed.map(Some).map_err(|error| bug("a record could not be written as JSON").caused_by(error))
     }
 
-    fn read_released(&self, on: &ElectionName, said: &str) -> Result<Option<Record>, Error> {
+    fn read_released(&self, on: &ElectionName, said: &str) -> Result<Option<Record>, StoreError> {
         if said.len() > RECORD_MAX_BYTES {
             return Ok(None);
         }
@@ -177,7 +177,7 @@ fn is_ours(record: &Record, id: &CandidateId, said: &Json) -> bool {
     holder.id == *id && made.is_some() && said.as_str() == made.as_deref()
 }
 
-fn same_election(on: &ElectionName, told: Option<String>) -> Result<(), Error> {
+fn same_election(on: &ElectionName, told: Option<String>) -> Result<(), StoreError> {
     match told.filter(|other| other != on.as_str()) {
         None => Ok(()),
         Some(other) => Err(misconfigured(format!(
@@ -215,8 +215,8 @@ fn token(incarnation: Incarnation, epoch: Epoch) -> String {
     )
 }
 
-fn bug(sentence: &'static str) -> Error {
-    Error::new(ErrorKind::Bug, BACKEND, sentence)
+fn bug(sentence: &'static str) -> StoreError {
+    StoreError::new(ErrorKind::Bug, BACKEND, sentence)
 }
 
 #[cfg(test)]

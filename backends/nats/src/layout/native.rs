@@ -4,7 +4,7 @@
 //! ttl may be shorter than a second.
 
 use bellwether_backend::{Note, Record, json};
-use bellwether_core::{ElectionName, Error, ErrorKind};
+use bellwether_core::{ElectionName, ErrorKind, StoreError};
 
 use crate::errors::{BACKEND, misconfigured};
 use crate::layout::{Layout, NoteKey};
@@ -15,7 +15,7 @@ pub(crate) struct Native {
 }
 
 impl Layout for Native {
-    fn bucket(&self, _: &ElectionName) -> Result<String, Error> {
+    fn bucket(&self, _: &ElectionName) -> Result<String, StoreError> {
         Ok(self.bucket.clone())
     }
 
@@ -23,11 +23,11 @@ impl Layout for Native {
         vec![self.bucket.clone()]
     }
 
-    fn key(&self, on: &ElectionName) -> Result<String, Error> {
+    fn key(&self, on: &ElectionName) -> Result<String, StoreError> {
         Ok(names::lease(on))
     }
 
-    fn note(&self, on: &ElectionName, note: &Note) -> Result<NoteKey, Error> {
+    fn note(&self, on: &ElectionName, note: &Note) -> Result<NoteKey, StoreError> {
         Ok(NoteKey::Beside(names::note(on, note)))
     }
 
@@ -39,13 +39,13 @@ impl Layout for Native {
         names::election(key, json::read(value).election.as_deref())
     }
 
-    fn print(&self, on: &ElectionName, record: &Record) -> Result<Vec<u8>, Error> {
+    fn print(&self, on: &ElectionName, record: &Record) -> Result<Vec<u8>, StoreError> {
         json::print(on, record).map_err(|error| {
-            Error::new(ErrorKind::Bug, BACKEND, "a record could not be written as JSON").caused_by(error)
+            StoreError::new(ErrorKind::Bug, BACKEND, "a record could not be written as JSON").caused_by(error)
         })
     }
 
-    fn read(&self, on: &ElectionName, value: &[u8]) -> Result<Record, Error> {
+    fn read(&self, on: &ElectionName, value: &[u8]) -> Result<Record, StoreError> {
         let read = json::read(value);
         if let Some(other) = read.election.filter(|other| other != on.as_str()) {
             return Err(misconfigured(format!(

@@ -33,8 +33,8 @@ impl Stop {
     }
 }
 
-impl From<bellwether_core::Error> for Stop {
-    fn from(error: bellwether_core::Error) -> Stop {
+impl From<bellwether_core::StoreError> for Stop {
+    fn from(error: bellwether_core::StoreError) -> Stop {
         Stop::Failed(format!("unexpected error: {error}"))
     }
 }

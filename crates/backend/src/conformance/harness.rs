@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_core::{Candidate, Clock, ElectionName, Error};
+use bellwether_core::{Candidate, Clock, ElectionName, StoreError};
 
 use crate::faults::{Faults, FaultyBackend};
 use crate::{Backend, Fut};
@@ -15,7 +15,7 @@ pub trait Harness: Send + Sync + 'static {
 
     /// A fresh connection, as another process would have, living by this clock. The suite hands in clocks that are
     /// set differently, as those of other machines are.
-    fn connect(&self, clock: Arc<dyn Clock>) -> Fut<'_, Result<Arc<dyn Backend>, Error>>;
+    fn connect(&self, clock: Arc<dyn Clock>) -> Fut<'_, Result<Arc<dyn Backend>, StoreError>>;
 
     /// A fresh connection that misbehaves as these faults say. Override it where there is a register to wrap
     /// ([`FaultyRegister`](crate::faults::FaultyRegister)): only then does the lease itself meet the faults.
@@ -23,7 +23,7 @@ pub trait Harness: Send + Sync + 'static {
         &self,
         clock: Arc<dyn Clock>,
         faults: Faults,
-    ) -> Fut<'_, Result<Arc<dyn Backend>, Error>> {
+    ) -> Fut<'_, Result<Arc<dyn Backend>, StoreError>> {
         Box::pin(async move {
             let inner = self.connect(clock).await?;
             Ok(Arc::new(FaultyBackend::new(inner, faults)) as Arc<dyn Backend>)
@@ -46,13 +46,13 @@ pub trait Harness: Send + Sync + 'static {
     }
 
     /// Removes the record of an election behind everybody's back. False: there is nothing that could be removed.
-    fn delete<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<bool, Error>> {
+    fn delete<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<bool, StoreError>> {
         let _ = on;
         Box::pin(async { Ok(false) })
     }
 
     /// The content of the whole store, or a number that every write changes. `None`: it cannot be told.
-    fn fingerprint(&self) -> Fut<'_, Result<Option<String>, Error>> {
+    fn fingerprint(&self) -> Fut<'_, Result<Option<String>, StoreError>> {
         Box::pin(async { Ok(None) })
     }
 
@@ -63,7 +63,7 @@ pub trait Harness: Send + Sync + 'static {
         on: &'a ElectionName,
         who: &'a Candidate,
         ttl: Duration,
-    ) -> Fut<'a, Result<bool, Error>> {
+    ) -> Fut<'a, Result<bool, StoreError>> {
         let _ = (on, who, ttl);
         Box::pin(async { Ok(false) })
     }

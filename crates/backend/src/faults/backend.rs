@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bellwether_core::{Bid, Boot, ElectionName, Error, Grant, Outcome, ReleaseOptions, Request, Seen};
+use bellwether_core::{Bid, Boot, ElectionName, Grant, Outcome, ReleaseOptions, Request, Seen, StoreError};
 
 use super::{Faults, Op};
 use crate::{Backend, Followers, Forward, Fut, Past};
@@ -25,7 +25,7 @@ impl FaultyBackend {
     }
 }
 
-fn lost<T>(error: Error) -> Outcome<T> {
+fn lost<T>(error: StoreError) -> Outcome<T> {
     if error.is_retryable() { Outcome::Unknown(error) } else { Outcome::Refused(error) }
 }
 
@@ -67,12 +67,12 @@ impl Forward for FaultyBackend {
         Box::pin(self.faults.meet(Op::Write, self.inner.name(), call, lost))
     }
 
-    fn observe<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Seen, Error>> {
+    fn observe<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Seen, StoreError>> {
         let call = again!(self, on => |inner| inner.observe(&on));
         Box::pin(self.faults.meet(Op::Read, self.inner.name(), call, Err))
     }
 
-    fn followers<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Option<Followers>, Error>> {
+    fn followers<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Option<Followers>, StoreError>> {
         let call = again!(self, on => |inner| inner.followers(&on));
         Box::pin(self.faults.meet(Op::Read, self.inner.name(), call, Err))
     }
@@ -82,17 +82,17 @@ impl Forward for FaultyBackend {
         Box::pin(self.faults.meet(Op::Write, self.inner.name(), call, lost))
     }
 
-    fn remember<'a>(&'a self, on: &'a ElectionName, past: &'a Past) -> Fut<'a, Result<(), Error>> {
+    fn remember<'a>(&'a self, on: &'a ElectionName, past: &'a Past) -> Fut<'a, Result<(), StoreError>> {
         let call = again!(self, on, past => |inner| inner.remember(&on, &past));
         Box::pin(self.faults.meet(Op::Note, self.inner.name(), call, Err))
     }
 
-    fn history<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Vec<Past>, Error>> {
+    fn history<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Vec<Past>, StoreError>> {
         let call = again!(self, on => |inner| inner.history(&on));
         Box::pin(self.faults.meet(Op::Note, self.inner.name(), call, Err))
     }
 
-    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>> {
+    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, StoreError>> {
         let call = again!(self, => |inner| inner.elections());
         Box::pin(self.faults.meet(Op::Read, self.inner.name(), call, Err))
     }

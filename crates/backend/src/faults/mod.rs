@@ -16,7 +16,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bellwether_core::{Error, ErrorKind};
+use bellwether_core::{ErrorKind, StoreError};
 
 pub use backend::FaultyBackend;
 pub use gate::{GATE_MAX, Gate};
@@ -127,20 +127,20 @@ impl Faults {
         op: Op,
         store: &'static str,
         call: impl Fn() -> Fut<'static, T> + Send + 'static,
-        lost: impl Fn(Error) -> T,
+        lost: impl Fn(StoreError) -> T,
     ) -> T {
         let (latency, fault) = self.take(op);
         if !latency.is_zero() {
             tokio::time::sleep(latency).await;
         }
-        let gone = |what: &str| lost(Error::new(ErrorKind::TimedOut, store, what));
+        let gone = |what: &str| lost(StoreError::new(ErrorKind::TimedOut, store, what));
         match fault {
             Fault::None => call().await,
             Fault::Slow(span) => {
                 tokio::time::sleep(span).await;
                 call().await
             }
-            Fault::Fails(kind) => lost(Error::new(kind, store, "a fault was planned: it was not sent")),
+            Fault::Fails(kind) => lost(StoreError::new(kind, store, "a fault was planned: it was not sent")),
             Fault::LosesAnswer => {
                 let _ = call().await;
                 gone("a fault was planned: the answer was lost")

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bellwether_core::{Bid, Candidate, Clock, ElectionName, Epoch, Error, Incarnation};
+use bellwether_core::{Bid, Candidate, Clock, ElectionName, Epoch, Incarnation, StoreError};
 
 use super::{Faults, Op};
 use crate::{
@@ -28,7 +28,7 @@ impl<R: Register> FaultyRegister<R> {
     }
 }
 
-fn lost<V>(error: Error) -> Write<V> {
+fn lost<V>(error: StoreError) -> Write<V> {
     if error.is_retryable() { Write::Unknown(error) } else { Write::Refused(error) }
 }
 
@@ -43,7 +43,7 @@ impl<R: Register> Register for FaultyRegister<R> {
         self.inner.capabilities()
     }
 
-    fn load<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Found<R::Version>, Error>> {
+    fn load<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Found<R::Version>, StoreError>> {
         let (inner, on) = (Arc::clone(&self.inner), on.clone());
         let call = move || -> Fut<'static, _> {
             let (inner, on) = (Arc::clone(&inner), on.clone());
@@ -78,7 +78,7 @@ impl<R: Register> Register for FaultyRegister<R> {
         self.inner.changes()
     }
 
-    fn change_runtime(&self) -> Result<(), Error> {
+    fn change_runtime(&self) -> Result<(), StoreError> {
         self.inner.change_runtime()
     }
 
@@ -87,19 +87,19 @@ impl<R: Register> Register for FaultyRegister<R> {
         on: &'a ElectionName,
         replaced: Option<(&'a Record, &'a R::Version)>,
         least: Epoch,
-    ) -> Fut<'a, Result<Epoch, Error>> {
+    ) -> Fut<'a, Result<Epoch, StoreError>> {
         self.inner.epoch(on, replaced, least)
     }
 
-    fn admit(&self, on: &ElectionName, bid: &Bid) -> Result<(), Error> {
+    fn admit(&self, on: &ElectionName, bid: &Bid) -> Result<(), StoreError> {
         self.inner.admit(on, bid)
     }
 
-    fn rehearse<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<(), Error>> {
+    fn rehearse<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<(), StoreError>> {
         self.inner.rehearse(on)
     }
 
-    fn unwatched(&self, on: &ElectionName) -> Option<Error> {
+    fn unwatched(&self, on: &ElectionName) -> Option<StoreError> {
         self.inner.unwatched(on)
     }
 
@@ -115,7 +115,7 @@ impl<R: Register> Register for FaultyRegister<R> {
         self.inner.retire(on, who);
     }
 
-    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>> {
+    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, StoreError>> {
         self.inner.elections()
     }
 
@@ -127,7 +127,7 @@ impl<R: Register> Register for FaultyRegister<R> {
         self.inner.checkup(probing, clock)
     }
 
-    fn danger_discard<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Discarded, Error>> {
+    fn danger_discard<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Discarded, StoreError>> {
         self.inner.danger_discard(on)
     }
 
@@ -140,7 +140,7 @@ impl<R: Register> Register for FaultyRegister<R> {
 /// Notes are never delivered late or twice: they are a courtesy, and what is left to show is that losing one
 /// breaks nothing.
 impl<R: Register> Notes for FaultyRegister<R> {
-    fn read<'a>(&'a self, on: &'a ElectionName, note: &'a Note) -> Fut<'a, Result<FoundNote, Error>> {
+    fn read<'a>(&'a self, on: &'a ElectionName, note: &'a Note) -> Fut<'a, Result<FoundNote, StoreError>> {
         Box::pin(async move {
             match self.note_fault().await {
                 Some(error) => Err(error),
@@ -171,13 +171,15 @@ impl<R: Register> FaultyRegister<R> {
     }
 
     /// The error that a note meets, if one is planned.
-    async fn note_fault(&self) -> Option<Error> {
+    async fn note_fault(&self) -> Option<StoreError> {
         let (latency, fault) = self.faults.take(Op::Note);
         if !latency.is_zero() {
             tokio::time::sleep(latency).await;
         }
         match fault {
-            Fault::Fails(kind) => Some(Error::new(kind, self.name(), "a fault was planned: it was not sent")),
+            Fault::Fails(kind) => {
+                Some(StoreError::new(kind, self.name(), "a fault was planned: it was not sent"))
+            }
             _ => None,
         }
     }

@@ -1,6 +1,6 @@
 //! Claiming: look, unless there is fresh news of a release; judge; write at the version that was judged.
 
-use bellwether_core::{Bid, ElectionName, Epoch, Error, ErrorKind, Grant, Holder, Outcome, Seen, Wall};
+use bellwether_core::{Bid, ElectionName, Epoch, ErrorKind, Grant, Holder, Outcome, Seen, StoreError, Wall};
 
 use super::{Claims, Shared, TRIES, failed};
 use crate::{ClaimVerdict, Life, Note, Record, Register, Write};
@@ -126,12 +126,12 @@ impl<R: Register> Shared<R> {
         on: &ElectionName,
         bid: &Bid,
         replaced: Option<&(Record, R::Version)>,
-    ) -> Result<Epoch, Error> {
+    ) -> Result<Epoch, StoreError> {
         let highest = self.memory().observations.epoch(on).max(bid.floor);
         let spent = || {
             let sentence = "the epochs of this election are used up: the store holds the largest number there is; \
                             remove the record by hand, or use another name";
-            Error::new(ErrorKind::Misconfigured, self.register.name(), sentence)
+            StoreError::new(ErrorKind::Misconfigured, self.register.name(), sentence)
         };
         let least = highest.next().ok_or_else(spent)?;
         let replaced = replaced.map(|(record, version)| (record, version));
@@ -140,7 +140,7 @@ impl<R: Register> Shared<R> {
     }
 
     /// Whether this id stepped down not long ago, perhaps before it was started anew.
-    async fn cooldown(&self, on: &ElectionName, bid: &Bid) -> Result<Option<Seen>, Error> {
+    async fn cooldown(&self, on: &ElectionName, bid: &Bid) -> Result<Option<Seen>, StoreError> {
         let (Some(longest), Some(notes)) = (bid.cooldown, self.register.notes()) else { return Ok(None) };
         let key = (on.clone(), bid.who.incarnation);
         if self.memory().cooldown_checked.contains(&key) {

@@ -23,8 +23,8 @@ use std::time::Duration;
 
 use beats::Beats;
 use bellwether_core::{
-    Bid, Boot, Candidate, Clock, ElectionName, Error, ErrorKind, Grant, Incarnation, Outcome, Proof,
-    ReleaseOptions, Request, Seen,
+    Bid, Boot, Candidate, Clock, ElectionName, ErrorKind, Grant, Incarnation, Outcome, Proof, ReleaseOptions,
+    Request, Seen, StoreError,
 };
 use runtime_change::Leaver;
 use tokio::sync::mpsc;
@@ -151,18 +151,18 @@ impl<R: Register> Shared<R> {
     ///
     /// News may overtake the read, and what was read is then the older of the two, or the news is from before the store fell back: nobody can
     /// tell, and what is remembered must not be written over. So it is read again until nothing comes between.
-    async fn look(&self, on: &ElectionName) -> Result<(), Error> {
+    async fn look(&self, on: &ElectionName) -> Result<(), StoreError> {
         for _ in 0..TRIES {
             if self.read(on).await? {
                 return Ok(());
             }
         }
         let sentence = "others keep changing the record; try again";
-        Err(Error::new(ErrorKind::Unavailable, self.register.name(), sentence))
+        Err(StoreError::new(ErrorKind::Unavailable, self.register.name(), sentence))
     }
 
     /// Reads once; false if something newer is remembered than what was read.
-    async fn read(&self, on: &ElectionName) -> Result<bool, Error> {
+    async fn read(&self, on: &ElectionName) -> Result<bool, StoreError> {
         let learnt = self.memory().observations.learnt(on);
         let (found, now) = (self.register.load(on).await?, self.clock.boot());
         let taken_away = found.is_none() && self.register.takes_away(on);
@@ -203,7 +203,7 @@ impl<R: Register> Shared<R> {
     }
 }
 
-fn failed<T>(error: Error) -> Outcome<T> {
+fn failed<T>(error: StoreError) -> Outcome<T> {
     if error.is_retryable() { Outcome::Unknown(error) } else { Outcome::Refused(error) }
 }
 
@@ -235,7 +235,7 @@ impl<R: Register> Backend for Lease<R> {
         Box::pin(self.shared.release(on, grant, how))
     }
 
-    fn observe<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Seen, Error>> {
+    fn observe<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Seen, StoreError>> {
         Box::pin(async move {
             self.shared.look(on).await?;
             Ok(self.shared.seen(on))
@@ -275,7 +275,7 @@ impl<R: Register> Backend for Lease<R> {
         }
     }
 
-    fn unwatched(&self, on: &ElectionName) -> Option<Error> {
+    fn unwatched(&self, on: &ElectionName) -> Option<StoreError> {
         self.shared.register.unwatched(on)
     }
 
@@ -294,7 +294,7 @@ impl<R: Register> Backend for Lease<R> {
         signals::signals(&self.shared)
     }
 
-    fn change_runtime(&self) -> Result<(), Error> {
+    fn change_runtime(&self) -> Result<(), StoreError> {
         let shared = &self.shared;
         shared.register.change_runtime()?;
         let followed: Vec<ElectionName> = {
@@ -309,7 +309,7 @@ impl<R: Register> Backend for Lease<R> {
         Ok(())
     }
 
-    fn remember<'a>(&'a self, on: &'a ElectionName, past: &'a Past) -> Fut<'a, Result<(), Error>> {
+    fn remember<'a>(&'a self, on: &'a ElectionName, past: &'a Past) -> Fut<'a, Result<(), StoreError>> {
         Box::pin(async move {
             match self.shared.register.notes() {
                 Some(notes) => history::remember(notes, on, past).await,
@@ -318,7 +318,7 @@ impl<R: Register> Backend for Lease<R> {
         })
     }
 
-    fn history<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Vec<Past>, Error>> {
+    fn history<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Vec<Past>, StoreError>> {
         Box::pin(async move {
             let Some(notes) = self.shared.register.notes() else { return Ok(Vec::new()) };
             let found = notes.read(on, &Note::History).await?;
@@ -326,7 +326,7 @@ impl<R: Register> Backend for Lease<R> {
         })
     }
 
-    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>> {
+    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, StoreError>> {
         self.shared.register.elections()
     }
 
@@ -334,7 +334,7 @@ impl<R: Register> Backend for Lease<R> {
         self.shared.register.checkup(probing, Arc::clone(&self.shared.clock))
     }
 
-    fn danger_discard<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Discarded, Error>> {
+    fn danger_discard<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Discarded, StoreError>> {
         self.shared.register.danger_discard(on)
     }
 

@@ -4,7 +4,7 @@
 use std::sync::OnceLock;
 
 use bellwether_core::{
-    Boot, ElectionName, Epoch, Error, ErrorKind, Grant, Incarnation, Outcome, ReleaseOptions, Request,
+    Boot, ElectionName, Epoch, ErrorKind, Grant, Incarnation, Outcome, ReleaseOptions, Request, StoreError,
     Timing, Wall,
 };
 
@@ -92,7 +92,11 @@ impl<R: Register> Shared<R> {
                     "the leader {} was not started by Bellwether and cannot be asked; stop it by its own means",
                     holder.id
                 );
-                return Outcome::Refused(Error::new(ErrorKind::Unsupported, self.register.name(), sentence));
+                return Outcome::Refused(StoreError::new(
+                    ErrorKind::Unsupported,
+                    self.register.name(),
+                    sentence,
+                ));
             }
             if record.epoch != Some(what.epoch) {
                 return Outcome::Denied(self.seen(on));
@@ -106,7 +110,7 @@ impl<R: Register> Shared<R> {
             }
         }
         let sentence = "others keep changing the record; try again";
-        Outcome::Unknown(Error::new(ErrorKind::Unavailable, self.register.name(), sentence))
+        Outcome::Unknown(StoreError::new(ErrorKind::Unavailable, self.register.name(), sentence))
     }
 
     /// Replaces the record of exactly this grant. A conflict means look: ours still, go on at its new version;
@@ -143,7 +147,7 @@ impl<R: Register> Shared<R> {
             }
         }
         let sentence = "others keep changing the record";
-        Outcome::Unknown(Error::new(ErrorKind::Unavailable, self.register.name(), sentence))
+        Outcome::Unknown(StoreError::new(ErrorKind::Unavailable, self.register.name(), sentence))
     }
 
     fn held(&self, on: &ElectionName, grant: &Grant) -> Option<Held<R::Version>> {

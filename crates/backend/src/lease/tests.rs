@@ -210,7 +210,7 @@ impl Register for Shown {
         Capabilities::REGISTER
     }
 
-    fn load<'a>(&'a self, _: &'a ElectionName) -> Fut<'a, Result<Found<u64>, Error>> {
+    fn load<'a>(&'a self, _: &'a ElectionName) -> Fut<'a, Result<Found<u64>, StoreError>> {
         self.loads.fetch_add(1, Ordering::SeqCst);
         Box::pin(async {
             if self.hangs.load(Ordering::SeqCst) {
@@ -238,12 +238,12 @@ impl Register for Shown {
         _: &'a ElectionName,
         _: Option<(&'a Record, &'a u64)>,
         least: Epoch,
-    ) -> Fut<'a, Result<Epoch, Error>> {
+    ) -> Fut<'a, Result<Epoch, StoreError>> {
         Box::pin(async move { Ok(least) })
     }
 
-    fn unwatched(&self, _: &ElectionName) -> Option<Error> {
-        Some(Error::new(ErrorKind::Unavailable, "shown", "nobody tells"))
+    fn unwatched(&self, _: &ElectionName) -> Option<StoreError> {
+        Some(StoreError::new(ErrorKind::Unavailable, "shown", "nobody tells"))
     }
 
     fn life(&self, _: &ElectionName, _: &Record) -> Life {
@@ -258,7 +258,7 @@ impl Register for Shown {
         self.retired.lock().unwrap().push(who);
     }
 
-    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>> {
+    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, StoreError>> {
         Box::pin(async { Ok(Vec::new()) })
     }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bellwether_core::Error;
+use bellwether_core::StoreError;
 
 use super::claim::Claim;
 use super::pair::Pair;
@@ -21,7 +21,7 @@ const EARLY_LOOKS: usize = 3;
 
 impl<S: SessionStore> Claim<'_, S> {
     /// Waits a moment for a presence that is just going.
-    pub(super) async fn judge(&self, taken: Taken) -> Result<bool, Error> {
+    pub(super) async fn judge(&self, taken: Taken) -> Result<bool, StoreError> {
         let longest = JUST_GOING.min(self.bid.ttl / 10);
         let (mut waited, mut pause) = (Duration::ZERO, Duration::from_millis(1));
         loop {

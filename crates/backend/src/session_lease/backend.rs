@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bellwether_core::{
-    Bid, Boot, Candidate, ElectionName, Error, Grant, Outcome, ReleaseOptions, Request, Seen,
+    Bid, Boot, Candidate, ElectionName, Grant, Outcome, ReleaseOptions, Request, Seen, StoreError,
 };
 use futures_util::stream;
 
@@ -41,11 +41,11 @@ impl<S: SessionStore> Backend for SessionLease<S> {
         Box::pin(async { self.0.store.finish(call).await.unwrap_or_else(Outcome::Unknown) })
     }
 
-    fn observe<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Seen, Error>> {
+    fn observe<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Seen, StoreError>> {
         Box::pin(async move { self.0.look(on).await.map(|looked| looked.seen) })
     }
 
-    fn followers<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Option<Followers>, Error>> {
+    fn followers<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Option<Followers>, StoreError>> {
         Box::pin(async move {
             let pair = self.0.pair().await?;
             self.0.store.followers(pair.sessions(&pair.presence()), on).await
@@ -99,7 +99,7 @@ impl<S: SessionStore> Backend for SessionLease<S> {
         }))
     }
 
-    fn remember<'a>(&'a self, on: &'a ElectionName, past: &'a Past) -> Fut<'a, Result<(), Error>> {
+    fn remember<'a>(&'a self, on: &'a ElectionName, past: &'a Past) -> Fut<'a, Result<(), StoreError>> {
         if !self.capabilities().history {
             return Box::pin(async { Ok(()) });
         }
@@ -111,7 +111,7 @@ impl<S: SessionStore> Backend for SessionLease<S> {
         Box::pin(async { self.0.store.finish(call).await? })
     }
 
-    fn history<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Vec<Past>, Error>> {
+    fn history<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Vec<Past>, StoreError>> {
         Box::pin(async move {
             if !self.capabilities().history {
                 return Ok(Vec::new());
@@ -121,7 +121,7 @@ impl<S: SessionStore> Backend for SessionLease<S> {
         })
     }
 
-    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, Error>> {
+    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, StoreError>> {
         Box::pin(async move {
             if !self.capabilities().lists {
                 return Ok(Vec::new());
@@ -137,12 +137,12 @@ impl<S: SessionStore> Backend for SessionLease<S> {
                 let pair = self.0.pair().await?;
                 self.0.store.checkup(pair.sessions(&pair.presence()), probing).await
             };
-            let failed = |error: Error| vec![Finding::bad("server", error.kind(), error.to_string())];
+            let failed = |error: StoreError| vec![Finding::bad("server", error.kind(), error.to_string())];
             examined.await.unwrap_or_else(failed)
         })
     }
 
-    fn danger_discard<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Discarded, Error>> {
+    fn danger_discard<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Discarded, StoreError>> {
         Box::pin(async move { Ok(self.0.store.danger_discard(on)) })
     }
 

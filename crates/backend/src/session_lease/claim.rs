@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bellwether_core::{Bid, Boot, ElectionName, Epoch, Error, ErrorKind, Grant, Outcome, Proof, Seen};
+use bellwether_core::{Bid, Boot, ElectionName, Epoch, ErrorKind, Grant, Outcome, Proof, Seen, StoreError};
 
 use super::known::{Known, LockReservation};
 use super::pair::{ClaimStage, Hold, Pair};
@@ -342,12 +342,12 @@ impl<S: SessionStore> Claim<'_, S> {
         self.shared.store.now()
     }
 
-    pub(super) fn unavailable(&self, sentence: &str) -> Error {
+    pub(super) fn unavailable(&self, sentence: &str) -> StoreError {
         self.error(ErrorKind::Unavailable, sentence.to_owned())
     }
 
-    fn error(&self, kind: ErrorKind, sentence: String) -> Error {
-        Error::new(kind, self.shared.store.name(), sentence)
+    fn error(&self, kind: ErrorKind, sentence: String) -> StoreError {
+        StoreError::new(kind, self.shared.store.name(), sentence)
     }
 }
 

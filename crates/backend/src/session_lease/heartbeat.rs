@@ -16,7 +16,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bellwether_core::{Boot, Error, Signal};
+use bellwether_core::{Boot, Signal, StoreError};
 
 use super::Shared;
 use super::pair::{Pair, lock};
@@ -29,8 +29,8 @@ use crate::takeover::Heartbeat;
 pub(super) struct Beat<K> {
     /// The instant before it left.
     pub(super) left: Boot,
-    pub(super) on_lock: Result<Arc<HashSet<K>>, Error>,
-    pub(super) on_presence: Result<Arc<HashSet<K>>, Error>,
+    pub(super) on_lock: Result<Arc<HashSet<K>>, StoreError>,
+    pub(super) on_presence: Result<Arc<HashSet<K>>, StoreError>,
     /// Nothing happened meanwhile that it does not know of.
     fresh: bool,
 }
@@ -38,14 +38,14 @@ pub(super) struct Beat<K> {
 impl<K: LockKey> Beat<K> {
     /// What either session said of one election.
     pub(super) fn of(&self, key: K) -> Heartbeat {
-        let has = |held: &Result<Arc<HashSet<K>>, Error>, wanted: K| {
+        let has = |held: &Result<Arc<HashSet<K>>, StoreError>, wanted: K| {
             held.as_ref().ok().map(|held| held.contains(&wanted))
         };
         Heartbeat { lock: has(&self.on_lock, key), presence: has(&self.on_presence, key.presence()) }
     }
 
     /// What kept it from being whole, if anything.
-    pub(super) fn error(&self) -> Option<Error> {
+    pub(super) fn error(&self) -> Option<StoreError> {
         self.on_lock.as_ref().err().or(self.on_presence.as_ref().err()).cloned()
     }
 }

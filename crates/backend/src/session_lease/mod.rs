@@ -29,7 +29,8 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 use bellwether_core::{
-    Boot, Candidate, ElectionName, Epoch, Error, ErrorKind, Holder, Outcome, Proof, Request, Seen, Signal,
+    Boot, Candidate, ElectionName, Epoch, ErrorKind, Holder, Outcome, Proof, Request, Seen, Signal,
+    StoreError,
 };
 use known::{KnownElections, LockReservation};
 use pair::{ClaimStage, Hold, Pair, lock};
@@ -86,7 +87,7 @@ impl<S: SessionStore> SessionLease<S> {
     ///
     /// # Errors
     /// When the server cannot be reached or is not fit for elections.
-    pub async fn connect(&self) -> Result<(), Error> {
+    pub async fn connect(&self) -> Result<(), StoreError> {
         self.0.pair().await.map(drop)
     }
 
@@ -156,7 +157,7 @@ impl<S: SessionStore> Ear<S> {
 
 impl<S: SessionStore> Shared<S> {
     /// The sessions, opened if need be.
-    async fn pair(self: &Arc<Self>) -> Result<Arc<Pair<S>>, Error> {
+    async fn pair(self: &Arc<Self>) -> Result<Arc<Pair<S>>, StoreError> {
         if let Some(pair) = self.current() {
             return Ok(pair);
         }
@@ -200,7 +201,7 @@ impl<S: SessionStore> Shared<S> {
     }
 
     /// Who holds it, and what that means.
-    async fn look(self: &Arc<Self>, on: &ElectionName) -> Result<Looked<S>, Error> {
+    async fn look(self: &Arc<Self>, on: &ElectionName) -> Result<Looked<S>, StoreError> {
         let key = self.store.key(on)?;
         let pair = self.pair().await?;
         let presence = pair.presence();
@@ -323,7 +324,7 @@ impl<S: SessionStore> Shared<S> {
         };
         let Some(holder) = looked.holder else { return Outcome::Denied(looked.seen) };
         let refused =
-            |sentence| Outcome::Refused(Error::new(ErrorKind::Unsupported, self.store.name(), sentence));
+            |sentence| Outcome::Refused(StoreError::new(ErrorKind::Unsupported, self.store.name(), sentence));
         let LockHolder { session, name, .. } = &holder;
         if !holder.is_ours {
             return refused(format!(
@@ -368,7 +369,7 @@ fn held_by(who: &Candidate, epoch: Epoch) -> Seen {
 }
 
 /// An error that says nothing about whether it happened; permanent ones certainly did not.
-fn failed<T>(error: Error) -> Outcome<T> {
+fn failed<T>(error: StoreError) -> Outcome<T> {
     if error.is_retryable() { Outcome::Unknown(error) } else { Outcome::Refused(error) }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bellwether_core::{Boot, ElectionName, Error, ErrorKind, Grant, Outcome, Seen};
+use bellwether_core::{Boot, ElectionName, ErrorKind, Grant, Outcome, Seen, StoreError};
 
 use super::Shared;
 use super::heartbeat::Beat;
@@ -41,7 +41,7 @@ impl<S: SessionStore> Shared<S> {
             return Outcome::Denied(Seen::nothing());
         }
         let unknown = |sentence: &str| {
-            let error = || Error::new(ErrorKind::Unavailable, self.store.name(), sentence);
+            let error = || StoreError::new(ErrorKind::Unavailable, self.store.name(), sentence);
             Outcome::Unknown(beat.error().unwrap_or_else(error))
         };
         match beat.of(key).proves() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bellwether_backend::conformance::Harness;
 use bellwether_backend::faults::{Faults, FaultyBackend, FaultyRegister};
 use bellwether_backend::{Backend, Fut, Lease, MemoryStore, Register};
-use bellwether_core::{Clock, ElectionName, Error};
+use bellwether_core::{Clock, ElectionName, StoreError};
 use bellwether_deadman::SystemClock;
 
 pub(crate) struct InMemory {
@@ -30,7 +30,7 @@ impl Harness for InMemory {
         Arc::new(SystemClock)
     }
 
-    fn connect(&self, clock: Arc<dyn Clock>) -> Fut<'_, Result<Arc<dyn Backend>, Error>> {
+    fn connect(&self, clock: Arc<dyn Clock>) -> Fut<'_, Result<Arc<dyn Backend>, StoreError>> {
         Box::pin(async move { Ok(lease(self.store.register(), clock)) })
     }
 
@@ -38,7 +38,7 @@ impl Harness for InMemory {
         &self,
         clock: Arc<dyn Clock>,
         faults: Faults,
-    ) -> Fut<'_, Result<Arc<dyn Backend>, Error>> {
+    ) -> Fut<'_, Result<Arc<dyn Backend>, StoreError>> {
         Box::pin(async move {
             let register = self.store.register();
             if self.faults_below {
@@ -54,12 +54,12 @@ impl Harness for InMemory {
         Duration::from_secs(2)
     }
 
-    fn delete<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<bool, Error>> {
+    fn delete<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<bool, StoreError>> {
         self.store.delete(on);
         Box::pin(async { Ok(true) })
     }
 
-    fn fingerprint(&self) -> Fut<'_, Result<Option<String>, Error>> {
+    fn fingerprint(&self) -> Fut<'_, Result<Option<String>, StoreError>> {
         Box::pin(async { Ok(Some(format!("{} writes", self.store.writes()))) })
     }
 }

@@ -4,8 +4,8 @@ use super::releasing::Then;
 use super::state::State;
 use super::{Call, Core, Output};
 use crate::{
-    Bid, Boot, CoreEvent, Epoch, Error, ErrorKind, Grant, Outcome, Proof, Reason, ReleaseOptions, Request,
-    Seen,
+    Bid, Boot, CoreEvent, Epoch, ErrorKind, Grant, Outcome, Proof, Reason, ReleaseOptions, Request, Seen,
+    StoreError,
 };
 
 /// After a denial that names no time to wait for, and the shortest pause after any: a store that denies and
@@ -76,7 +76,7 @@ impl Core {
         if self.calls.is_full() {
             // Unanswered calls are never dropped, so no other can be made. Say so: a silent candidate would seem to wait its turn.
             let sentence = "the store leaves all calls unanswered, so no more are made until one is answered; check the store";
-            self.attempt_failed(Error::new(ErrorKind::Unavailable, "store", sentence));
+            self.attempt_failed(StoreError::new(ErrorKind::Unavailable, "store", sentence));
             return;
         }
         self.attempt += 1;
@@ -201,14 +201,15 @@ impl Core {
     fn overtaken(&mut self, grant: Grant) {
         let sentence = format!("epoch {} was granted, which is not above those before it", grant.epoch);
         self.give_back(grant);
-        self.attempt_failed(Error::new(ErrorKind::Unavailable, "store", sentence));
+        self.attempt_failed(StoreError::new(ErrorKind::Unavailable, "store", sentence));
     }
 
     /// The outcome of the claim is unknown, which never means "no": observe the record.
-    fn resolve(&mut self, error: Error) {
+    fn resolve(&mut self, error: StoreError) {
         self.tell(CoreEvent::Error(error));
         if self.calls.is_full() {
-            let error = Error::new(ErrorKind::Unavailable, "store", "the store answers nothing any more");
+            let error =
+                StoreError::new(ErrorKind::Unavailable, "store", "the store answers nothing any more");
             self.attempt_failed(error);
             return;
         }
@@ -221,13 +222,14 @@ impl Core {
     }
 
     /// The answer to the observation of an attempt.
-    pub(super) fn attempt_observed(&mut self, result: Result<Seen, Error>) {
+    pub(super) fn attempt_observed(&mut self, result: Result<Seen, StoreError>) {
         match result {
             Ok(seen) if seen.is_held_by(&self.who) => self.claim_again(&seen),
             Ok(seen) => {
                 // The claim may still be written; its answer will be read then. Until then this counts as an error: the
                 // store is slow, and nobody else is in the way.
-                let error = Error::new(ErrorKind::TimedOut, "store", "the claim got no answer and no lead");
+                let error =
+                    StoreError::new(ErrorKind::TimedOut, "store", "the claim got no answer and no lead");
                 let Some(wake) = self.back_off(error) else { return };
                 self.wait(wake.max(self.wake_for(&seen)));
             }
@@ -247,7 +249,7 @@ impl Core {
         if !self.own_record.may_reclaim() {
             self.withdraw();
             let sentence = "claims are written and still fail; this candidate stays out for a while";
-            self.attempt_failed(Error::new(ErrorKind::Unavailable, "store", sentence));
+            self.attempt_failed(StoreError::new(ErrorKind::Unavailable, "store", sentence));
             return;
         }
         let again = self.claim();
@@ -276,7 +278,7 @@ impl Core {
         self.ask_to_preempt(&seen);
     }
 
-    pub(super) fn attempt_failed(&mut self, error: Error) {
+    pub(super) fn attempt_failed(&mut self, error: StoreError) {
         let Some(wake) = self.back_off(error) else { return };
         self.wait(wake);
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Core;
-use crate::{Boot, CoreEvent, Error, ErrorKind, RETRY_MAX, RetryContext, Rng, Settings};
+use crate::{Boot, CoreEvent, ErrorKind, RETRY_MAX, RetryContext, Rng, Settings, StoreError};
 
 /// A row of errors without an answer in between. Denials do not come here.
 #[derive(Clone, Debug, Default)]
@@ -18,7 +18,7 @@ impl Backoff {
     pub(super) fn another(
         &mut self,
         now: Boot,
-        error: &Error,
+        error: &StoreError,
         settings: &Settings,
         rng: &mut Rng,
     ) -> Option<Boot> {
@@ -46,13 +46,13 @@ impl Backoff {
 
 impl Core {
     /// An error that trying again can mend: when to try, or `None` after giving up, which stops the machine.
-    pub(super) fn back_off(&mut self, error: Error) -> Option<Boot> {
+    pub(super) fn back_off(&mut self, error: StoreError) -> Option<Boot> {
         let wake = self.backoff.another(self.now, &error, &self.settings, &mut self.rng);
         if wake.is_some() {
             self.tell(CoreEvent::Error(error));
             return wake;
         }
-        let error = Error::new(
+        let error = StoreError::new(
             ErrorKind::GaveUp,
             error.backend(),
             "the retry strategy gave up; start again when the store is back",
@@ -73,7 +73,7 @@ mod tests {
     /// The pauses after three errors in a row at one instant.
     fn pauses(options: Options) -> [Option<Duration>; 3] {
         let (settings, mut rng) = (Settings::new(options).unwrap(), Rng::new(1));
-        let error = Error::new(ErrorKind::Unavailable, "store", "away");
+        let error = StoreError::new(ErrorKind::Unavailable, "store", "away");
         let (mut backoff, now) = (Backoff::default(), Boot::from_nanos(7));
         let mut another = || Some(backoff.another(now, &error, &settings, &mut rng)?.since(now));
         [another(), another(), another()]

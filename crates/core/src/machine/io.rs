@@ -1,8 +1,8 @@
 //! What goes into the machine and what comes out.
 
 use crate::{
-    Bid, Boot, CandidateId, CoreEvent, Epoch, Error, Grant, Outcome, Reason, ReleaseOptions, Request, Seen,
-    Signal,
+    Bid, Boot, CandidateId, CoreEvent, Epoch, Grant, Outcome, Reason, ReleaseOptions, Request, Seen, Signal,
+    StoreError,
 };
 
 /// The number of a call to the store. Its answer, however late, comes back under it.
@@ -32,7 +32,7 @@ pub enum Input {
     /// A release was answered.
     Released(Call, Outcome<()>),
     /// An observation was answered.
-    Observed(Call, Result<Seen, Error>),
+    Observed(Call, Result<Seen, StoreError>),
     /// A request to the leader was answered by the store.
     Requested(Call, Outcome<()>),
     /// News from the store.

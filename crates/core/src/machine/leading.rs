@@ -5,7 +5,7 @@ use super::releasing::{Cause, Then};
 use super::state::State;
 use super::validation::Validation;
 use super::{Call, Core, Output};
-use crate::{Boot, CoreEvent, Error, ErrorKind, Grant, Outcome, Reason, Seen};
+use crate::{Boot, CoreEvent, ErrorKind, Grant, Outcome, Reason, Seen, StoreError};
 
 /// A leadership.
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ impl Core {
         let stop_at = deadline - timing.stop_lead();
         if stop_at <= self.now || self.work.is_ending() {
             self.give_back(grant);
-            let error = Error::new(
+            let error = StoreError::new(
                 ErrorKind::TimedOut,
                 "store",
                 "the lead was granted too late to be used; the store is slower than the ttl allows",
@@ -263,7 +263,7 @@ impl Core {
         }
     }
 
-    fn renewal_failed(&mut self, error: Error) {
+    fn renewal_failed(&mut self, error: StoreError) {
         self.tell(CoreEvent::Error(error));
         self.renew_after_retry();
         let limit = self.settings.options().failed_renewals;
@@ -315,7 +315,7 @@ impl Core {
                     // Mostly it is gone with the session. But the news may be of an earlier one than the grant's.
                     self.give_back_settling();
                     let sentence = "the session ended before the lead began";
-                    self.attempt_failed(Error::new(ErrorKind::Unavailable, "store", sentence));
+                    self.attempt_failed(StoreError::new(ErrorKind::Unavailable, "store", sentence));
                 }
             }
             State::Stopped | State::Follower { .. } => {}

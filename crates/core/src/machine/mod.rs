@@ -39,7 +39,7 @@ use state::State;
 use stay_away::StayAway;
 use view::ElectionView;
 
-use crate::{Boot, Candidate, CandidateId, CoreEvent, Epoch, Error, ErrorKind, Rng, Settings, Signal};
+use crate::{Boot, Candidate, CandidateId, CoreEvent, Epoch, ErrorKind, Rng, Settings, Signal, StoreError};
 
 /// One candidate in one election, as a state machine.
 ///
@@ -87,7 +87,7 @@ pub struct Core {
     preemption: Preemption,
     renewal_jitter: RenewalJitter,
     /// Why the machine stopped by itself.
-    failure: Option<Error>,
+    failure: Option<StoreError>,
 }
 
 impl Core {
@@ -263,7 +263,7 @@ impl Core {
         self.tell(CoreEvent::Stopped);
     }
 
-    fn fail(&mut self, error: Error) {
+    fn fail(&mut self, error: StoreError) {
         self.release_own_record();
         // Nothing will come back: what was suspended is lost, and those who wait for the end must hear it.
         if let State::Reconnecting(suspended) = &self.state {
@@ -288,8 +288,8 @@ impl Core {
         self.outputs.push_back(Output::Event { at: self.now, attempt: self.attempt, event });
     }
 
-    fn timed_out(&self, what: &str) -> Error {
+    fn timed_out(&self, what: &str) -> StoreError {
         let limit = self.settings.timing().call_timeout();
-        Error::new(ErrorKind::TimedOut, "store", format!("no answer to {what} within {limit:?}"))
+        StoreError::new(ErrorKind::TimedOut, "store", format!("no answer to {what} within {limit:?}"))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Core;
 use super::state::State;
-use crate::{Boot, Candidate, CandidateId, Epoch, Error, Proof, Settings, StateName};
+use crate::{Boot, Candidate, CandidateId, Epoch, Proof, Settings, StateName, StoreError};
 
 impl Core {
     /// The state, by name.
@@ -49,7 +49,7 @@ impl Core {
     }
 
     /// Why the machine stopped by itself, if it did.
-    pub fn failure(&self) -> Option<&Error> {
+    pub fn failure(&self) -> Option<&StoreError> {
         self.failure.as_ref()
     }
 

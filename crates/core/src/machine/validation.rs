@@ -3,7 +3,7 @@
 use super::releasing::Then;
 use super::state::State;
 use super::{Call, Core, Output};
-use crate::{Boot, CoreEvent, Error, Reason, Seen};
+use crate::{Boot, CoreEvent, Reason, Seen, StoreError};
 
 /// With this many calls unanswered no validation begins: validations that hang must leave room for renewals, which keep the lead.
 const UNANSWERED_MAX: usize = super::CALLS_MAX / 2;
@@ -67,7 +67,7 @@ impl Core {
         }
     }
 
-    pub(super) fn observed(&mut self, call: Call, result: Result<Seen, Error>) {
+    pub(super) fn observed(&mut self, call: Call, result: Result<Seen, StoreError>) {
         if self.attempt_mut().is_some_and(|attempt| attempt.observes(call)) {
             self.attempt_observed(result);
             return;

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use bellwether_backend::{Backend, Past};
 use bellwether_core::{
-    Bid, Boot, Call, ElectionName, Error, ErrorKind, Grant, Input, Outcome, ReleaseOptions, Request,
+    Bid, Boot, Call, ElectionName, ErrorKind, Grant, Input, Outcome, ReleaseOptions, Request, StoreError,
 };
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, Stream};
@@ -158,12 +158,12 @@ impl Stream for Calls {
 }
 
 /// A backend that panics must not take the driver, and with it every other election, along.
-async fn guarded<T>(work: impl Future<Output = T>, backend: &'static str) -> Result<T, Error> {
-    let bug = |_| Error::new(ErrorKind::Bug, backend, "the backend panicked; please report it");
+async fn guarded<T>(work: impl Future<Output = T>, backend: &'static str) -> Result<T, StoreError> {
+    let bug = |_| StoreError::new(ErrorKind::Bug, backend, "the backend panicked; please report it");
     AssertUnwindSafe(work).catch_unwind().await.map_err(bug)
 }
 
 /// After a panic nothing is known of what the call did.
-fn flatten<T>(outcome: Result<Outcome<T>, Error>) -> Outcome<T> {
+fn flatten<T>(outcome: Result<Outcome<T>, StoreError>) -> Outcome<T> {
     outcome.unwrap_or_else(Outcome::Unknown)
 }

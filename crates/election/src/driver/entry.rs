@@ -260,7 +260,7 @@ impl Entry {
         }
     }
 
-    fn validated(&mut self, error: Option<bellwether_core::Error>) {
+    fn validated(&mut self, error: Option<bellwether_core::StoreError>) {
         let leading = self.core.leadership().map(|(epoch, _)| epoch);
         for (epoch, reply) in self.validating.drain(..) {
             let _ = reply.send(match &error {
@@ -272,7 +272,7 @@ impl Entry {
 
     /// Something that user code did wrong: an event, and nothing else.
     pub(super) fn report(&mut self, said: String) {
-        let error = bellwether_core::Error::new(ErrorKind::Bug, "hook", said);
+        let error = bellwether_core::StoreError::new(ErrorKind::Bug, "hook", said);
         self.tell(self.shared.time.boot(), self.status.attempts, What::Error(error));
     }
 

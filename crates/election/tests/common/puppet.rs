@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bellwether_backend::{Backend, Forward, Fut, Notice, Notices, Past, ended_with_its_runtime};
 use bellwether_core::{
-    Bid, Boot, Candidate, ElectionName, Error, ErrorKind, Grant, Outcome, ReleaseOptions, Seen, Signal,
+    Bid, Boot, Candidate, ElectionName, ErrorKind, Grant, Outcome, ReleaseOptions, Seen, Signal, StoreError,
 };
 use futures_util::{StreamExt, stream};
 use tokio::sync::{broadcast, watch};
@@ -133,10 +133,10 @@ impl Puppet {
         }
         match self.rule(op) {
             Rule::Fail => {
-                return Err(Denial::Later(Error::new(ErrorKind::Unavailable, "puppet", "not now")));
+                return Err(Denial::Later(StoreError::new(ErrorKind::Unavailable, "puppet", "not now")));
             }
             Rule::Refuse => {
-                let error = Error::new(ErrorKind::PermissionDenied, "puppet", "not you");
+                let error = StoreError::new(ErrorKind::PermissionDenied, "puppet", "not you");
                 return Err(Denial::Never(error));
             }
             Rule::Panic => panic!("a planned panic in the backend"),
@@ -154,8 +154,8 @@ impl Puppet {
 }
 
 enum Denial {
-    Later(Error),
-    Never(Error),
+    Later(StoreError),
+    Never(StoreError),
 }
 
 impl Denial {
@@ -166,7 +166,7 @@ impl Denial {
         }
     }
 
-    fn error(self) -> Error {
+    fn error(self) -> StoreError {
         match self {
             Denial::Later(error) | Denial::Never(error) => error,
         }
@@ -211,7 +211,7 @@ impl Forward for Puppet {
         })
     }
 
-    fn observe<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Seen, Error>> {
+    fn observe<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Seen, StoreError>> {
         Box::pin(async move {
             let call = self.inner.observe(on);
             self.play(Op::Observe, "observe".into(), call).await.unwrap_or_else(|denial| Err(denial.error()))
@@ -246,11 +246,11 @@ impl Forward for Puppet {
     }
 
     /// As a store that has a connection in its runtime.
-    fn change_runtime(&self) -> Result<(), Error> {
+    fn change_runtime(&self) -> Result<(), StoreError> {
         Err(ended_with_its_runtime("puppet"))
     }
 
-    fn remember<'a>(&'a self, on: &'a ElectionName, past: &'a Past) -> Fut<'a, Result<(), Error>> {
+    fn remember<'a>(&'a self, on: &'a ElectionName, past: &'a Past) -> Fut<'a, Result<(), StoreError>> {
         Box::pin(async move {
             let call = self.inner.remember(on, past);
             let line = format!("remember {}", past.epoch);

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::{
-    Ask, Boot, Call, Candidate, CandidateId, Core, CoreEvent, Epoch, Error, ErrorKind, Exponential, Grant,
-    Holder, Incarnation, Input, Options, Outcome, Output, Proof, Request, Seen, Settings, Signal,
+    Ask, Boot, Call, Candidate, CandidateId, Core, CoreEvent, Epoch, ErrorKind, Exponential, Grant, Holder,
+    Incarnation, Input, Options, Outcome, Output, Proof, Request, Seen, Settings, Signal, StoreError,
 };
 
 /// The candidate on stage is always `a`; this is its start.
@@ -290,12 +290,12 @@ pub(super) fn released(epoch: u64) -> Seen {
     Seen { holder: None, epoch: Some(e(epoch)), proof: Proof::Released, ..Seen::nothing() }
 }
 
-pub(super) fn away() -> Error {
-    Error::new(ErrorKind::Unavailable, "test", "away")
+pub(super) fn away() -> StoreError {
+    StoreError::new(ErrorKind::Unavailable, "test", "away")
 }
 
-pub(super) fn forbidden() -> Error {
-    Error::new(ErrorKind::PermissionDenied, "test", "not for you")
+pub(super) fn forbidden() -> StoreError {
+    StoreError::new(ErrorKind::PermissionDenied, "test", "not for you")
 }
 
 pub(super) fn id(name: &str) -> CandidateId {
