@@ -16,7 +16,7 @@ const COMMANDS: &[Command] = &[
         name: "test",
         synopsis: "test [--only NAME,…] [--postgres MAJORS] [--list]",
         what: "everything that has to hold: format, lints, tidy, all tests, simulator, docs",
-        more: "Runs on a machine that has nothing but Rust. A step that fails does not stop the others; what the\n\
+        more: "Runs on a machine that has nothing but Rust and Go. A step that fails does not stop the others; what the\n\
                machine cannot provide fails by name. The last line is `N passed, N failed`.\n\n\
                --only NAME,…  run these steps and say at the end what was left out\n\
                --postgres MAJORS  run instead the tests of conformance, doctor, takeovers, epochs and tables on these majors\n\
@@ -90,9 +90,9 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "env",
-        synopsis: "env",
+        synopsis: "env [--install]",
         what: "versions of what is used here, and what is missing",
-        more: "",
+        more: "--install  install or build what is missing, as `cargo xtask test` does before the step that needs it",
         run: env::run,
     },
     Command {

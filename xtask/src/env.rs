@@ -1,8 +1,14 @@
-//! `cargo xtask env`: what a report of a failure should start with.
+//! `cargo xtask env`: what a report of a failure should start with, and all that tests need from the machine.
 
-use crate::{Problem, Verdict, process, tools};
+use crate::tools::{self, Tool};
+use crate::{Problem, Verdict, process};
 
-pub(crate) fn run(_args: &[String]) -> Result<Verdict, Problem> {
+pub(crate) fn run(args: &[String]) -> Result<Verdict, Problem> {
+    let get = match args {
+        [] => Tool::find,
+        [install] if install == "--install" => Tool::provide,
+        _ => return Err(format!("`env` takes nothing but --install, and not `{}`", args.join(" "))),
+    };
     let unknown = || "unknown".to_owned();
     let cores = std::thread::available_parallelism().map_or_else(|_| unknown(), |cores| cores.to_string());
     let basics = [
@@ -12,15 +18,15 @@ pub(crate) fn run(_args: &[String]) -> Result<Verdict, Problem> {
         ("cores", cores),
     ];
     for (name, value) in basics {
-        println!("{name:10} {value}");
+        println!("{name:14} {value}");
     }
     let mut verdict = Verdict::Good;
     for tool in tools::ALL {
-        match tool.find() {
-            Ok(version) => println!("{:10} {version}  ({})", tool.name, tool.used_for),
+        match get(tool) {
+            Ok(version) => println!("{:14} {version}  ({})", tool.name, tool.used_for),
             Err(problem) => {
                 verdict = Verdict::Bad;
-                println!("{:10} {problem}  ({})", tool.name, tool.used_for);
+                println!("{:14} {problem}  ({})", tool.name, tool.used_for);
             }
         }
     }

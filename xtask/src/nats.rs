@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::process;
+use crate::{apt, process};
 
 const PROGRAM: &str = "nats-server";
 
@@ -44,10 +44,7 @@ pub(crate) fn install() -> Result<(), String> {
 /// Out of Debian's package, without installing that.
 pub(crate) fn install_old() -> Result<(), String> {
     let place = OLD.empty_place()?;
-    let fetch = || run(Command::new("apt-get").args(["download", PROGRAM]).current_dir(&place));
-    fetch().or_else(|_| run(Command::new("apt-get").arg("update")).and_then(|()| fetch()))?;
-    let package = find(&place, &|name| name.ends_with(".deb")).ok_or("apt-get downloaded no package")?;
-    run(Command::new("dpkg").arg("-x").arg(package).arg(&place))?;
+    apt::unpack(PROGRAM, &place)?;
     keep(&place)
 }
 

@@ -80,6 +80,7 @@ pub(crate) fn say(line: &str) {
 }
 
 /// How long something takes, for people.
+#[derive(Debug)]
 pub(crate) struct Stopwatch(Instant);
 
 impl Stopwatch {

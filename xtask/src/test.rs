@@ -13,7 +13,7 @@ use crate::metadata::Workspace;
 use crate::postgres::majors;
 use crate::process::{Stopwatch, cargo, listen, run as run_to_end, say};
 use crate::terminal::{Paint, on_stdout, span};
-use crate::{Problem, Verdict, bugs, features, tidy};
+use crate::{Problem, Verdict, bugs, features, kubernetes, tidy};
 use binaries::Binaries;
 use selection::Selection;
 use std::collections::BTreeSet;
@@ -34,6 +34,9 @@ pub(crate) fn run(args: &[String]) -> Result<Verdict, Problem> {
     }
     let (chosen, left_out) = selection.split(&steps)?;
     let watch = Stopwatch::start();
+    if chosen.iter().any(|step| step.needs_apiserver()) {
+        kubernetes::build_ahead();
+    }
     let mut session = Session { workspace: &workspace, paint: on_stdout(), binaries: Binaries::default() };
     let everything = left_out.is_empty() && selection.postgres.is_none();
     let packages = if everything { Vec::new() } else { tested_packages(&chosen) };

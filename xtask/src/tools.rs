@@ -3,7 +3,7 @@
 //! A step that needs one of these gets it provided where that is possible, and else fails with the tool's name and
 //! [`Tool::advice`].
 
-use crate::{apt, nats, postgres, process};
+use crate::{apt, kubernetes, nats, postgres, process};
 
 #[derive(Debug)]
 pub(crate) struct Tool {
@@ -73,6 +73,23 @@ pub(crate) const PGBOUNCER: Tool = Tool {
     install: Some(|| apt::install("pgbouncer")),
 };
 
+pub(crate) const ETCD: Tool = Tool {
+    name: "etcd",
+    probe: Probe::Place(kubernetes::etcd_version),
+    used_for: "the API servers that tests start keep their objects in it",
+    advice: "put etcd on the PATH, or name a directory with it and kube-apiserver in KUBEBUILDER_ASSETS",
+    install: Some(kubernetes::install_etcd),
+};
+
+pub(crate) const APISERVER: Tool = Tool {
+    name: "kube-apiserver",
+    probe: Probe::Place(kubernetes::apiserver_version),
+    used_for: "the tests of Kubernetes, which start API servers of their own",
+    advice: "`cargo xtask env --install` builds it once, which needs Go 1.26 or later (https://go.dev/dl) and some ten \
+             minutes; or name a directory with it and etcd in KUBEBUILDER_ASSETS",
+    install: Some(kubernetes::install_apiserver),
+};
+
 pub(crate) const IPROUTE: Tool = Tool {
     name: "iproute2",
     probe: Probe::Command(&["ip", "-V"]),
@@ -87,7 +104,8 @@ fn pgbouncer() -> Option<String> {
 }
 
 /// All of them, for `cargo xtask env`. Servers that tests run against join this list with their backends.
-pub(crate) const ALL: &[&Tool] = &[&RUSTFMT, &CLIPPY, &POSTGRES, &PGBOUNCER, &NATS, &OLD_NATS, &IPROUTE];
+pub(crate) const ALL: &[&Tool] =
+    &[&RUSTFMT, &CLIPPY, &POSTGRES, &PGBOUNCER, &NATS, &OLD_NATS, &ETCD, &APISERVER, &IPROUTE];
 
 impl Tool {
     /// What it says of its version, or a sentence that says what to do.

@@ -3,13 +3,15 @@
 //! A row with a package says that the package has to be there: taking it out of the workspace is a failure,
 //! not fewer tests. A package without a row is tested too, under its own name.
 //!
+//! Steps that need the API server of Kubernetes come last, since it may still be in the making.
+//!
 //! Each step has a budget: the time that it may take on two cores when everything is built. The budgets sum up to
 //! [`BUDGET`], so a step that outgrows its own takes time from the others, and the summary shows which one did.
 
 use crate::metadata::Workspace;
 use crate::postgres::majors;
 use crate::sim;
-use crate::tools::{CLIPPY, IPROUTE, NATS, OLD_NATS, PGBOUNCER, POSTGRES, RUSTFMT, Tool};
+use crate::tools::{APISERVER, CLIPPY, ETCD, IPROUTE, NATS, OLD_NATS, PGBOUNCER, POSTGRES, RUSTFMT, Tool};
 use std::time::Duration;
 
 /// What all steps together may take on two cores when everything is built: nobody waits longer for an answer.
@@ -23,6 +25,13 @@ pub(super) struct Step {
     pub(super) needs: &'static [&'static Tool],
     pub(super) budget: Duration,
     pub(super) action: Action,
+}
+
+impl Step {
+    /// Whether it needs what takes minutes to build.
+    pub(super) fn needs_apiserver(&self) -> bool {
+        self.needs.iter().any(|tool| tool.name == APISERVER.name)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -60,6 +69,7 @@ const FACADE_STEP: &str = "bellwether";
 const SCENARIOS_STEP: &str = "tests";
 const POSTGRES_TOOLS: &[&Tool] = &[&POSTGRES, &PGBOUNCER, &IPROUTE];
 const NATS_TOOLS: &[&Tool] = &[&NATS, &OLD_NATS, &IPROUTE];
+const SUPPORT_TOOLS: &[&Tool] = &[&POSTGRES, &PGBOUNCER, &ETCD, &APISERVER, &IPROUTE];
 const ALL_SERVERS: &[&Tool] = &[&POSTGRES, &PGBOUNCER, &NATS, &OLD_NATS, &IPROUTE];
 
 /// What the tests run on besides the installed server, which is Debian's and older: the newest.
@@ -159,8 +169,8 @@ pub(super) fn all(workspace: &Workspace) -> Vec<Step> {
         if PACKAGES.iter().all(|(_, listed, _, _)| *listed != package.name) {
             let name = package.name.strip_prefix("bellwether-").unwrap_or(&package.name);
             let what = format!("tests of {}", package.name);
-            // The scenarios, and what the tests of backends share, start servers too.
-            let needs: &[&Tool] = if ["tests", "support"].contains(&name) { POSTGRES_TOOLS } else { &[] };
+            // What the tests of backends share starts servers too.
+            let needs: &[&Tool] = if name == "support" { SUPPORT_TOOLS } else { &[] };
             steps.push(step(name, &what, needs, 10, Action::Tests { package: package.name.clone() }));
         }
     }
@@ -170,6 +180,7 @@ pub(super) fn all(workspace: &Workspace) -> Vec<Step> {
         step("sim", "500 seeds without a violation", &[], 60, SEEDS),
         step("sim", "every planted bug is caught", &[], 90, Action::Bugs),
     ]);
+    steps.sort_by_key(Step::needs_apiserver);
     steps
 }
 

@@ -1,0 +1,55 @@
+//! What the tests of Kubernetes run: etcd and kube-apiserver. Where they are, and how to get them.
+//!
+//! Nobody packages kube-apiserver for Debian, so it is built from source. That takes minutes, once: [`build_ahead`] starts it in
+//! the background, and whoever needs it waits for the rest.
+
+mod go_build;
+pub(crate) mod programs;
+
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use crate::{apt, process};
+use go_build::Build;
+use programs::APISERVER;
+
+/// The build of the API server that was started ahead and that nobody has waited for yet.
+static AHEAD: Mutex<Option<Build>> = Mutex::new(None);
+
+/// What etcd says of its version, and where it is.
+pub(crate) fn etcd_version() -> Option<String> {
+    version(programs::etcd()?)
+}
+
+/// The same of kube-apiserver.
+pub(crate) fn apiserver_version() -> Option<String> {
+    version(programs::apiserver()?)
+}
+
+/// Out of Debian's package; nothing is set up on the machine, so no service is started.
+pub(crate) fn install_etcd() -> Result<(), String> {
+    let place = programs::etcd_place().ok_or("there is no home directory to keep it in")?;
+    apt::unpack("etcd-server", &place)
+}
+
+/// Starts to build the API server, unless it is there.
+pub(crate) fn build_ahead() {
+    if programs::assets().is_none() && programs::apiserver().is_none() {
+        process::say("kube-apiserver is not here yet: building it in the background, at idle priority");
+        *AHEAD.lock().unwrap_or_else(PoisonError::into_inner) = Some(Build::start(&APISERVER));
+    }
+}
+
+/// Builds the API server, or waits for the build that was started ahead.
+pub(crate) fn install_apiserver() -> Result<(), String> {
+    if let Some(dir) = programs::assets() {
+        return Err(format!("KUBEBUILDER_ASSETS is {}, where there is no kube-apiserver", dir.display()));
+    }
+    let ahead = AHEAD.lock().unwrap_or_else(PoisonError::into_inner).take();
+    ahead.unwrap_or_else(|| Build::start(&APISERVER)).wait()
+}
+
+fn version(program: PathBuf) -> Option<String> {
+    let said = process::version(&[program.to_str()?, "--version"])?;
+    Some(format!("{said} in {}", program.parent()?.display()))
+}

@@ -1,0 +1,76 @@
+//! Where the programs are that tests of Kubernetes run: etcd, kube-apiserver, and a candidate made of client-go.
+//!
+//! `tests/support` compiles this file too, so tests look exactly where `cargo xtask` puts them.
+
+use std::path::PathBuf;
+
+/// A program built from a Go module of this project, `tests/kubernetes/NAME`.
+#[derive(Debug)]
+pub(crate) struct GoProgram {
+    pub(crate) name: &'static str,
+    /// All that the build depends on, besides the Go toolchain.
+    sources: [&'static str; 3],
+}
+
+pub(crate) const APISERVER: GoProgram = GoProgram {
+    name: "kube-apiserver",
+    sources: [
+        include_str!("../../../tests/kubernetes/kube-apiserver/go.mod"),
+        include_str!("../../../tests/kubernetes/kube-apiserver/go.sum"),
+        include_str!("../../../tests/kubernetes/kube-apiserver/main.go"),
+    ],
+};
+
+impl GoProgram {
+    /// In the user's cache, under a hash of its sources: checkouts with the same sources share one build, and a change of them
+    /// never meets an old one.
+    pub(crate) fn place(&self) -> Option<PathBuf> {
+        Some(cache()?.join(format!("{}-{:016x}", self.name, hash(&self.sources))).join(self.name))
+    }
+
+    /// The built program, if it has been built.
+    pub(crate) fn built(&self) -> Option<PathBuf> {
+        self.place().filter(|program| program.is_file())
+    }
+}
+
+/// `KUBEBUILDER_ASSETS`: a directory with etcd and kube-apiserver, by the convention of other tools.
+pub(crate) fn assets() -> Option<PathBuf> {
+    variable("KUBEBUILDER_ASSETS")
+}
+
+/// That of the assets; without assets, the one built here.
+pub(crate) fn apiserver() -> Option<PathBuf> {
+    match assets() {
+        Some(dir) => Some(dir.join(APISERVER.name)).filter(|program| program.is_file()),
+        None => APISERVER.built(),
+    }
+}
+
+/// That of the assets, of the `PATH`, or the copy from Debian's package.
+pub(crate) fn etcd() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let unpacked = etcd_place().map(|place| place.join("usr/bin"));
+    let places = assets().into_iter().chain(std::env::split_paths(&path)).chain(unpacked);
+    places.map(|dir| dir.join("etcd")).find(|program| program.is_file())
+}
+
+/// Where Debian's package of etcd is unpacked.
+pub(crate) fn etcd_place() -> Option<PathBuf> {
+    cache().map(|cache| cache.join("etcd"))
+}
+
+fn cache() -> Option<PathBuf> {
+    let home = || variable("HOME").map(|home| home.join(".cache"));
+    variable("XDG_CACHE_HOME").or_else(home).map(|cache| cache.join("bellwether"))
+}
+
+fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// FNV-1a, which stays the same from one Rust release to the next, unlike the hash of `std`.
+fn hash(texts: &[&str]) -> u64 {
+    let bytes = texts.iter().flat_map(|text| text.bytes().chain([0]));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
