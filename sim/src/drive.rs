@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use bellwether_core::{Boot, Candidate, CoreEvent, Epoch, Input, Outcome, Output, Reason, Signal, StateName};
+use bellwether_core::{
+    Boot, Candidate, CoreEvent, Epoch, Input, Outcome, Output, Reason, Signal, StateName, StoreCall,
+};
 
 use crate::call::Purpose;
 use crate::connection::lock;
@@ -160,28 +162,28 @@ impl World {
             }
             Output::ExtendStop { epoch, by } => self.extend_stop(node, epoch, by),
             Output::Event { event, .. } => self.told(node, &event),
-            call => {
-                say!(self, "{node} calls {call:?}");
-                self.judge_call(node, &call);
-                self.nodes[node].begin(&self.election, call);
+            Output::Call(call, what) => {
+                say!(self, "{node} calls {what:?} ({call:?})");
+                self.judge_call(node, &what);
+                self.nodes[node].begin(&self.election, call, what);
             }
         }
     }
 
     /// A call that the core wants made.
-    fn judge_call(&mut self, node: usize, call: &Output) {
+    fn judge_call(&mut self, node: usize, call: &StoreCall) {
         let me = &mut self.nodes[node];
         let Some(process) = &me.process else { return };
         let mut verdicts = vec![me.quiet.calls(self.now, process.core.calls_unanswered())];
         let boot = me.machine.boot(self.now);
         match call {
-            Output::Release(_, grant, options) => {
+            StoreCall::Release(grant, options) => {
                 me.grants.given_back(grant.epoch);
                 if let Some(span) = options.cooldown {
                     me.cooldown.begins(boot, span);
                 }
             }
-            Output::Claim(..) => {
+            StoreCall::Claim(_) => {
                 verdicts.push(me.cooldown.claims(boot));
                 verdicts.push(me.health.claims(process.core.settings().options().health_failures));
             }

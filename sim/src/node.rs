@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use bellwether_backend::{Backend, Lease, Notices};
-use bellwether_core::{Boot, Candidate, Core, ElectionName, Epoch, Input, Output, Signal, StateName};
+use bellwether_core::{
+    Boot, Call, Candidate, Core, ElectionName, Epoch, Input, Signal, StateName, StoreCall,
+};
 
 use crate::call::{Purpose, Slot};
 use crate::clock::Machine;
@@ -252,38 +254,36 @@ impl Node {
         None
     }
 
-    /// Starts a call of the backend that the core wants. False if it is not a call.
-    pub fn begin(&mut self, on: &ElectionName, output: Output) -> Option<Output> {
-        let process = self.process.as_mut()?;
+    /// Starts a call of the backend that the core wants.
+    pub fn begin(&mut self, on: &ElectionName, call: Call, what: StoreCall) {
+        let Some(process) = self.process.as_mut() else { return };
         let (backend, on) = (Arc::clone(&process.backend), on.clone());
         let me = self.who.incarnation;
-        let (purpose, future): (_, Pin<Box<dyn Future<Output = Answered> + Send>>) = match output {
-            Output::Claim(call, bid) => (
+        let (purpose, future): (_, Pin<Box<dyn Future<Output = Answered> + Send>>) = match what {
+            StoreCall::Claim(bid) => (
                 Purpose::Claim(me),
                 Box::pin(async move { Some(Input::Claimed(call, backend.claim(&on, &bid).await)) }),
             ),
-            Output::Renew { call, grant, sent } => (
+            StoreCall::Renew { grant, sent } => (
                 Purpose::Renew(me, grant.epoch),
                 Box::pin(async move { Some(Input::Renewed(call, backend.renew(&on, &grant, sent).await)) }),
             ),
-            Output::Release(call, grant, options) => (
+            StoreCall::Release(grant, options) => (
                 Purpose::Release(me, grant.epoch),
                 Box::pin(
                     async move { Some(Input::Released(call, backend.release(&on, &grant, &options).await)) },
                 ),
             ),
-            Output::Observe(call) => (
+            StoreCall::Observe => (
                 Purpose::Look,
                 Box::pin(async move { Some(Input::Observed(call, backend.observe(&on).await)) }),
             ),
-            Output::Request(call, request) => (
+            StoreCall::Request(request) => (
                 Purpose::Request(request.epoch),
                 Box::pin(async move { Some(Input::Requested(call, backend.request(&on, &request).await)) }),
             ),
-            other => return Some(other),
         };
         process.tasks.push(Task { future, purpose });
-        None
     }
 
     /// Starts something that the outsider does.

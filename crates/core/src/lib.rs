@@ -30,7 +30,7 @@ pub use breaker::Breaker;
 pub use epoch::Epoch;
 pub use error::{ErrorKind, StoreError};
 pub use event::{CoreEvent, Reason, StateName};
-pub use machine::{CALLS_MAX, Call, Core, Input, Output};
+pub use machine::{CALLS_MAX, Call, Core, Input, Output, StoreCall};
 pub use names::{BadName, Candidate, CandidateId, ElectionName, Incarnation, NAME_MAX_BYTES};
 pub use outcome::{Ask, Bid, Grant, Holder, Outcome, Proof, ReleaseOptions, Request, Seen, Signal};
 pub use retry::{AtMost, DecorrelatedJitter, Exponential, Fixed, RETRY_MAX, RetryContext, RetryStrategy};

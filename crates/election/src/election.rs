@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bellwether_core::{
-    BadName, Candidate, CandidateId, Core, ElectionName, Epoch, ErrorKind, Incarnation, Settings,
+    BadName, Candidate, CandidateId, Core, ElectionName, Epoch, ErrorKind, Incarnation, Settings, StoreError,
 };
 use bellwether_deadman::random_bits;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::callbacks::{Answer, Callbacks, On};
-use crate::driver::{Command, Entrant, Key};
+use crate::driver::{DriverCommand, DriverLink, Entrant, Key, Reply};
 use crate::event::What;
 use crate::health::{self, Health};
 use crate::hooks::AnyHooks;
@@ -71,14 +71,18 @@ struct Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        let key = Key(self.key.load(Ordering::Acquire));
-        let sent = self
-            .store
-            .running_driver()
-            .is_some_and(|driver| driver.send(Command::Abandon(key, Arc::clone(&self.shared))).is_ok());
-        if !sent {
+        if self.tell(DriverCommand::Abandon(Arc::clone(&self.shared))).is_err() {
             self.shared.close();
         }
+    }
+}
+
+impl Handle {
+    /// Tells the driver something about the present start.
+    fn tell(&self, command: DriverCommand) -> Result<(), Error> {
+        let driver = self.store.running_driver().ok_or(Error::NotStarted)?;
+        let key = Key(self.key.load(Ordering::Acquire));
+        driver.send((key, command)).map_err(|_| Error::DriverGone)
     }
 }
 
@@ -131,11 +135,11 @@ impl Election {
         let who = Candidate { id: recipe.id.clone(), incarnation: Incarnation::from_bits(random_bits()) };
         let key = Key::next();
         self.0.key.store(key.0, Ordering::Release);
-        let jobs = recipe.hooks.clone().map(|hooks| {
-            let (jobs, receiver) = mpsc::unbounded_channel();
-            let events = self.events();
-            tokio::spawn(hooks::run(key, hooks, receiver, events, driver.downgrade()));
-            jobs
+        let link = DriverLink::new(key, &driver);
+        let hooks = recipe.hooks.clone().map(|hooks| {
+            let (calls, receiver) = mpsc::unbounded_channel();
+            tokio::spawn(hooks::run(hooks, receiver, self.events(), link.clone()));
+            calls
         });
         self.start_callbacks();
         let seed = random_bits() as u64;
@@ -143,19 +147,19 @@ impl Election {
         let entrant = Entrant {
             core: Core::new(recipe.settings.clone(), who, seed),
             shared: Arc::clone(&self.0.shared),
-            hooks: jobs,
+            hooks,
             started: reply,
             driver: driver.clone(),
         };
         // Before the driver hears of it: what is started here, and whoever stops it now, goes by this.
         self.0.shared.snapshot.send_modify(|snapshot| snapshot.running = true);
-        if driver.send(Command::Enter(key, Box::new(entrant))).is_err() {
+        if driver.send((key, DriverCommand::Enter(Box::new(entrant)))).is_err() {
             self.0.shared.orphaned();
             return Err(Error::DriverGone);
         }
         self.await_stop_signal();
         if let Some(health) = recipe.health.clone() {
-            tokio::spawn(health::watch(key, health, driver.downgrade(), Arc::downgrade(&self.0.shared)));
+            tokio::spawn(health::watch(health, link, Arc::downgrade(&self.0.shared)));
         }
         started.await.map_err(|_| Error::DriverGone)?
     }
@@ -184,11 +188,7 @@ impl Election {
                 let sentence =
                     "calls of the start before have had no answer: start again once the store answers";
                 let backend = self.0.store.backend().name();
-                return Err(Error::Backend(bellwether_core::StoreError::new(
-                    ErrorKind::Unavailable,
-                    backend,
-                    sentence,
-                )));
+                return Err(StoreError::new(ErrorKind::Unavailable, backend, sentence).into());
             }
             tokio::select! {
                 changed = snapshot.changed() => changed.map_err(|_| Error::DriverGone)?,
@@ -362,18 +362,10 @@ impl Election {
         self.0.store.followers(self.name()).await
     }
 
-    async fn ask<T>(
-        &self,
-        command: impl FnOnce(oneshot::Sender<Result<T, Error>>) -> Command,
-    ) -> Result<T, Error> {
+    async fn ask<T>(&self, command: impl FnOnce(Reply<T>) -> DriverCommand) -> Result<T, Error> {
         let (reply, answer) = oneshot::channel();
-        let driver = self.0.store.running_driver().ok_or(Error::NotStarted)?;
-        driver.send(command(reply)).map_err(|_| Error::DriverGone)?;
+        self.0.tell(command(reply))?;
         answer.await.map_err(|_| Error::DriverGone)?
-    }
-
-    fn key(&self) -> Key {
-        Key(self.0.key.load(Ordering::Acquire))
     }
 
     fn start_callbacks(&self) {

@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use bellwether_backend::Fut;
 use futures_util::FutureExt;
-use tokio::sync::mpsc;
 
-use crate::driver::{Command, Key};
+use crate::driver::{DriverCommand, DriverLink};
 use crate::shared::Shared;
 
 /// How often a candidate's health is checked, and how many failures count.
@@ -58,12 +57,7 @@ pub(crate) struct Health {
 }
 
 /// Runs the check again and again, and tells the driver, until this start of the candidate is over.
-pub(crate) async fn watch(
-    key: Key,
-    health: Health,
-    driver: mpsc::WeakUnboundedSender<Command>,
-    shared: Weak<Shared>,
-) {
+pub(crate) async fn watch(health: Health, driver: DriverLink, shared: Weak<Shared>) {
     let mut over = pin!(gone(shared));
     loop {
         let check = AssertUnwindSafe(async { (health.check)().await }).catch_unwind();
@@ -71,9 +65,8 @@ pub(crate) async fn watch(
             () = &mut over => return,
             result = tokio::time::timeout(health.when.timeout, check) => matches!(result, Ok(Ok(true))),
         };
-        match driver.upgrade() {
-            Some(driver) if driver.send(Command::Health(key, healthy)).is_ok() => {}
-            _ => return,
+        if !driver.tell(DriverCommand::Health(healthy)) {
+            return;
         }
         tokio::select! {
             () = &mut over => return,

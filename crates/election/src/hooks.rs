@@ -9,7 +9,7 @@ use bellwether_core::{Boot, CandidateId};
 use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::driver::{Command, Key};
+use crate::driver::{DriverCommand, DriverLink};
 use crate::event::What;
 use crate::leadership::Leadership;
 use crate::subscription::Events;
@@ -86,7 +86,8 @@ impl<H: Hooks> AnyHooks for H {
     }
 }
 
-pub(crate) enum Job {
+/// A call of a hook, in the order of what happened.
+pub(crate) enum HookCall {
     Become(Leadership),
     Lose {
         leadership: Leadership,
@@ -96,74 +97,63 @@ pub(crate) enum Job {
     },
 }
 
-/// Runs the hooks of one start of a candidate until there is nobody left to send jobs.
+/// Runs the hooks of one start of a candidate until nobody is left who could call one.
 pub(crate) async fn run(
-    key: Key,
     hooks: Arc<dyn AnyHooks>,
-    jobs: mpsc::UnboundedReceiver<Job>,
+    calls: mpsc::UnboundedReceiver<HookCall>,
     events: Events,
-    driver: mpsc::WeakUnboundedSender<Command>,
+    driver: DriverLink,
 ) {
-    let tell = |command| {
-        if let Some(driver) = driver.upgrade() {
-            let _ = driver.send(command);
-        }
-    };
     // Side by side: a slow `on_leader_change` must not hold up a demotion, and with it a release.
-    tokio::join!(turns(key, &*hooks, jobs, &tell), changes(key, &*hooks, events, &tell));
+    tokio::join!(turns(&*hooks, calls, &driver), changes(&*hooks, events, &driver));
 }
 
 /// Promotion and demotion, strictly in turn.
-async fn turns(
-    key: Key,
-    hooks: &dyn AnyHooks,
-    mut jobs: mpsc::UnboundedReceiver<Job>,
-    tell: &(dyn Fn(Command) + Sync),
-) {
+async fn turns(hooks: &dyn AnyHooks, mut calls: mpsc::UnboundedReceiver<HookCall>, driver: &DriverLink) {
     // Whether the last promotion was told. One that was over before anybody could be told has no demotion either.
     let mut promoted = false;
-    while let Some(job) = jobs.recv().await {
-        match job {
-            Job::Become(leadership) => {
+    while let Some(call) = calls.recv().await {
+        match call {
+            HookCall::Become(leadership) => {
                 let hook = guarded(|| {
                     promoted = true;
                     hooks.become_leader(leadership.clone())
                 });
                 match leadership.during(hook).await {
-                    Ok(Outcome::Fine) | Err(_) => {}
-                    Ok(Outcome::Failed(said)) => {
-                        tell(Command::HookFailed(key, format!("on_become_leader: {said}")))
+                    Ok(HookEnd::Fine) | Err(_) => {}
+                    Ok(HookEnd::Failed(said)) => failed(driver, "on_become_leader", &said),
+                    Ok(HookEnd::Panicked) => {
+                        driver.tell(DriverCommand::Panicked(leadership.epoch()));
                     }
-                    Ok(Outcome::Panicked) => tell(Command::Panicked(key, leadership.epoch())),
                 }
             }
-            Job::Lose { leadership, by, cut } => {
+            HookCall::Lose { leadership, by, cut } => {
                 if std::mem::take(&mut promoted) {
                     let limit = by.since(leadership.time().boot()).max(HOOK_MAX);
                     let hook = guarded(|| hooks.lose_leadership(leadership.clone()));
-                    let failed = tokio::select! {
+                    let trouble = tokio::select! {
                         biased;
                         said = limited(limit, hook) => said,
                         _ = cut => Some("was cut off: the caller did not want to wait any longer".to_owned()),
                     };
-                    if let Some(said) = failed {
-                        tell(Command::HookFailed(key, format!("on_lose_leadership: {said}")));
+                    if let Some(said) = trouble {
+                        failed(driver, "on_lose_leadership", &said);
                     }
                 }
-                tell(Command::HookEnded(key, leadership.epoch()));
+                driver.tell(DriverCommand::HookEnded(leadership.epoch()));
             }
         }
     }
 }
 
 /// Other leaders, in order, until this start of the candidate has stopped.
-async fn changes(key: Key, hooks: &dyn AnyHooks, mut events: Events, tell: &(dyn Fn(Command) + Sync)) {
+async fn changes(hooks: &dyn AnyHooks, mut events: Events, driver: &DriverLink) {
     while let Some(event) = events.next().await {
         match event.what {
             What::LeaderChanged { leader, .. } => {
                 let hook = guarded(|| hooks.leader_change(leader));
                 if let Some(said) = limited(HOOK_MAX, hook).await {
-                    tell(Command::HookFailed(key, format!("on_leader_change: {said}")));
+                    failed(driver, "on_leader_change", &said);
                 }
             }
             What::Stopped => return,
@@ -172,27 +162,31 @@ async fn changes(key: Key, hooks: &dyn AnyHooks, mut events: Events, tell: &(dyn
     }
 }
 
+fn failed(driver: &DriverLink, hook: &str, said: &str) {
+    driver.tell(DriverCommand::HookFailed(format!("{hook}: {said}")));
+}
+
 /// Runs a hook, which is dropped after `limit`; what went wrong, in words.
-async fn limited(limit: Duration, hook: impl Future<Output = Outcome>) -> Option<String> {
+async fn limited(limit: Duration, hook: impl Future<Output = HookEnd>) -> Option<String> {
     match tokio::time::timeout(limit, hook).await {
-        Ok(Outcome::Fine) => None,
-        Ok(Outcome::Failed(said)) => Some(said),
-        Ok(Outcome::Panicked) => Some("panicked".to_owned()),
+        Ok(HookEnd::Fine) => None,
+        Ok(HookEnd::Failed(said)) => Some(said),
+        Ok(HookEnd::Panicked) => Some("panicked".to_owned()),
         Err(_) => Some(format!("did not end within {limit:?} and was dropped")),
     }
 }
 
-enum Outcome {
+enum HookEnd {
     Fine,
     Failed(String),
     Panicked,
 }
 
 /// Runs a hook; a panic in it, or in making its future, ends there.
-async fn guarded<'a>(hook: impl FnOnce() -> Fut<'a, Result<(), HookError>>) -> Outcome {
+async fn guarded<'a>(hook: impl FnOnce() -> Fut<'a, Result<(), HookError>>) -> HookEnd {
     match AssertUnwindSafe(async { hook().await }).catch_unwind().await {
-        Ok(Ok(())) => Outcome::Fine,
-        Ok(Err(error)) => Outcome::Failed(error.to_string()),
-        Err(_) => Outcome::Panicked,
+        Ok(Ok(())) => HookEnd::Fine,
+        Ok(Err(error)) => HookEnd::Failed(error.to_string()),
+        Err(_) => HookEnd::Panicked,
     }
 }

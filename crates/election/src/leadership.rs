@@ -9,10 +9,10 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bellwether_core::{Boot, Candidate, CandidateId, ElectionName, Epoch, Reason};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 
 use crate::Error;
-use crate::driver::{Command, Key};
+use crate::driver::{DriverCommand, DriverLink};
 use crate::standing::{Standing, Standings};
 use crate::time::Time;
 
@@ -85,7 +85,6 @@ impl fmt::Display for Over {
 impl std::error::Error for Over {}
 
 struct Term {
-    key: Key,
     election: ElectionName,
     candidate: Candidate,
     epoch: Epoch,
@@ -94,7 +93,7 @@ struct Term {
     standing: watch::Sender<Standing>,
     time: Time,
     work: Mutex<Work>,
-    driver: mpsc::WeakUnboundedSender<Command>,
+    driver: DriverLink,
 }
 
 #[derive(Default)]
@@ -105,16 +104,14 @@ struct Work {
 
 impl Leadership {
     pub(crate) fn new(
-        key: Key,
         election: ElectionName,
         candidate: Candidate,
         epoch: Epoch,
         until: Boot,
         time: Time,
-        driver: mpsc::WeakUnboundedSender<Command>,
+        driver: DriverLink,
     ) -> Leadership {
         Leadership(Arc::new(Term {
-            key,
             election,
             candidate,
             epoch,
@@ -299,13 +296,6 @@ impl Leadership {
     fn work(&self) -> MutexGuard<'_, Work> {
         self.0.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    fn tell(&self, command: Command) {
-        if let Some(driver) = self.0.driver.upgrade() {
-            // Without a driver there is nobody who could renew either: the deadline ends it.
-            let _ = driver.send(command);
-        }
-    }
 }
 
 impl fmt::Debug for Leadership {
@@ -345,11 +335,13 @@ impl Drop for WorkGuard {
             work.running -= 1;
             work.running == 0 && work.over.is_some()
         };
+        // Without a driver nobody renews either: the deadline ends the leadership.
+        let driver = &self.0.0.driver;
         if last {
-            self.0.tell(Command::WorkGone(self.0.0.key, self.0.epoch()));
+            driver.tell(DriverCommand::WorkGone(self.0.epoch()));
         }
         if std::thread::panicking() {
-            self.0.tell(Command::Panicked(self.0.0.key, self.0.epoch()));
+            driver.tell(DriverCommand::Panicked(self.0.epoch()));
         }
     }
 }

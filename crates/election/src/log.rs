@@ -18,12 +18,12 @@ pub(crate) fn span(election: &ElectionName, who: &Candidate) -> tracing::Span {
 
 /// The log of one candidate.
 #[derive(Debug, Default)]
-pub(crate) struct Log {
+pub(crate) struct EventLog {
     /// Since the store last answered.
     failures: u64,
 }
 
-impl Log {
+impl EventLog {
     /// A line for an event, unless it says what the one before it said.
     pub(crate) fn event(&mut self, event: &Event) {
         match &event.what {

@@ -4,10 +4,11 @@ use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bellwether_backend::{Backend, Followers, Past};
-use bellwether_core::{Ask, CandidateId, ElectionName, Epoch, Options, Outcome, Proof, Request};
-use tokio::sync::mpsc;
+use bellwether_core::{
+    Ask, CandidateId, ElectionName, Epoch, ErrorKind, Options, Outcome, Proof, Request, StoreError,
+};
 
-use crate::driver::{self, Command};
+use crate::driver::{self, Commands};
 use crate::time::{Time, Timekeeper};
 use crate::{Error, LeaseView};
 
@@ -37,7 +38,7 @@ pub struct Store {
 struct Inner {
     backend: Arc<dyn Backend>,
     time: Time,
-    driver: Mutex<Option<mpsc::UnboundedSender<Command>>>,
+    driver: Mutex<Option<Commands>>,
 }
 
 impl<B: Backend> From<B> for Store {
@@ -132,8 +133,8 @@ impl Store {
         &self.inner.time
     }
 
-    /// The driver's ear, if there is a driver.
-    pub(crate) fn running_driver(&self) -> Option<mpsc::UnboundedSender<Command>> {
+    /// The driver, if there is one.
+    pub(crate) fn running_driver(&self) -> Option<Commands> {
         self.inner.driver.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -142,8 +143,8 @@ impl Store {
         self.running_driver().is_some_and(|driver| driver.is_closed())
     }
 
-    /// The driver's ear, starting the driver if this is the first election, or the first in another runtime.
-    pub(crate) fn driver(&self) -> Result<mpsc::UnboundedSender<Command>, Error> {
+    /// The driver, which is started if this is the first election, or the first in another runtime.
+    pub(crate) fn driver(&self) -> Result<Commands, Error> {
         let mut driver = self.inner.driver.lock().unwrap_or_else(PoisonError::into_inner);
         match &*driver {
             Some(commands) if !commands.is_closed() => return Ok(commands.clone()),
@@ -154,11 +155,7 @@ impl Store {
         let commands =
             driver::spawn(Arc::clone(&self.inner.backend), self.inner.time.clone()).map_err(|error| {
                 let sentence = "no timer could be made: raise the limit on open files";
-                let kind = bellwether_core::ErrorKind::Exhausted;
-                Error::Backend(
-                    bellwether_core::StoreError::new(kind, self.inner.backend.name(), sentence)
-                        .caused_by(error),
-                )
+                StoreError::new(ErrorKind::Exhausted, self.inner.backend.name(), sentence).caused_by(error)
             })?;
         *driver = Some(commands.clone());
         Ok(commands)

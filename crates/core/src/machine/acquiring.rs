@@ -1,8 +1,9 @@
 //! Acquiring: waiting for a chance, claiming, and learning the outcome of the claim.
 
+use super::calls::Pending;
 use super::releasing::Then;
 use super::state::State;
-use super::{Call, Core, Output};
+use super::{Call, Core, StoreCall};
 use crate::{
     Bid, Boot, CoreEvent, Epoch, ErrorKind, Grant, Outcome, Proof, Reason, ReleaseOptions, Request, Seen,
     StoreError,
@@ -28,7 +29,7 @@ enum Step {
     /// The claim is under way; at `expires` its outcome counts as unknown.
     Claiming { expires: Boot },
     /// The outcome of the claim is unknown; an observation will tell.
-    Observing { call: Call, expires: Boot },
+    Observing(Pending),
     /// Granted on evidence of a crash: the last of the old work may still be dying.
     Settling { grant: Grant, until: Boot },
 }
@@ -36,14 +37,14 @@ enum Step {
 impl Attempt {
     pub(super) fn due(&self) -> Boot {
         match &self.step {
-            Step::Claiming { expires } | Step::Observing { expires, .. } => *expires,
+            Step::Claiming { expires } | Step::Observing(Pending { expires, .. }) => *expires,
             Step::Settling { until, .. } => *until,
         }
     }
 
     /// Whether this call is the observation that the attempt waits for.
     pub(super) fn observes(&self, call: Call) -> bool {
-        matches!(self.step, Step::Observing { call: observing, .. } if observing == call)
+        matches!(self.step, Step::Observing(pending) if pending.is(call))
     }
 
     pub(super) fn is_settling(&self) -> bool {
@@ -53,7 +54,7 @@ impl Attempt {
     fn settling(&self) -> Option<&Grant> {
         match &self.step {
             Step::Settling { grant, .. } => Some(grant),
-            Step::Claiming { .. } | Step::Observing { .. } => None,
+            Step::Claiming { .. } | Step::Observing(_) => None,
         }
     }
 
@@ -103,9 +104,7 @@ impl Core {
             danger_reclaim: options.danger_reclaim,
             sent: self.now,
         };
-        let call = self.calls.open();
-        self.outputs.push_back(Output::Claim(call, bid));
-        let expires = self.now + self.settings.timing().call_timeout();
+        let Pending { call, expires } = self.call(StoreCall::Claim(bid));
         Attempt { claim: call, floor: self.view.highest(), request: None, step: Step::Claiming { expires } }
     }
 
@@ -116,7 +115,7 @@ impl Core {
                 let error = self.timed_out("the claim");
                 self.resolve(error);
             }
-            Step::Observing { .. } => {
+            Step::Observing(_) => {
                 let error = self.timed_out("the observation after a claim");
                 self.attempt_failed(error);
             }
@@ -213,11 +212,9 @@ impl Core {
             self.attempt_failed(error);
             return;
         }
-        let call = self.calls.open();
-        self.outputs.push_back(Output::Observe(call));
-        let expires = self.now + self.settings.timing().call_timeout();
+        let pending = self.call(StoreCall::Observe);
         if let Some(attempt) = self.attempt_mut() {
-            attempt.step = Step::Observing { call, expires };
+            attempt.step = Step::Observing(pending);
         }
     }
 
@@ -376,8 +373,7 @@ impl Core {
             self.lose(Reason::Conflict, Then::Compete);
             return;
         }
-        let call = self.calls.open();
-        self.outputs.push_back(Output::Release(call, grant, ReleaseOptions::default()));
+        self.call(StoreCall::Release(grant, ReleaseOptions::default()));
     }
 
     /// The attempt under way, in whichever state has one.

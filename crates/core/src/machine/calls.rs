@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::Call;
+use super::{Call, Core, Output, StoreCall};
+use crate::Boot;
 
 /// The most calls of one election that may be unanswered at once. A store that does not answer gets no more calls, and calls do
 /// not pile up here.
@@ -42,6 +43,29 @@ impl OpenCalls {
     /// The last call that was made.
     pub(super) fn last(&self) -> Call {
         Call(self.last)
+    }
+}
+
+/// A call that has not been answered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pending {
+    pub(super) call: Call,
+    /// From then on its outcome counts as unknown.
+    pub(super) expires: Boot,
+}
+
+impl Pending {
+    pub(super) fn is(&self, call: Call) -> bool {
+        self.call == call
+    }
+}
+
+impl Core {
+    /// Calls the store.
+    pub(super) fn call(&mut self, what: StoreCall) -> Pending {
+        let call = self.calls.open();
+        self.outputs.push_back(Output::Call(call, what));
+        Pending { call, expires: self.now + self.settings.timing().call_timeout() }
     }
 }
 

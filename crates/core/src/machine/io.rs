@@ -49,23 +49,8 @@ pub enum Input {
 /// What the caller has to do.
 #[derive(Clone, Debug)]
 pub enum Output {
-    /// Claim the lead.
-    Claim(Call, Bid),
-    /// Renew; the grant to come counts from `sent`.
-    Renew {
-        /// Answer under this.
-        call: Call,
-        /// What is held.
-        grant: Grant,
-        /// The instant before the call.
-        sent: Boot,
-    },
-    /// Release exactly this grant.
-    Release(Call, Grant, ReleaseOptions),
-    /// Read the record.
-    Observe(Call),
-    /// Write a request to the leader.
-    Request(Call, Request),
+    /// Call the store, and hand the answer back under this number.
+    Call(Call, StoreCall),
     /// Leading under `epoch` until then. Arm whatever enforces the deadline before any work starts. Repeated, with a later
     /// instant, at each renewal.
     Believe {
@@ -99,4 +84,24 @@ pub enum Output {
         /// What happened.
         event: CoreEvent,
     },
+}
+
+/// What the store is asked to do.
+#[derive(Clone, Debug)]
+pub enum StoreCall {
+    /// Claim the lead.
+    Claim(Bid),
+    /// Renew; the grant to come counts from `sent`.
+    Renew {
+        /// What is held.
+        grant: Grant,
+        /// The instant before the call.
+        sent: Boot,
+    },
+    /// Release exactly this grant.
+    Release(Grant, ReleaseOptions),
+    /// Read the record.
+    Observe,
+    /// Write a request to the leader.
+    Request(Request),
 }

@@ -1,10 +1,11 @@
 //! Leading: belief, renewal, and every way to lose it.
 
 use super::acquiring::Attempt;
+use super::calls::Pending;
 use super::releasing::{Cause, Then};
 use super::state::State;
 use super::validation::Validation;
-use super::{Call, Core, Output};
+use super::{Call, Core, Output, StoreCall};
 use crate::{Boot, CoreEvent, ErrorKind, Grant, Outcome, Reason, Seen, StoreError};
 
 /// A leadership.
@@ -39,13 +40,13 @@ impl Leading {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Renewal {
     Due(Boot),
-    UnderWay { call: Call, expires: Boot },
+    UnderWay(Pending),
 }
 
 impl Renewal {
     /// Whether this call is the one under way.
     pub(super) fn is(&self, call: Call) -> bool {
-        matches!(self, Renewal::UnderWay { call: under_way, .. } if *under_way == call)
+        matches!(self, Renewal::UnderWay(pending) if pending.is(call))
     }
 }
 
@@ -123,7 +124,7 @@ impl Core {
         match leading.renewal {
             Renewal::Due(_) if self.calls.is_full() => Boot::FOREVER,
             Renewal::Due(at) => at,
-            Renewal::UnderWay { expires, .. } => expires,
+            Renewal::UnderWay(pending) => pending.expires,
         }
     }
 
@@ -145,7 +146,7 @@ impl Core {
         } else if self.now >= self.renewal_due(leading) {
             match leading.renewal {
                 Renewal::Due(_) => self.renew(),
-                Renewal::UnderWay { .. } => {
+                Renewal::UnderWay(_) => {
                     let error = self.timed_out("the renewal");
                     self.renewal_failed(error);
                 }
@@ -153,7 +154,7 @@ impl Core {
         } else if self.now >= leading.validation.due(self.calls.count()) {
             match leading.validation {
                 Validation::Due(_) => self.validate_now(),
-                Validation::UnderWay { .. } | Validation::Off => self.validation_expired(),
+                Validation::UnderWay(_) | Validation::Off => self.validation_expired(),
             }
         }
     }
@@ -179,12 +180,10 @@ impl Core {
     }
 
     fn renew(&mut self) {
-        let call = self.calls.open();
-        let expires = self.now + self.settings.timing().call_timeout();
+        let State::Leader(leading) = &self.state else { return };
+        let pending = self.call(StoreCall::Renew { grant: leading.grant.clone(), sent: self.now });
         if let State::Leader(leading) = &mut self.state {
-            leading.renewal = Renewal::UnderWay { call, expires };
-            let grant = leading.grant.clone();
-            self.outputs.push_back(Output::Renew { call, grant, sent: self.now });
+            leading.renewal = Renewal::UnderWay(pending);
         }
     }
 

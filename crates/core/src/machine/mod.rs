@@ -30,7 +30,7 @@ pub use calls::CALLS_MAX;
 use calls::OpenCalls;
 use ending_work::EndingWork;
 use health::HealthGate;
-pub use io::{Call, Input, Output};
+pub use io::{Call, Input, Output, StoreCall};
 use own_record::OwnRecord;
 use preempt::Preemption;
 use releasing::{Cause, Then};

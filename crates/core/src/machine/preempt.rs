@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::releasing::Then;
 use super::state::State;
-use super::{Call, Core, Output};
+use super::{Call, Core, StoreCall};
 use crate::{Ask, Boot, CoreEvent, Epoch, Outcome, Reason, Request, Seen, Timing};
 
 /// The longest pause between two requests to one leadership, in ttls.
@@ -71,9 +71,8 @@ impl Core {
             return;
         }
         let what = Ask::Preempt { by: self.who.id.clone(), priority: options.priority };
-        let call = self.calls.open();
-        self.preemption.asks(epoch, call, self.now, self.settings.timing().ttl());
-        self.outputs.push_back(Output::Request(call, Request { epoch, what }));
+        let pending = self.call(StoreCall::Request(Request { epoch, what }));
+        self.preemption.asks(epoch, pending.call, self.now, self.settings.timing().ttl());
     }
 
     pub(super) fn request_answered(&mut self, call: Call, outcome: Outcome<()>) {

@@ -1,9 +1,10 @@
 //! Releasing: the work stops, then the demotion hook ends, then the release is written; all before the deadline.
 
+use super::calls::Pending;
 use super::leading::Leading;
 use super::state::State;
 use super::stopping::Extension;
-use super::{Call, Core, Output};
+use super::{Call, Core, Output, StoreCall};
 use crate::{Boot, CandidateId, CoreEvent, Epoch, Grant, Outcome, Reason, ReleaseOptions};
 
 /// A leadership on its way out.
@@ -27,7 +28,7 @@ pub(super) enum ReleaseStep {
     /// The work has been told to stop.
     EndingWork,
     /// The work is over and the release is being written.
-    Writing { call: Call, expires: Boot },
+    Writing(Pending),
 }
 
 /// Why a leadership ends.
@@ -103,11 +104,9 @@ impl Core {
         let stepped_down = releasing.then == Then::Compete && releasing.cause.is_step_down();
         let cooldown = self.settings.options().cooldown.filter(|_| stepped_down);
         let options = ReleaseOptions { reserve_for: releasing.reserve_for.clone(), cooldown };
-        let expires = self.now + self.settings.timing().call_timeout();
-        let call = self.calls.open();
-        self.outputs.push_back(Output::Release(call, grant, options));
+        let pending = self.call(StoreCall::Release(grant, options));
         if let State::Releasing(releasing) = &mut self.state {
-            releasing.step = ReleaseStep::Writing { call, expires };
+            releasing.step = ReleaseStep::Writing(pending);
         }
     }
 
@@ -116,7 +115,7 @@ impl Core {
             // Giving back a grant that was not led on: if it failed, the record runs out by itself.
             return;
         };
-        if !matches!(releasing.step, ReleaseStep::Writing { call: writing, .. } if writing == call) {
+        if !matches!(releasing.step, ReleaseStep::Writing(pending) if pending.is(call)) {
             return;
         }
         match outcome {
@@ -138,7 +137,7 @@ impl Core {
         match releasing.step {
             ReleaseStep::EndingWork if self.now >= releasing.deadline => self.expired(),
             ReleaseStep::EndingWork => self.stopping_due(),
-            ReleaseStep::Writing { .. } => {
+            ReleaseStep::Writing(_) => {
                 let error = self.timed_out("the release");
                 self.tell(CoreEvent::Error(error));
                 self.release_over(false);

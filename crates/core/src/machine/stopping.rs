@@ -7,7 +7,7 @@
 use super::leading::{Leading, Renewal};
 use super::releasing::{Cause, ReleaseStep, Releasing};
 use super::state::State;
-use super::{Call, Core, Output};
+use super::{Call, Core, Output, StoreCall};
 use crate::{Boot, CoreEvent, Grant, Outcome, Reason, Seen};
 
 /// Renewals of a record whose work is being stopped.
@@ -22,7 +22,7 @@ impl Extension {
     /// When to renew, or to give up the renewal under way.
     fn due(&self, calls_full: bool) -> Boot {
         match self.renewal {
-            Renewal::UnderWay { expires, .. } => expires,
+            Renewal::UnderWay(pending) => pending.expires,
             Renewal::Due(at) if at < self.until && !calls_full => at,
             Renewal::Due(_) => Boot::FOREVER,
         }
@@ -44,7 +44,7 @@ impl Core {
                 let renewal = releasing.extension.as_ref().map_or(Boot::FOREVER, |e| e.due(full));
                 releasing.deadline.min(renewal)
             }
-            ReleaseStep::Writing { expires, .. } => expires,
+            ReleaseStep::Writing(pending) => pending.expires,
         }
     }
 
@@ -53,19 +53,17 @@ impl Core {
         let State::Releasing(Releasing { extension: Some(extension), grant, .. }) = &mut self.state else {
             return;
         };
-        if let Renewal::UnderWay { .. } = extension.renewal {
+        if let Renewal::UnderWay(_) = extension.renewal {
             extension.renewal = Renewal::Due(self.now + self.settings.timing().renew_again());
             let error = self.timed_out("the renewal");
             self.tell(CoreEvent::Error(error));
             return;
         }
-        let grant = grant.clone();
-        let call = self.calls.open();
-        let expires = self.now + self.settings.timing().call_timeout();
+        let renew = StoreCall::Renew { grant: grant.clone(), sent: self.now };
+        let pending = self.call(renew);
         if let State::Releasing(Releasing { extension: Some(extension), .. }) = &mut self.state {
-            extension.renewal = Renewal::UnderWay { call, expires };
+            extension.renewal = Renewal::UnderWay(pending);
         }
-        self.outputs.push_back(Output::Renew { call, grant, sent: self.now });
     }
 
     /// A renewal was answered while the work stops; it may have left before the work was told to. Where none is sent any more,

@@ -1,8 +1,9 @@
 //! Validation: observing the record while leading, to learn of a loss sooner than by a renewal.
 
+use super::calls::Pending;
 use super::releasing::Then;
 use super::state::State;
-use super::{Call, Core, Output};
+use super::{Call, Core, StoreCall};
 use crate::{Boot, CoreEvent, Reason, Seen, StoreError};
 
 /// With this many calls unanswered no validation begins: validations that hang must leave room for renewals, which keep the lead.
@@ -12,7 +13,7 @@ const UNANSWERED_MAX: usize = super::CALLS_MAX / 2;
 pub(super) enum Validation {
     Off,
     Due(Boot),
-    UnderWay { call: Call, expires: Boot },
+    UnderWay(Pending),
 }
 
 impl Validation {
@@ -20,13 +21,13 @@ impl Validation {
     pub(super) fn due(&self, calls_unanswered: usize) -> Boot {
         match self {
             Validation::Due(at) if calls_unanswered < UNANSWERED_MAX => *at,
-            Validation::UnderWay { expires, .. } => *expires,
+            Validation::UnderWay(pending) => pending.expires,
             Validation::Off | Validation::Due(_) => Boot::FOREVER,
         }
     }
 
     fn is(&self, call: Call) -> bool {
-        matches!(self, Validation::UnderWay { call: under_way, .. } if *under_way == call)
+        matches!(self, Validation::UnderWay(pending) if pending.is(call))
     }
 }
 
@@ -40,16 +41,14 @@ impl Core {
 
     pub(super) fn validate_now(&mut self) {
         let free =
-            matches!(&self.state, State::Leader(l) if !matches!(l.validation, Validation::UnderWay { .. }));
+            matches!(&self.state, State::Leader(l) if !matches!(l.validation, Validation::UnderWay(_)));
         // The program may ask as often as it likes.
         if !free || self.calls.count() >= UNANSWERED_MAX {
             return;
         }
-        let call = self.calls.open();
-        let expires = self.now + self.settings.timing().call_timeout();
-        self.outputs.push_back(Output::Observe(call));
+        let pending = self.call(StoreCall::Observe);
         if let State::Leader(leading) = &mut self.state {
-            leading.validation = Validation::UnderWay { call, expires };
+            leading.validation = Validation::UnderWay(pending);
         }
     }
 
@@ -99,6 +98,6 @@ mod tests {
         assert_eq!(Validation::Off.due(0), Boot::FOREVER);
         assert_eq!(Validation::Due(at).due(UNANSWERED_MAX - 1), at);
         assert_eq!(Validation::Due(at).due(UNANSWERED_MAX), Boot::FOREVER);
-        assert_eq!(Validation::UnderWay { call: Call(1), expires: at }.due(UNANSWERED_MAX), at);
+        assert_eq!(Validation::UnderWay(Pending { call: Call(1), expires: at }).due(UNANSWERED_MAX), at);
     }
 }

@@ -7,9 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use bellwether_backend::{Backend, Past};
-use bellwether_core::{
-    Bid, Boot, Call, ElectionName, ErrorKind, Grant, Input, Outcome, ReleaseOptions, Request, StoreError,
-};
+use bellwether_core::{Call, ElectionName, ErrorKind, Input, Outcome, StoreCall, StoreError};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, Stream};
 use tracing::Instrument;
@@ -17,13 +15,13 @@ use tracing::Instrument;
 use super::Key;
 
 /// What came back from a call.
-pub(super) struct Answer {
+pub(super) struct StoreAnswer {
     pub(super) key: Key,
-    /// `None` where the machine does not care.
+    /// `None` after a write of history, which the machine does not know of.
     pub(super) input: Option<Input>,
 }
 
-type UnderWay = Pin<Box<dyn Future<Output = Answer> + Send>>;
+type UnderWay = Pin<Box<dyn Future<Output = StoreAnswer> + Send>>;
 
 /// All calls of a store that have not been answered.
 pub(super) struct Calls {
@@ -50,42 +48,9 @@ impl Calls {
         Calls { backend, keeps_history, history_missed, claims: 0, under_way: FuturesUnordered::new() }
     }
 
-    pub(super) fn claim(&mut self, caller: Caller<'_>, call: Call, bid: Bid) {
-        let (backend, on) = self.parts(caller);
-        let name = backend.name();
-        let work = async move { backend.claim(&on, &bid).await };
-        self.claims += 1;
-        self.push(caller, guarded(work, name), move |outcome| Some(Input::Claimed(call, flatten(outcome))));
-    }
-
-    pub(super) fn renew(&mut self, caller: Caller<'_>, call: Call, grant: Grant, sent: Boot) {
-        let (backend, on) = self.parts(caller);
-        let name = backend.name();
-        let work = async move { backend.renew(&on, &grant, sent).await };
-        self.push(caller, guarded(work, name), move |outcome| Some(Input::Renewed(call, flatten(outcome))));
-    }
-
-    pub(super) fn release(&mut self, caller: Caller<'_>, call: Call, grant: Grant, how: ReleaseOptions) {
-        let (backend, on) = self.parts(caller);
-        let name = backend.name();
-        let work = async move { backend.release(&on, &grant, &how).await };
-        self.push(caller, guarded(work, name), move |outcome| Some(Input::Released(call, flatten(outcome))));
-    }
-
-    pub(super) fn look(&mut self, caller: Caller<'_>, call: Call) {
-        let (backend, on) = self.parts(caller);
-        let name = backend.name();
-        let work = async move { backend.observe(&on).await };
-        self.push(caller, guarded(work, name), move |seen| {
-            Some(Input::Observed(call, seen.and_then(|seen| seen)))
-        });
-    }
-
-    pub(super) fn request(&mut self, caller: Caller<'_>, call: Call, request: Request) {
-        let (backend, on) = self.parts(caller);
-        let name = backend.name();
-        let work = async move { backend.request(&on, &request).await };
-        self.push(caller, guarded(work, name), move |outcome| Some(Input::Requested(call, flatten(outcome))));
+    pub(super) fn make(&mut self, caller: Caller<'_>, call: Call, what: StoreCall) {
+        self.claims += usize::from(matches!(what, StoreCall::Claim(_)));
+        self.push(caller, move |backend, on| async move { Some(answer(&*backend, &on, call, what).await) });
     }
 
     /// How many claims are under way.
@@ -98,52 +63,42 @@ impl Calls {
         self.under_way.is_empty()
     }
 
-    /// History is best effort: what cannot be written is logged and forgotten, and that somebody has to do something about it is said
+    /// Writes history, which is best effort: a write that fails is logged and forgotten. An error that somebody has to fix is a warning
     /// once, not with every leadership. True if an answer will come.
     pub(super) fn remember(&mut self, caller: Caller<'_>, past: Past) -> bool {
         if !self.keeps_history {
             return false;
         }
-        let (backend, on) = self.parts(caller);
-        let name = backend.name();
-        let work = async move { backend.remember(&on, &past).await };
         let missed = Arc::clone(&self.history_missed);
-        self.push(caller, guarded(work, name), move |result| {
-            match result {
-                Ok(Ok(())) => missed.store(false, Ordering::Relaxed),
-                Ok(Err(error)) | Err(error)
-                    if !error.is_retryable() && !missed.swap(true, Ordering::Relaxed) =>
-                {
+        self.push(caller, move |backend, on| async move {
+            match guarded(backend.name(), async { backend.remember(&on, &past).await }).await.flatten() {
+                Ok(()) => missed.store(false, Ordering::Relaxed),
+                Err(error) if !error.is_retryable() && !missed.swap(true, Ordering::Relaxed) => {
                     tracing::warn!(%error, "past leaderships are not kept; elections go on without");
                 }
-                Ok(Err(error)) | Err(error) => tracing::debug!(%error, "history not written"),
+                Err(error) => tracing::debug!(%error, "history not written"),
             }
             None
         });
         true
     }
 
-    fn parts(&self, caller: Caller<'_>) -> (Arc<dyn Backend>, ElectionName) {
-        (Arc::clone(&self.backend), caller.on.clone())
-    }
-
-    fn push<T: 'static>(
-        &mut self,
-        caller: Caller<'_>,
-        work: impl Future<Output = T> + Send + 'static,
-        input: impl FnOnce(T) -> Option<Input> + Send + 'static,
-    ) {
+    fn push<F>(&mut self, caller: Caller<'_>, call: impl FnOnce(Arc<dyn Backend>, ElectionName) -> F)
+    where
+        F: Future<Output = Option<Input>> + Send + 'static,
+    {
         let key = caller.key;
-        let call = async move { Answer { key, input: input(work.await) } };
-        self.under_way.push(Box::pin(call.instrument(caller.span.clone())));
+        let work = call(Arc::clone(&self.backend), caller.on.clone());
+        let answer = async move { StoreAnswer { key, input: work.await } };
+        self.under_way.push(Box::pin(answer.instrument(caller.span.clone())));
     }
 }
 
 impl Stream for Calls {
-    type Item = Answer;
+    type Item = StoreAnswer;
 
     /// Never ends: with nothing under way it waits for the next call.
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Answer>> {
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<StoreAnswer>> {
         match Pin::new(&mut self.under_way).poll_next(context) {
             Poll::Ready(None) => Poll::Pending,
             Poll::Ready(Some(answer)) => {
@@ -157,13 +112,34 @@ impl Stream for Calls {
     }
 }
 
-/// A backend that panics must not take the driver, and with it every other election, along.
-async fn guarded<T>(work: impl Future<Output = T>, backend: &'static str) -> Result<T, StoreError> {
-    let bug = |_| StoreError::new(ErrorKind::Bug, backend, "the backend panicked; please report it");
-    AssertUnwindSafe(work).catch_unwind().await.map_err(bug)
+async fn answer(backend: &dyn Backend, on: &ElectionName, call: Call, what: StoreCall) -> Input {
+    let name = backend.name();
+    match what {
+        StoreCall::Claim(bid) => {
+            Input::Claimed(call, outcome(name, async { backend.claim(on, &bid).await }).await)
+        }
+        StoreCall::Renew { grant, sent } => {
+            Input::Renewed(call, outcome(name, async { backend.renew(on, &grant, sent).await }).await)
+        }
+        StoreCall::Release(grant, how) => {
+            Input::Released(call, outcome(name, async { backend.release(on, &grant, &how).await }).await)
+        }
+        StoreCall::Observe => {
+            Input::Observed(call, guarded(name, async { backend.observe(on).await }).await.flatten())
+        }
+        StoreCall::Request(request) => {
+            Input::Requested(call, outcome(name, async { backend.request(on, &request).await }).await)
+        }
+    }
 }
 
 /// After a panic nothing is known of what the call did.
-fn flatten<T>(outcome: Result<Outcome<T>, StoreError>) -> Outcome<T> {
-    outcome.unwrap_or_else(Outcome::Unknown)
+async fn outcome<T>(backend: &'static str, call: impl Future<Output = Outcome<T>>) -> Outcome<T> {
+    guarded(backend, call).await.unwrap_or_else(Outcome::Unknown)
+}
+
+/// A backend that panics must not end the driver, and with it every other election.
+async fn guarded<T>(backend: &'static str, call: impl Future<Output = T>) -> Result<T, StoreError> {
+    let bug = |_| StoreError::new(ErrorKind::Bug, backend, "the backend panicked; please report it");
+    AssertUnwindSafe(call).catch_unwind().await.map_err(bug)
 }

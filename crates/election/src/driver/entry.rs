@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
-use bellwether_core::{Boot, Call, CandidateId, Core, Epoch, ErrorKind, Input, Output, Reason, StateName};
+use bellwether_core::{
+    Boot, Call, CandidateId, Core, Epoch, ErrorKind, Input, Output, Reason, StateName, StoreCall,
+};
 use tokio::sync::{mpsc, oneshot};
 
 use super::calls::{Caller, Calls};
 use super::history::History;
-use super::{Command, Entrant, Key, Reply};
+use super::{Commands, DriverLink, Entrant, Key, Reply};
 use crate::Error;
 use crate::event::{Event, What};
-use crate::hooks::Job;
+use crate::hooks::HookCall;
 use crate::leadership::{Leadership, Over};
-use crate::log::{self, Log};
+use crate::log::{self, EventLog};
 use crate::shared::{Shared, Snapshot};
 use crate::status::Status;
 
@@ -24,10 +26,10 @@ pub(super) struct Entry {
     /// Entered, and not yet begun.
     pub(super) waits: bool,
     status: Status,
-    hooks: Option<mpsc::UnboundedSender<Job>>,
-    driver: mpsc::UnboundedSender<Command>,
+    hooks: Option<mpsc::UnboundedSender<HookCall>>,
+    driver: Commands,
     span: tracing::Span,
-    log: Log,
+    log: EventLog,
     leadership: Option<Leadership>,
     ending: Option<Ending>,
     history: History,
@@ -66,7 +68,7 @@ impl Entry {
             hooks,
             driver,
             span,
-            log: Log::default(),
+            log: EventLog::default(),
             leadership: None,
             ending: None,
             history: History::default(),
@@ -110,17 +112,14 @@ impl Entry {
     fn perform(&mut self, output: Output, calls: &mut Calls) -> Option<Input> {
         let caller = Caller { key: self.key, on: &self.shared.election, span: &self.span };
         match output {
-            Output::Claim(call, bid) => {
-                self.status.attempts += 1;
-                calls.claim(caller, call, bid);
+            Output::Call(call, what) => {
+                match what {
+                    StoreCall::Claim(_) => self.status.attempts += 1,
+                    StoreCall::Observe => self.look = Some(call),
+                    _ => {}
+                }
+                calls.make(caller, call, what);
             }
-            Output::Renew { call, grant, sent } => calls.renew(caller, call, grant, sent),
-            Output::Release(call, grant, how) => calls.release(caller, call, grant, how),
-            Output::Observe(call) => {
-                self.look = Some(call);
-                calls.look(caller, call);
-            }
-            Output::Request(call, request) => calls.request(caller, call, request),
             Output::Believe { epoch, until } => self.believe(epoch, until),
             Output::EndWork { epoch, by, why } => return self.end_work(epoch, by, why),
             Output::ExtendStop { epoch, by } => self.extend_stop(epoch, by),
@@ -139,12 +138,12 @@ impl Entry {
             _ => {
                 let who = self.core.who().clone();
                 let (on, time) = (self.shared.election.clone(), self.shared.time.clone());
-                let leadership =
-                    Leadership::new(self.key, on, who, epoch, until, time, self.driver.downgrade());
+                let driver = DriverLink::new(self.key, &self.driver);
+                let leadership = Leadership::new(on, who, epoch, until, time, driver);
                 self.status.leaderships += 1;
                 if let Some(hooks) = &self.hooks {
                     // Its receiver lives as long as this sender.
-                    let _ = hooks.send(Job::Become(leadership.clone()));
+                    let _ = hooks.send(HookCall::Become(leadership.clone()));
                 }
                 self.leadership = Some(leadership);
             }
@@ -183,7 +182,7 @@ impl Entry {
             return None;
         }
         let (hook, cut) = oneshot::channel();
-        let job = Job::Lose { leadership: ending.leadership.clone(), by: ending.by, cut };
+        let job = HookCall::Lose { leadership: ending.leadership.clone(), by: ending.by, cut };
         if let Some(hooks) = &self.hooks
             && hooks.send(job).is_ok()
         {
@@ -236,12 +235,15 @@ impl Entry {
 
     pub(super) fn stop(&mut self, reply: Reply<()>) -> Input {
         self.stopping.push(reply);
-        self.shared.snapshot.send_modify(|snapshot| snapshot.stopping = true);
-        Input::Stop
+        self.leave()
     }
 
     pub(super) fn abandon(&mut self) -> Input {
         self.abandoned = true;
+        self.leave()
+    }
+
+    fn leave(&self) -> Input {
         self.shared.snapshot.send_modify(|snapshot| snapshot.stopping = true);
         Input::Stop
     }

@@ -24,7 +24,7 @@ use futures_util::{FutureExt, StreamExt};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::Error;
-use crate::hooks::Job;
+use crate::hooks::HookCall;
 use crate::shared::Shared;
 use crate::time::{Time, Timer};
 
@@ -45,40 +45,75 @@ impl Key {
 
 pub(crate) type Reply<T> = oneshot::Sender<Result<T, Error>>;
 
+/// Sends the driver commands for a start of a candidate.
+pub(crate) type Commands = mpsc::UnboundedSender<(Key, DriverCommand)>;
+
+/// Where the work, the hooks and the health check of one start report to. It does not keep the driver alive.
+#[derive(Clone)]
+pub(crate) struct DriverLink {
+    key: Key,
+    commands: mpsc::WeakUnboundedSender<(Key, DriverCommand)>,
+}
+
+impl DriverLink {
+    pub(crate) fn new(key: Key, commands: &Commands) -> DriverLink {
+        DriverLink { key, commands: commands.downgrade() }
+    }
+
+    /// False when there is no driver any more.
+    pub(crate) fn tell(&self, command: DriverCommand) -> bool {
+        self.commands.upgrade().is_some_and(|commands| commands.send((self.key, command)).is_ok())
+    }
+}
+
 /// A candidate that wants to take part.
 pub(crate) struct Entrant {
     pub(crate) core: Core,
     pub(crate) shared: Arc<Shared>,
-    pub(crate) hooks: Option<mpsc::UnboundedSender<Job>>,
+    pub(crate) hooks: Option<mpsc::UnboundedSender<HookCall>>,
     pub(crate) started: Reply<()>,
-    /// The driver's own ear, open for as long as this candidate takes part: work and hooks report to it also when
-    /// every handle is gone.
-    pub(crate) driver: mpsc::UnboundedSender<Command>,
+    /// Keeps the driver's channel open for as long as this candidate takes part: work and hooks report also when every handle is
+    /// gone.
+    pub(crate) driver: Commands,
 }
 
-/// What handles and hooks say to the driver. Each comes from a caller that waits for the answer, or from one of the
-/// few tasks of an election: what waits here is bounded by those.
-pub(crate) enum Command {
-    Enter(Key, Box<Entrant>),
-    StepDown(Key, Option<CandidateId>, Reply<()>),
-    Stop(Key, Reply<()>),
-    Validate(Key, Reply<bool>),
-    Health(Key, bool),
+/// What handles, hooks and work tell the driver. Each comes from a caller that waits for the answer, or from one of the
+/// few tasks of an election, so those bound how many wait here.
+pub(crate) enum DriverCommand {
+    Enter(Box<Entrant>),
+    StepDown(Option<CandidateId>, Reply<()>),
+    Stop(Reply<()>),
+    Validate(Reply<bool>),
+    Health(bool),
     /// The last piece of work of this leadership was dropped.
-    WorkGone(Key, Epoch),
+    WorkGone(Epoch),
     /// The demotion hook of this leadership has ended.
-    HookEnded(Key, Epoch),
-    HookFailed(Key, String),
+    HookEnded(Epoch),
+    HookFailed(String),
     /// Work or a promotion hook panicked: nobody acts on this leadership any more.
-    Panicked(Key, Epoch),
-    /// The caller's patience is over: do not wait for the hook.
-    Hurry(Key),
+    Panicked(Epoch),
+    /// The caller does not wait any longer: cut the demotion hook off.
+    Hurry,
     /// The last handle is gone.
-    Abandon(Key, Arc<Shared>),
+    Abandon(Arc<Shared>),
+}
+
+impl DriverCommand {
+    /// Answers a command for a candidate that does not take part.
+    fn answer_absent(self) {
+        match self {
+            DriverCommand::StepDown(_, reply) => drop(reply.send(Err(Error::NotStarted))),
+            DriverCommand::Validate(reply) => drop(reply.send(Err(Error::NotStarted))),
+            // It has stopped already.
+            DriverCommand::Stop(reply) => drop(reply.send(Ok(()))),
+            DriverCommand::Abandon(shared) => shared.close(),
+            _ => {}
+        }
+    }
 }
 
 /// Starts the driver. It ends when every handle is gone and every election is quiet.
-pub(crate) fn spawn(backend: Arc<dyn Backend>, time: Time) -> io::Result<mpsc::UnboundedSender<Command>> {
+pub(crate) fn spawn(backend: Arc<dyn Backend>, time: Time) -> io::Result<Commands> {
     let timer = time.timer()?;
     let (sender, commands) = mpsc::unbounded_channel();
     let driver = Driver {
@@ -99,7 +134,7 @@ pub(crate) fn spawn(backend: Arc<dyn Backend>, time: Time) -> io::Result<mpsc::U
 struct Driver {
     backend: Arc<dyn Backend>,
     time: Time,
-    commands: mpsc::UnboundedReceiver<Command>,
+    commands: mpsc::UnboundedReceiver<(Key, DriverCommand)>,
     notices: Notices,
     calls: Calls,
     entries: HashMap<Key, Entry>,
@@ -132,7 +167,7 @@ impl Driver {
                     }
                 },
                 command = self.commands.recv(), if open => match command {
-                    Some(command) => self.command(command),
+                    Some((key, command)) => self.command(key, command),
                     None => open = false,
                 },
                 Some(answer) = self.calls.next() => self.answered(answer),
@@ -146,42 +181,23 @@ impl Driver {
         timer.min(self.admission.due())
     }
 
-    fn command(&mut self, command: Command) {
-        match command {
-            Command::Enter(key, entrant) => self.enter(key, *entrant),
-            Command::StepDown(key, to, reply) => {
-                self.with(key, reply, |entry, reply| entry.step_down(to, reply))
-            }
-            Command::Stop(key, reply) => match self.entries.get_mut(&key) {
-                Some(entry) => {
-                    let input = entry.stop(reply);
-                    self.feed(key, input);
-                }
-                // It has stopped already.
-                None => drop(reply.send(Ok(()))),
-            },
-            Command::Validate(key, reply) => self.with(key, reply, |entry, reply| entry.validate(reply)),
-            Command::Health(key, healthy) => self.feed(key, Input::Health(healthy)),
-            Command::WorkGone(key, epoch) => self.poke(key, |entry| entry.work_gone(epoch)),
-            Command::HookEnded(key, epoch) => self.poke(key, |entry| entry.hook_ended(epoch)),
-            Command::HookFailed(key, said) => {
-                if let Some(entry) = self.entries.get_mut(&key) {
-                    entry.report(said);
-                }
-            }
-            Command::Panicked(key, epoch) => self.poke(key, |entry| entry.panicked(epoch)),
-            Command::Hurry(key) => {
-                if let Some(entry) = self.entries.get_mut(&key) {
-                    entry.hurry();
-                }
-            }
-            Command::Abandon(key, shared) => match self.entries.get_mut(&key) {
-                Some(entry) => {
-                    let input = entry.abandon();
-                    self.feed(key, input);
-                }
-                None => shared.close(),
-            },
+    fn command(&mut self, key: Key, command: DriverCommand) {
+        let input = match (command, self.entries.get_mut(&key)) {
+            (DriverCommand::Enter(entrant), _) => return self.enter(key, *entrant),
+            (command, None) => return command.answer_absent(),
+            (DriverCommand::StepDown(to, reply), Some(entry)) => entry.step_down(to, reply),
+            (DriverCommand::Stop(reply), Some(entry)) => Some(entry.stop(reply)),
+            (DriverCommand::Validate(reply), Some(entry)) => entry.validate(reply),
+            (DriverCommand::Health(healthy), Some(_)) => Some(Input::Health(healthy)),
+            (DriverCommand::WorkGone(epoch), Some(entry)) => entry.work_gone(epoch),
+            (DriverCommand::HookEnded(epoch), Some(entry)) => entry.hook_ended(epoch),
+            (DriverCommand::HookFailed(said), Some(entry)) => return entry.report(said),
+            (DriverCommand::Panicked(epoch), Some(entry)) => entry.panicked(epoch),
+            (DriverCommand::Hurry, Some(entry)) => return entry.hurry(),
+            (DriverCommand::Abandon(_), Some(entry)) => Some(entry.abandon()),
+        };
+        if let Some(input) = input {
+            self.feed(key, input);
         }
     }
 
@@ -212,30 +228,7 @@ impl Driver {
         }
     }
 
-    fn with<T>(
-        &mut self,
-        key: Key,
-        reply: Reply<T>,
-        ask: impl FnOnce(&mut Entry, Reply<T>) -> Option<Input>,
-    ) {
-        match self.entries.get_mut(&key) {
-            Some(entry) => {
-                let input = ask(entry, reply);
-                if let Some(input) = input {
-                    self.feed(key, input);
-                }
-            }
-            None => drop(reply.send(Err(Error::NotStarted))),
-        }
-    }
-
-    fn poke(&mut self, key: Key, ask: impl FnOnce(&mut Entry) -> Option<Input>) {
-        if let Some(input) = self.entries.get_mut(&key).and_then(ask) {
-            self.feed(key, input);
-        }
-    }
-
-    fn answered(&mut self, answer: calls::Answer) {
+    fn answered(&mut self, answer: calls::StoreAnswer) {
         match answer.input {
             Some(input @ Input::Claimed(..)) => {
                 self.admission.answered(self.time.boot());
@@ -345,8 +338,8 @@ impl Drop for Driver {
         self.commands.close();
         while let Ok(command) = self.commands.try_recv() {
             match command {
-                Command::Enter(_, entrant) => entrant.shared.orphaned(),
-                Command::Abandon(_, shared) => shared.close(),
+                (_, DriverCommand::Enter(entrant)) => entrant.shared.orphaned(),
+                (_, DriverCommand::Abandon(shared)) => shared.close(),
                 _ => {}
             }
         }

@@ -6,7 +6,7 @@ use bellwether_core::CandidateId;
 
 use super::Election;
 use crate::Error;
-use crate::driver::Command;
+use crate::driver::DriverCommand;
 
 impl Election {
     /// Releases the leadership and stays out of the election for a while, so that somebody else can take over. Returns when the
@@ -37,7 +37,7 @@ impl Election {
         if !self.0.shared.snapshot.borrow().running {
             return Ok(());
         }
-        self.ask(|reply| Command::Stop(self.key(), reply)).await
+        self.ask(DriverCommand::Stop).await
     }
 
     /// Like [`stop`](Self::stop). After `limit` it drops the demotion hook and returns [`Error::TimedOut`].
@@ -46,7 +46,7 @@ impl Election {
     }
 
     async fn step_down_with(&self, to: Option<CandidateId>) -> Result<(), Error> {
-        self.ask(|reply| Command::StepDown(self.key(), to, reply)).await
+        self.ask(|reply| DriverCommand::StepDown(to, reply)).await
     }
 
     /// On time-out, cuts the demotion hook off, which lets the release be written. Work that does not yield cannot
@@ -60,8 +60,7 @@ impl Election {
         if let Ok(done) = tokio::time::timeout(limit, &mut asked).await {
             return done;
         }
-        let driver = self.0.store.running_driver().ok_or(Error::NotStarted)?;
-        driver.send(Command::Hurry(self.key())).map_err(|_| Error::DriverGone)?;
+        self.0.tell(DriverCommand::Hurry)?;
         let last = self.0.recipe.settings.timing().call_timeout();
         tokio::time::timeout(last, asked).await.map_err(|_| Error::TimedOut)?
     }

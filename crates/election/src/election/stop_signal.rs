@@ -5,7 +5,6 @@
 
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::FutureExt;
@@ -15,7 +14,7 @@ use tokio::task::JoinHandle;
 
 use super::{Election, Handle};
 use crate::Error;
-use crate::driver::{Command, Key};
+use crate::driver::DriverCommand;
 
 pub(crate) type StopWhen = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -84,12 +83,8 @@ impl Election {
 impl Handle {
     /// Stops without waiting for it. The signal has served: whoever starts again afterwards means to.
     fn heed_stop_signal(&self) {
-        if self.stop_signal.lock().take().is_none() {
-            return;
-        }
-        if let Some(driver) = self.store.running_driver() {
-            let key = Key(self.key.load(Ordering::Acquire));
-            let _ = driver.send(Command::Stop(key, oneshot::channel().0));
+        if self.stop_signal.lock().take().is_some() {
+            let _ = self.tell(DriverCommand::Stop(oneshot::channel().0));
         }
     }
 }

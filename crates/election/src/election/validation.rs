@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Election;
 use crate::Error;
-use crate::driver::Command;
+use crate::driver::DriverCommand;
 
 impl Election {
     /// Reads the record back: true if it is still of this leadership. If it is not, the leadership is over.
@@ -13,7 +13,7 @@ impl Election {
     /// Not leading, or the store could not be asked; then nothing has changed.
     pub async fn validate(&self) -> Result<bool, Error> {
         let limit = self.0.recipe.settings.timing().call_timeout();
-        let answer = self.ask(|reply| Command::Validate(self.key(), reply));
+        let answer = self.ask(DriverCommand::Validate);
         tokio::time::timeout(limit, answer).await.map_err(|_| Error::TimedOut)?
     }
 

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use crate::{
     Ask, Boot, Call, Candidate, CandidateId, Core, CoreEvent, Epoch, ErrorKind, Exponential, Grant, Holder,
-    Incarnation, Input, Options, Outcome, Output, Proof, Request, Seen, Settings, Signal, StoreError,
+    Incarnation, Input, Options, Outcome, Output, Proof, Request, Seen, Settings, Signal, StoreCall,
+    StoreError,
 };
 
 /// The candidate on stage is always `a`; this is its start.
@@ -225,18 +226,13 @@ impl Script {
 
 /// The call in this output, if it is one, and what it was.
 pub(super) fn sent_by(output: &Output, now: Boot) -> Option<(Call, Sent)> {
-    let (call, kind, at) = match output {
-        Output::Claim(call, bid) => (call, Kind::Claim, bid.sent),
-        Output::Renew { call, sent, .. } => (call, Kind::Renew, *sent),
-        Output::Release(call, ..) => (call, Kind::Release, now),
-        Output::Observe(call) => (call, Kind::Observe, now),
-        Output::Request(call, _) => (call, Kind::Request, now),
-        Output::Believe { .. }
-        | Output::EndWork { .. }
-        | Output::ExtendStop { .. }
-        | Output::Event { .. } => {
-            return None;
-        }
+    let Output::Call(call, what) = output else { return None };
+    let (kind, at) = match what {
+        StoreCall::Claim(bid) => (Kind::Claim, bid.sent),
+        StoreCall::Renew { sent, .. } => (Kind::Renew, *sent),
+        StoreCall::Release(..) => (Kind::Release, now),
+        StoreCall::Observe => (Kind::Observe, now),
+        StoreCall::Request(_) => (Kind::Request, now),
     };
     Some((*call, Sent { kind, at }))
 }
@@ -320,21 +316,7 @@ fn millis(at: Boot) -> u64 {
 
 fn say(output: &Output) -> String {
     match output {
-        Output::Claim(call, bid) if bid.floor == Epoch::ZERO => format!("claim#{}", call.0),
-        Output::Claim(call, bid) => format!("claim#{} above e{}", call.0, bid.floor),
-        Output::Renew { call, grant, .. } => format!("renew#{} e{}", call.0, grant.epoch),
-        Output::Observe(call) => format!("observe#{}", call.0),
-        Output::Release(call, grant, options) => {
-            let to = options.reserve_for.as_ref().map_or(String::new(), |to| format!(" to {to}"));
-            let cooldown = options.cooldown.map_or(String::new(), |c| format!(" cooldown {}", c.as_millis()));
-            format!("release#{} e{}{to}{cooldown}", call.0, grant.epoch)
-        }
-        Output::Request(call, Request { epoch, what: Ask::Preempt { by, priority } }) => {
-            format!("ask#{} e{epoch} preempt by {by} {priority}", call.0)
-        }
-        Output::Request(call, Request { epoch, what: Ask::StepDown { .. } }) => {
-            format!("ask#{} e{epoch} step_down", call.0)
-        }
+        Output::Call(call, what) => say_call(call.0, what),
         Output::Believe { epoch, until } => format!("believe e{epoch} until {}", millis(*until)),
         Output::EndWork { epoch, by, why } => {
             let why = why.map_or("chosen", |reason| reason.as_str());
@@ -342,6 +324,26 @@ fn say(output: &Output) -> String {
         }
         Output::ExtendStop { epoch, by } => format!("extend_stop e{epoch} by {}", millis(*by)),
         Output::Event { event, .. } => tell(event),
+    }
+}
+
+fn say_call(call: u64, what: &StoreCall) -> String {
+    match what {
+        StoreCall::Claim(bid) if bid.floor == Epoch::ZERO => format!("claim#{call}"),
+        StoreCall::Claim(bid) => format!("claim#{call} above e{}", bid.floor),
+        StoreCall::Renew { grant, .. } => format!("renew#{call} e{}", grant.epoch),
+        StoreCall::Observe => format!("observe#{call}"),
+        StoreCall::Release(grant, options) => {
+            let to = options.reserve_for.as_ref().map_or(String::new(), |to| format!(" to {to}"));
+            let cooldown = options.cooldown.map_or(String::new(), |c| format!(" cooldown {}", c.as_millis()));
+            format!("release#{call} e{}{to}{cooldown}", grant.epoch)
+        }
+        StoreCall::Request(Request { epoch, what: Ask::Preempt { by, priority } }) => {
+            format!("ask#{call} e{epoch} preempt by {by} {priority}")
+        }
+        StoreCall::Request(Request { epoch, what: Ask::StepDown { .. } }) => {
+            format!("ask#{call} e{epoch} step_down")
+        }
     }
 }
 

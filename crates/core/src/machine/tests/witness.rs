@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::script::ms;
-use crate::{Boot, CALLS_MAX, Call, Core, CoreEvent, Epoch, Input, Output, Signal, StateName};
+use crate::{Boot, CALLS_MAX, Call, Core, CoreEvent, Epoch, Input, Output, Signal, StateName, StoreCall};
 
 /// Most outputs that one input may cause. What it is matters little; that there is one does.
 const OUTPUTS_MAX: usize = 24;
@@ -88,7 +88,7 @@ impl Witness {
 
     fn output(&mut self, now: Boot, output: &Output) {
         match output {
-            Output::Claim(call, bid) => {
+            Output::Call(call, StoreCall::Claim(bid)) => {
                 assert_eq!(self.working, None, "claims while the work of an earlier leadership runs");
                 if let Some((earlier, sent)) = self.claim {
                     assert!(now >= sent + ms(3_000), "{call:?} while {earlier:?} is under way");
@@ -97,7 +97,7 @@ impl Witness {
                 assert!(bid.floor >= led, "bids below what it has led");
                 self.claim = Some((*call, bid.sent));
             }
-            Output::Release(call, grant, _) => {
+            Output::Call(call, StoreCall::Release(grant, _)) => {
                 // For what was led: not before its work is over. For what was not: not if it took the place
                 // of something that is worked under.
                 let safe = self.working.is_none_or(|working| grant.epoch < working);
@@ -113,7 +113,7 @@ impl Witness {
                 }
             }
             Output::Event { event, .. } => self.event(event),
-            Output::Renew { grant, .. } => {
+            Output::Call(_, StoreCall::Renew { grant, .. }) => {
                 // The end of its work may be reported at the very instant of a renewal.
                 let stops = [self.working, self.reported].contains(&Some(grant.epoch));
                 assert!(stops || !self.ended.contains(&grant.epoch), "renews what is over");
@@ -123,7 +123,7 @@ impl Witness {
                 assert!([self.working, self.reported].contains(&Some(*epoch)), "nothing is left to stop");
                 assert!(*by > now && *by <= now + ms(13_500), "from {now:?} until {by:?}");
             }
-            Output::Observe(_) | Output::Request(..) => {}
+            Output::Call(_, StoreCall::Observe | StoreCall::Request(_)) => {}
         }
     }
 
