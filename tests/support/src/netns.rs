@@ -12,12 +12,14 @@
 //!
 //! All of it needs root, and Debian's `iproute2`.
 
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use bellwether_core::Boot;
 use bellwether_deadman::boot_now;
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::{is_root, skipped};
 
@@ -104,6 +106,20 @@ impl Node {
     /// This program, to be run there.
     pub fn command(&self, program: &Path) -> Command {
         within(&self.namespace, program)
+    }
+
+    /// Does this there, on a thread of its own: a socket that it opens stays there, whoever uses it later.
+    ///
+    /// # Panics
+    /// When the namespace is gone.
+    pub fn inside<T: Send>(&self, act: impl FnOnce() -> T + Send) -> T {
+        let there =
+            std::fs::File::open(format!("/run/netns/{}", self.namespace)).expect("the namespace is there");
+        let acting = || {
+            move_into_link_name_space(there.as_fd(), Some(LinkNameSpaceType::Network)).expect("this is root");
+            act()
+        };
+        std::thread::scope(|scope| scope.spawn(acting).join().expect("it does not panic"))
     }
 
     fn leg(&self) -> String {

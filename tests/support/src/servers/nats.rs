@@ -5,16 +5,15 @@
 //! the user's cache; the old one that of `BELLWETHER_TEST_NATS_OLD`, or a copy beside it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU8, Ordering};
 
 use async_nats::HeaderMap;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use super::own_address;
 use crate::netns::Node;
 use crate::{Scratch, until, until_blocking};
 
@@ -354,13 +353,6 @@ fn asked_there(node: &Node, port: u16, request: &str) -> String {
     let script = format!("exec 3<>/dev/tcp/{}/{port}; printf %s \"$0\" >&3; cat <&3", node.address);
     let output = node.command(Path::new("bash")).args(["-c", &script, request]).output();
     String::from_utf8_lossy(&output.expect("there is a bash").stdout).into_owned()
-}
-
-/// An address of the loopback that nobody else in any test has, so that a port on it is free whoever else picks one.
-fn own_address() -> Ipv4Addr {
-    static GIVEN: AtomicU8 = AtomicU8::new(0);
-    let [.., middle, last] = std::process::id().to_be_bytes();
-    Ipv4Addr::new(127, 64 + GIVEN.fetch_add(1, Ordering::Relaxed) % 128, middle, last)
 }
 
 fn port_of(url: &str) -> u16 {
