@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
 use bellwether_backend::{
-    Capabilities, Change, Changes, Found, FoundNote, Fut, Life, Note, Notes, Record, Register, Write,
+    Capabilities, Change, Changes, Found, FoundNote, Life, Note, Record, Register, Write,
 };
 use bellwether_core::{ElectionName, Epoch, ErrorKind, Incarnation, StoreError};
 use futures_util::stream;
@@ -206,29 +206,25 @@ impl Register for SimRegister {
         })
     }
 
-    fn load<'a>(&'a self, _: &'a ElectionName) -> Fut<'a, Result<Found<u64>, StoreError>> {
-        Box::pin(async move {
-            let learnt = lock(&self.connection).learnt;
-            let Answer::Loaded(result) = self.call(Ask::Load).await else { return Err(confused()) };
-            if let Ok(found) = &result {
-                let found = found.as_ref().map(|(record, version)| (record, *version));
-                let mut connection = lock(&self.connection);
-                let certain = connection.learnt == learnt;
-                connection.saw(found, certain);
-            }
-            result
-        })
+    async fn load(&self, _: &ElectionName) -> Result<Found<u64>, StoreError> {
+        let learnt = lock(&self.connection).learnt;
+        let Answer::Loaded(result) = self.call(Ask::Load).await else { return Err(confused()) };
+        if let Ok(found) = &result {
+            let found = found.as_ref().map(|(record, version)| (record, *version));
+            let mut connection = lock(&self.connection);
+            let certain = connection.learnt == learnt;
+            connection.saw(found, certain);
+        }
+        result
     }
 
-    fn write<'a>(&'a self, _: &'a ElectionName, at: Option<&'a u64>, new: &'a Record) -> Fut<'a, Write<u64>> {
+    async fn write(&self, _: &ElectionName, at: Option<&u64>, new: &Record) -> Write<u64> {
         let ask = Ask::Write { at: at.copied(), record: Box::new(new.clone()) };
-        Box::pin(async move {
-            let Answer::Written(write) = self.call(ask).await else { return Write::Refused(confused()) };
-            if let Write::Done(version) = &write {
-                lock(&self.connection).saw(Some((new, *version)), false);
-            }
-            write
-        })
+        let Answer::Written(write) = self.call(ask).await else { return Write::Refused(confused()) };
+        if let Write::Done(version) = &write {
+            lock(&self.connection).saw(Some((new, *version)), false);
+        }
+        write
     }
 
     fn follow(&self, _: &ElectionName) {
@@ -257,14 +253,14 @@ impl Register for SimRegister {
 
     /// Read together with the sending of the write that uses it. A store that is asked for the number in a
     /// round trip of its own could hear of a deletion in between and would have to compare for that as well.
-    fn epoch<'a>(
-        &'a self,
-        _: &'a ElectionName,
-        _: Option<(&'a Record, &'a u64)>,
+    async fn epoch(
+        &self,
+        _: &ElectionName,
+        _: Option<(&Record, &u64)>,
         least: Epoch,
-    ) -> Fut<'a, Result<Epoch, StoreError>> {
+    ) -> Result<Epoch, StoreError> {
         let used = Epoch::new(self.facts.sequence.load(Ordering::Relaxed) + 1).unwrap_or(Epoch::MAX);
-        Box::pin(std::future::ready(Ok(least.max(used))))
+        Ok(least.max(used))
     }
 
     fn life(&self, _: &ElectionName, record: &Record) -> Life {
@@ -273,38 +269,22 @@ impl Register for SimRegister {
         if self.crash_proof && dead { Life::Dead } else { Life::Unknown }
     }
 
-    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, StoreError>> {
-        Box::pin(std::future::ready(Ok(Vec::new())))
+    async fn elections(&self) -> Result<Vec<ElectionName>, StoreError> {
+        Ok(Vec::new())
     }
 
-    fn notes(&self) -> Option<&dyn Notes> {
-        Some(self)
-    }
-}
-
-impl Notes for SimRegister {
-    fn read<'a>(&'a self, _: &'a ElectionName, note: &'a Note) -> Fut<'a, Result<FoundNote, StoreError>> {
-        Box::pin(async move {
-            match self.call(Ask::ReadNote(note.clone())).await {
-                Answer::NoteRead(result) => result,
-                _ => Err(confused()),
-            }
-        })
+    async fn read_note(&self, _: &ElectionName, note: &Note) -> Result<FoundNote, StoreError> {
+        match self.call(Ask::ReadNote(note.clone())).await {
+            Answer::NoteRead(result) => result,
+            _ => Err(confused()),
+        }
     }
 
-    fn write<'a>(
-        &'a self,
-        _: &'a ElectionName,
-        note: &'a Note,
-        at: Option<u64>,
-        bytes: &'a [u8],
-    ) -> Fut<'a, Write<u64>> {
-        Box::pin(async move {
-            match self.call(Ask::WriteNote(note.clone(), at, bytes.to_vec())).await {
-                Answer::Written(write) => write,
-                _ => Write::Refused(confused()),
-            }
-        })
+    async fn write_note(&self, _: &ElectionName, note: &Note, at: Option<u64>, bytes: &[u8]) -> Write<u64> {
+        match self.call(Ask::WriteNote(note.clone(), at, bytes.to_vec())).await {
+            Answer::Written(write) => write,
+            _ => Write::Refused(confused()),
+        }
     }
 }
 

@@ -37,8 +37,7 @@ pub(crate) fn checkup(root: &Path, probing: Probing, clock: &dyn Clock) -> Vec<F
     let opened = match Directory::open(existing) {
         Ok(opened) => opened,
         Err(errno) => {
-            let error = meaning("read", existing, errno);
-            findings.push(Finding::bad("directory", error.kind(), error.to_string()));
+            findings.push(Finding::failed("directory", &meaning("read", existing, errno)));
             return findings;
         }
     };
@@ -58,15 +57,9 @@ fn nearest(root: &Path) -> Result<(bool, &Path), Finding> {
             Ok(stat) if rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir() => {
                 return Ok((above == 0, dir));
             }
-            Ok(_) => {
-                let error = meaning("use", dir, Errno::NOTDIR);
-                return Err(Finding::bad("directory", error.kind(), error.to_string()));
-            }
+            Ok(_) => return Err(Finding::failed("directory", &meaning("use", dir, Errno::NOTDIR))),
             Err(Errno::NOENT) => {}
-            Err(errno) => {
-                let error = meaning("look at", dir, errno);
-                return Err(Finding::bad("directory", error.kind(), error.to_string()));
-            }
+            Err(errno) => return Err(Finding::failed("directory", &meaning("look at", dir, errno))),
         }
     }
     Ok((false, root))
@@ -82,8 +75,7 @@ fn rights(root: &Path, there: bool, existing: &Path) -> Vec<Finding> {
         Finding::good("directory", format!("{} is not there yet: the first claim makes it", root.display()))
     };
     if let Err(errno) = rustix::fs::access(existing, needed) {
-        let error = meaning("write to", existing, errno);
-        return vec![place, Finding::bad("permission", error.kind(), error.to_string())];
+        return vec![place, Finding::failed("permission", &meaning("write to", existing, errno))];
     }
     let closed = if there { closed_elections(root, all) } else { Vec::new() };
     let permission = match closed.as_slice() {

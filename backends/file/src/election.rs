@@ -143,7 +143,7 @@ impl ElectionDirectory {
             Ok(written) => written,
             // The record that was to be replaced has gone with its directory: a conflict, not a failure.
             Err(_) if at.is_some() && self.has_gone() => Write::Conflict,
-            Err(error) => not_written(error),
+            Err(error) => Write::failed(error),
         }
     }
 
@@ -271,9 +271,4 @@ fn refuse_strangers(records: &Numbered) -> Result<(), StoreError> {
         records.dir().join(records.name(*number)).display()
     );
     Err(StoreError::new(ErrorKind::Misconfigured, BACKEND, message))
-}
-
-/// Certainly not written: whether to try again depends on the reason.
-pub(crate) fn not_written<V>(error: StoreError) -> Write<V> {
-    if error.is_retryable() { Write::Unknown(error) } else { Write::Refused(error) }
 }

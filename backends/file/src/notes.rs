@@ -8,7 +8,6 @@ use std::path::Path;
 use bellwether_backend::{FoundNote, Note, Write};
 use bellwether_core::StoreError;
 
-use crate::election::not_written;
 use crate::names::file_name;
 use crate::numbered::{Numbered, number};
 use crate::prepare::prepare;
@@ -61,7 +60,7 @@ pub(crate) fn write(dir: &Path, note: &Note, at: Option<u64>, bytes: &[u8]) -> W
         Ok(value::ValueWrite::Done(version)) => Write::Done(version.number),
         Ok(value::ValueWrite::Conflict) => Write::Conflict,
         Ok(value::ValueWrite::Unknown(error)) => Write::Unknown(error),
-        Err(error) => not_written(error),
+        Err(error) => Write::failed(error),
     }
 }
 

@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bellwether_backend::{
-    Capabilities, Changes, Discarded, Finding, Found, FoundNote, Fut, Lease, Life, Note, Notes, Probing,
-    Record, Register, Write,
+    Capabilities, Changes, Discarded, Finding, Found, FoundNote, Lease, Life, Note, Probing, Record,
+    Register, Write,
 };
 use bellwether_core::{Candidate, Clock, ElectionName, Epoch, ErrorKind, Incarnation, StoreError};
 
@@ -158,36 +158,26 @@ impl Register for FileRegister {
         Capabilities::REGISTER.with(|can| can.crash_proof = self.store.crash_proof)
     }
 
-    fn load<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Found<Version>, StoreError>> {
+    async fn load(&self, on: &ElectionName) -> Result<Found<Version>, StoreError> {
         let on = on.clone();
-        Box::pin(async move {
-            self.blocking(move |store| {
-                // Before the look, or what happens in between goes unnoticed.
-                store.following.watch(&on);
-                store.election(&on).load()
-            })
-            .await?
+        self.blocking(move |store| {
+            // Before the look, or what happens in between goes unnoticed.
+            store.following.watch(&on);
+            store.election(&on).load()
         })
+        .await?
     }
 
-    fn write<'a>(
-        &'a self,
-        on: &'a ElectionName,
-        at: Option<&'a Version>,
-        new: &'a Record,
-    ) -> Fut<'a, Write<Version>> {
+    async fn write(&self, on: &ElectionName, at: Option<&Version>, new: &Record) -> Write<Version> {
         let (on, at, new) = (on.clone(), at.copied(), new.clone());
-        Box::pin(async move {
-            let written = self.blocking(move |store| {
-                let written =
-                    store.election(&on).write(at, &new, store.boot_id.as_deref(), store.clock.wall());
-                if at.is_none() {
-                    store.following.watch(&on);
-                }
-                written
-            });
-            written.await.unwrap_or_else(Write::Unknown)
-        })
+        let written = self.blocking(move |store| {
+            let written = store.election(&on).write(at, &new, store.boot_id.as_deref(), store.clock.wall());
+            if at.is_none() {
+                store.following.watch(&on);
+            }
+            written
+        });
+        written.await.unwrap_or_else(Write::Unknown)
     }
 
     fn follow(&self, on: &ElectionName) {
@@ -207,19 +197,15 @@ impl Register for FileRegister {
         Ok(())
     }
 
-    fn epoch<'a>(
-        &'a self,
-        on: &'a ElectionName,
-        replaced: Option<(&'a Record, &'a Version)>,
+    async fn epoch(
+        &self,
+        on: &ElectionName,
+        replaced: Option<(&Record, &Version)>,
         least: Epoch,
-    ) -> Fut<'a, Result<Epoch, StoreError>> {
+    ) -> Result<Epoch, StoreError> {
         let (on, replaced) = (on.clone(), replaced.map(|(record, _)| record.clone()));
-        Box::pin(async move {
-            self.blocking(move |store| {
-                store.election(&on).epoch(replaced.as_ref(), least, store.clock.wall())
-            })
+        self.blocking(move |store| store.election(&on).epoch(replaced.as_ref(), least, store.clock.wall()))
             .await?
-        })
     }
 
     fn life(&self, on: &ElectionName, record: &Record) -> Life {
@@ -234,64 +220,42 @@ impl Register for FileRegister {
         self.store.election(on).signs.end(who);
     }
 
-    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, StoreError>> {
-        Box::pin(async move { self.blocking(DirectoryStore::elections).await? })
+    async fn elections(&self) -> Result<Vec<ElectionName>, StoreError> {
+        self.blocking(DirectoryStore::elections).await?
     }
 
-    fn notes(&self) -> Option<&dyn Notes> {
-        Some(self)
+    async fn read_note(&self, on: &ElectionName, note: &Note) -> Result<FoundNote, StoreError> {
+        let (on, note) = (on.clone(), note.clone());
+        self.blocking(move |store| notes::read(store.election(&on).dir(), &note)).await?
     }
 
-    fn checkup(&self, probing: Probing, clock: Arc<dyn Clock>) -> Fut<'_, Vec<Finding>> {
-        Box::pin(async move {
-            let runtime = tokio::runtime::Handle::current();
-            let checkup = move |store: &DirectoryStore| {
-                // Which a look at the kernel's notification needs.
-                let _runtime = runtime.enter();
-                checkup::checkup(&store.root, probing, &*clock)
-            };
-            let found = self.blocking(checkup).await;
-            found.unwrap_or_else(|error| vec![Finding::bad("directory", error.kind(), error.to_string())])
-        })
+    async fn write_note(&self, on: &ElectionName, note: &Note, at: Option<u64>, bytes: &[u8]) -> Write<u64> {
+        let (on, note, bytes) = (on.clone(), note.clone(), bytes.to_vec());
+        let written = self.blocking(move |store| notes::write(store.election(&on).dir(), &note, at, &bytes));
+        written.await.unwrap_or_else(Write::Unknown)
     }
 
-    fn danger_discard<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Discarded, StoreError>> {
+    async fn checkup(&self, probing: Probing, _: &dyn Clock) -> Vec<Finding> {
+        let runtime = tokio::runtime::Handle::current();
+        let checkup = move |store: &DirectoryStore| {
+            // Which a look at the kernel's notification needs.
+            let _runtime = runtime.enter();
+            checkup::checkup(&store.root, probing, &*store.clock)
+        };
+        self.blocking(checkup).await.unwrap_or_else(|error| vec![Finding::failed("directory", &error)])
+    }
+
+    async fn danger_discard(&self, on: &ElectionName) -> Result<Discarded, StoreError> {
         let on = on.clone();
-        Box::pin(async move {
-            self.blocking(move |store| {
-                let gone = discard::discard(&store.root, &store.missing, &on);
-                store.directories.lock().unwrap_or_else(PoisonError::into_inner).remove(&on);
-                gone
-            })
-            .await?
+        self.blocking(move |store| {
+            let gone = discard::discard(&store.root, &store.missing, &on);
+            store.directories.lock().unwrap_or_else(PoisonError::into_inner).remove(&on);
+            gone
         })
+        .await?
     }
 
     fn crash_proof(&self, on: &ElectionName, who: &Candidate) -> Vec<OwnedFd> {
         self.store.election(on).signs.duplicate(who.incarnation).into_iter().collect()
-    }
-}
-
-impl Notes for FileRegister {
-    fn read<'a>(&'a self, on: &'a ElectionName, note: &'a Note) -> Fut<'a, Result<FoundNote, StoreError>> {
-        let (on, note) = (on.clone(), note.clone());
-        Box::pin(
-            async move { self.blocking(move |store| notes::read(store.election(&on).dir(), &note)).await? },
-        )
-    }
-
-    fn write<'a>(
-        &'a self,
-        on: &'a ElectionName,
-        note: &'a Note,
-        at: Option<u64>,
-        bytes: &'a [u8],
-    ) -> Fut<'a, Write<u64>> {
-        let (on, note, bytes) = (on.clone(), note.clone(), bytes.to_vec());
-        Box::pin(async move {
-            let written =
-                self.blocking(move |store| notes::write(store.election(&on).dir(), &note, at, &bytes));
-            written.await.unwrap_or_else(Write::Unknown)
-        })
     }
 }

@@ -360,6 +360,6 @@ impl Bucket {
             failure if failure.is(STREAM_NOT_FOUND) => self.gone_or_not_ready(limit).await,
             failure => failure.error("write the record"),
         };
-        if error.is_retryable() { Write::Unknown(error) } else { Write::Refused(error) }
+        Write::failed(error)
     }
 }

@@ -28,7 +28,7 @@ const NOBODY: &str = "checkup";
 pub(crate) async fn checkup(store: &BucketStore, probing: Probing, clock: &dyn Clock) -> Vec<Finding> {
     let mut findings = match store.connection.client().await {
         Ok(client) => vec![server(&client.server_info().version)],
-        Err(error) => return vec![bad("server", &error)],
+        Err(error) => return vec![Finding::failed("server", &error)],
     };
     for name in store.layout.buckets() {
         let bucket = store.bucket(&name);
@@ -44,7 +44,7 @@ pub(crate) async fn checkup(store: &BucketStore, probing: Probing, clock: &dyn C
                 let sentence = format!("{name} is not there yet: the first claim makes it");
                 findings.push(Finding::good("bucket", sentence));
             }
-            Err(error) => findings.push(bad("bucket", &error)),
+            Err(error) => findings.push(Finding::failed("bucket", &error)),
         }
     }
     if let Some(bucket) = &store.notes {
@@ -75,10 +75,6 @@ async fn notes(bucket: &Bucket, create: bool) -> Finding {
         }
         Err(error) => Finding::warning("notes", format!("past leaderships are not kept: {error}")),
     }
-}
-
-fn bad(what: &'static str, error: &StoreError) -> Finding {
-    Finding::bad(what, error.kind(), error.to_string())
 }
 
 fn server(version: &str) -> Finding {
@@ -158,7 +154,7 @@ async fn reading(bucket: &Bucket, clock: &dyn Clock) -> Finding {
     for _ in 0..READS {
         let start = clock.boot();
         if let Err(failure) = bucket.api(CALL_LIMIT).last(NOBODY).await {
-            return bad("reading", &failure.error("read from the bucket's leader"));
+            return Finding::failed("reading", &failure.error("read from the bucket's leader"));
         }
         times.push(clock.boot().since(start));
     }
@@ -175,7 +171,7 @@ async fn reading(bucket: &Bucket, clock: &dyn Clock) -> Finding {
 }
 
 async fn watching(bucket: &Bucket, leases: &str) -> Finding {
-    let failed = |error: StoreError| bad("watching", &error);
+    let failed = |error: StoreError| Finding::failed("watching", &error);
     let client = match bucket.connection.client().await {
         Ok(client) => client,
         Err(error) => return failed(error),

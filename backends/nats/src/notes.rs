@@ -7,14 +7,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_backend::{FoundNote, Fut, Note, Notes, Write};
+use bellwether_backend::{FoundNote, Note, Write};
 use bellwether_core::{ElectionName, ErrorKind, StoreError};
 
 use crate::bucket::{Bucket, BucketUse};
 use crate::bucket_api::Content;
 use crate::errors::BACKEND;
 use crate::layout::NoteKey;
-use crate::register::{BucketStore, written};
+use crate::register::BucketStore;
 
 /// How long a claim waits for one answer about a cooldown that lies apart. No leadership may hang on it.
 const COOLDOWN_LIMIT: Duration = Duration::from_secs(1);
@@ -45,44 +45,32 @@ impl BucketStore {
         };
         Ok(found.map(|(_, revision)| (bucket, key, revision)))
     }
-}
 
-impl Notes for BucketStore {
-    fn read<'a>(&'a self, on: &'a ElectionName, note: &'a Note) -> Fut<'a, Result<FoundNote, StoreError>> {
-        Box::pin(async move {
-            let (bucket, key) = self.note(on, note)?;
-            if bucket.purpose == BucketUse::Elections || *note == Note::History {
-                return bucket.load(&key, self.limit()).await;
+    pub(crate) async fn read_note(&self, on: &ElectionName, note: &Note) -> Result<FoundNote, StoreError> {
+        let (bucket, key) = self.note(on, note)?;
+        if bucket.purpose == BucketUse::Elections || *note == Note::History {
+            return bucket.load(&key, self.limit()).await;
+        }
+        match bucket.load(&key, COOLDOWN_LIMIT).await {
+            // Without a link the claim fails as well, and asks again with the next.
+            Err(error) if self.connection.is_up() => {
+                tracing::debug!(%error, bucket = bucket.name, "a cooldown cannot be looked up");
+                Ok(None)
             }
-            match bucket.load(&key, COOLDOWN_LIMIT).await {
-                // Without a link the claim fails as well, and asks again with the next.
-                Err(error) if self.connection.is_up() => {
-                    tracing::debug!(%error, bucket = bucket.name, "a cooldown cannot be looked up");
-                    Ok(None)
-                }
-                found => found,
-            }
-        })
+            found => found,
+        }
     }
 
-    fn write<'a>(
-        &'a self,
-        on: &'a ElectionName,
-        note: &'a Note,
+    pub(crate) async fn write_note(
+        &self,
+        on: &ElectionName,
+        note: &Note,
         at: Option<u64>,
-        bytes: &'a [u8],
-    ) -> Fut<'a, Write<u64>> {
-        Box::pin(async move {
-            let (bucket, key) = match self.note(on, note) {
-                Ok(place) => place,
-                Err(error) => return Write::Refused(error),
-            };
-            let limit = self.limit();
-            let content = Content::Value(bytes.to_vec());
-            match bucket.make_if_missing(limit).await {
-                Ok(()) => bucket.write(&key, at, content, limit).await,
-                Err(error) => written(Err(error)),
-            }
-        })
+        bytes: &[u8],
+    ) -> Result<Write<u64>, StoreError> {
+        let (bucket, key) = self.note(on, note)?;
+        let limit = self.limit();
+        bucket.make_if_missing(limit).await?;
+        Ok(bucket.write(&key, at, Content::Value(bytes.to_vec()), limit).await)
     }
 }

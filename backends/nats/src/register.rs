@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bellwether_backend::{
-    Capabilities, Changes, Discarded, Finding, Found, Fut, Lease, Notes, Probing, Record, Register, Write,
+    Capabilities, Changes, Discarded, Finding, Found, FoundNote, Lease, Note, Probing, Record, Register,
+    Write,
 };
 use bellwether_core::{Bid, CandidateId, Clock, ElectionName, Epoch, StoreError};
 use futures_util::{StreamExt, stream};
@@ -140,12 +141,6 @@ impl BucketStore {
         Ok((self.bucket(&self.layout.bucket(on)?), self.layout.key(on)?))
     }
 
-    async fn load(&self, on: &ElectionName) -> Result<Found<u64>, StoreError> {
-        let (bucket, key) = self.place(on)?;
-        let Some(entry) = bucket.last(&key, self.limit()).await? else { return Ok(None) };
-        bucket.found(&*self.layout, on, entry)
-    }
-
     async fn write(
         &self,
         on: &ElectionName,
@@ -165,21 +160,6 @@ impl BucketStore {
             None => Content::Value(self.layout.print(on, new)?),
         };
         Ok(bucket.write(&key, at, content, self.limit()).await)
-    }
-
-    async fn epoch(
-        &self,
-        on: &ElectionName,
-        replaced: Option<&Record>,
-        least: Epoch,
-    ) -> Result<Epoch, StoreError> {
-        // One of ours is followed by the next, which the caller knows. Others write no beat, and may have begun to count anew.
-        let before = replaced.and_then(|record| record.epoch);
-        if before.is_some() && replaced.is_some_and(|record| record.beat > 0) {
-            return Ok(least);
-        }
-        let (bucket, _) = self.place(on)?;
-        bucket.epoch(before, least, self.limit()).await
     }
 
     async fn elections(&self) -> Result<Vec<ElectionName>, StoreError> {
@@ -242,14 +222,6 @@ impl BucketStore {
     }
 }
 
-pub(crate) fn written<V>(outcome: Result<Write<V>, StoreError>) -> Write<V> {
-    match outcome {
-        Ok(write) => write,
-        Err(error) if error.is_retryable() => Write::Unknown(error),
-        Err(error) => Write::Refused(error),
-    }
-}
-
 impl Register for NatsRegister {
     type Version = u64;
 
@@ -261,17 +233,14 @@ impl Register for NatsRegister {
         self.store.layout.capabilities()
     }
 
-    fn load<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Found<u64>, StoreError>> {
-        Box::pin(self.store.load(on))
+    async fn load(&self, on: &ElectionName) -> Result<Found<u64>, StoreError> {
+        let (bucket, key) = self.store.place(on)?;
+        let Some(entry) = bucket.last(&key, self.store.limit()).await? else { return Ok(None) };
+        bucket.found(&*self.store.layout, on, entry)
     }
 
-    fn write<'a>(
-        &'a self,
-        on: &'a ElectionName,
-        at: Option<&'a u64>,
-        new: &'a Record,
-    ) -> Fut<'a, Write<u64>> {
-        Box::pin(async move { written(self.store.write(on, at.copied(), new).await) })
+    async fn write(&self, on: &ElectionName, at: Option<&u64>, new: &Record) -> Write<u64> {
+        self.store.write(on, at.copied(), new).await.unwrap_or_else(Write::failed)
     }
 
     fn follow(&self, on: &ElectionName) {
@@ -294,11 +263,9 @@ impl Register for NatsRegister {
         Ok(())
     }
 
-    fn rehearse<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<(), StoreError>> {
-        Box::pin(async move {
-            let (bucket, key) = self.store.place(on)?;
-            bucket.rehearse(&key).await
-        })
+    async fn rehearse(&self, on: &ElectionName) -> Result<(), StoreError> {
+        let (bucket, key) = self.store.place(on)?;
+        bucket.rehearse(&key).await
     }
 
     fn unwatched(&self, on: &ElectionName) -> Option<StoreError> {
@@ -309,32 +276,41 @@ impl Register for NatsRegister {
         changes::changes(&self.store)
     }
 
-    fn epoch<'a>(
-        &'a self,
-        on: &'a ElectionName,
-        replaced: Option<(&'a Record, &'a u64)>,
+    async fn epoch(
+        &self,
+        on: &ElectionName,
+        replaced: Option<(&Record, &u64)>,
         least: Epoch,
-    ) -> Fut<'a, Result<Epoch, StoreError>> {
-        Box::pin(self.store.epoch(on, replaced.map(|(record, _)| record), least))
+    ) -> Result<Epoch, StoreError> {
+        // One of ours is followed by the next, which the caller knows. Others write no beat, and may have begun to count anew.
+        let before = replaced.and_then(|(record, _)| record.epoch);
+        if before.is_some() && replaced.is_some_and(|(record, _)| record.beat > 0) {
+            return Ok(least);
+        }
+        self.store.place(on)?.0.epoch(before, least, self.store.limit()).await
     }
 
-    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, StoreError>> {
-        Box::pin(self.store.elections())
+    async fn elections(&self) -> Result<Vec<ElectionName>, StoreError> {
+        self.store.elections().await
     }
 
     fn takes_away(&self, on: &ElectionName) -> bool {
         self.store.place(on).is_ok_and(|(bucket, key)| bucket.takes_away(&key))
     }
 
-    fn notes(&self) -> Option<&dyn Notes> {
-        Some(&*self.store)
+    async fn read_note(&self, on: &ElectionName, note: &Note) -> Result<FoundNote, StoreError> {
+        self.store.read_note(on, note).await
     }
 
-    fn checkup(&self, probing: Probing, clock: Arc<dyn Clock>) -> Fut<'_, Vec<Finding>> {
-        Box::pin(async move { checkup::checkup(&self.store, probing, &*clock).await })
+    async fn write_note(&self, on: &ElectionName, note: &Note, at: Option<u64>, bytes: &[u8]) -> Write<u64> {
+        self.store.write_note(on, note, at, bytes).await.unwrap_or_else(Write::failed)
     }
 
-    fn danger_discard<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Discarded, StoreError>> {
-        Box::pin(self.store.discard(on))
+    async fn checkup(&self, probing: Probing, clock: &dyn Clock) -> Vec<Finding> {
+        checkup::checkup(&self.store, probing, clock).await
+    }
+
+    async fn danger_discard(&self, on: &ElectionName) -> Result<Discarded, StoreError> {
+        self.store.discard(on).await
     }
 }

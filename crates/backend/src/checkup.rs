@@ -4,7 +4,7 @@
 //! election depends on one. What is bad says by its [`ErrorKind`] what a candidate would meet, so that a command can
 //! end with the same code that `run` would.
 
-use bellwether_core::ErrorKind;
+use bellwether_core::{ErrorKind, StoreError};
 
 /// One thing that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +55,11 @@ impl Finding {
     /// Worse than it could be.
     pub fn warning(what: &'static str, sentence: impl Into<String>) -> Finding {
         Finding { what, grade: Grade::Warning, sentence: sentence.into() }
+    }
+
+    /// Prevents every election, as this error says.
+    pub fn failed(what: &'static str, error: &StoreError) -> Finding {
+        Finding::bad(what, error.kind(), error.to_string())
     }
 
     /// Prevents every election.

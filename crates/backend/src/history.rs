@@ -3,7 +3,7 @@
 use bellwether_core::{CandidateId, ElectionName, Epoch, Incarnation, StoreError, Wall};
 use serde::{Deserialize, Serialize};
 
-use crate::{Note, Notes, Write};
+use crate::{Note, Register, Write};
 
 /// How many past leaderships are kept.
 pub const HISTORY_MAX: usize = 100;
@@ -75,9 +75,13 @@ fn print(all: &[Past]) -> Vec<u8> {
 }
 
 /// Adds a leadership, or completes the one with the same epoch.
-pub(crate) async fn remember(notes: &dyn Notes, on: &ElectionName, past: &Past) -> Result<(), StoreError> {
+pub(crate) async fn remember(
+    register: &impl Register,
+    on: &ElectionName,
+    past: &Past,
+) -> Result<(), StoreError> {
     for _ in 0..TRIES {
-        let (mut all, at) = match notes.read(on, &Note::History).await? {
+        let (mut all, at) = match register.read_note(on, &Note::History).await? {
             Some((bytes, version)) => (parse(&bytes), Some(version)),
             None => (Vec::new(), None),
         };
@@ -91,7 +95,7 @@ pub(crate) async fn remember(notes: &dyn Notes, on: &ElectionName, past: &Past) 
         all.insert(place, past.clone());
         let surplus = all.len().saturating_sub(HISTORY_MAX);
         all.drain(..surplus);
-        match notes.write(on, &Note::History, at, &print(&all)).await {
+        match register.write_note(on, &Note::History, at, &print(&all)).await {
             Write::Done(_) => return Ok(()),
             Write::Conflict => {}
             Write::Unknown(error) | Write::Refused(error) => return Err(error),

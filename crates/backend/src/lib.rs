@@ -47,7 +47,7 @@ pub use mailbox::Mailbox;
 pub use memory::{Memory, MemoryStore};
 pub use observations::{ClaimVerdict, Observations, Source};
 pub use record::{Record, Reservation};
-pub use register::{Change, Changes, Found, FoundNote, Life, Note, Notes, Register, Write};
+pub use register::{Change, Changes, Found, FoundNote, Life, Note, Register, Write};
 pub use session::{
     LockAnswer, LockHolder, LockKey, LockResult, LockSession, Presence, PresenceSession, Session,
     SessionFailure, SessionNotice, WantedLock, WantedPresence,

@@ -7,8 +7,8 @@ use bellwether_core::{Clock, ElectionName, Epoch, ErrorKind, StoreError};
 use futures_util::stream;
 
 use crate::{
-    Capabilities, Change, Changes, Discarded, Finding, Found, FoundNote, Fut, Lease, Mailbox, Note, Notes,
-    Probing, Record, Register, Write,
+    Capabilities, Change, Changes, Discarded, Finding, Found, FoundNote, Lease, Mailbox, Note, Probing,
+    Record, Register, Write,
 };
 
 /// What all connections share. Cloning shares it; it lasts as long as its longest-lived clone or connection.
@@ -29,11 +29,19 @@ struct Cells {
 }
 
 impl Cells {
-    fn issued(&mut self, on: &ElectionName, record: &Record) {
+    fn next_version(&mut self) -> u64 {
+        self.sequence += 1;
+        self.sequence
+    }
+
+    fn put(&mut self, on: &ElectionName, record: Record) -> u64 {
         if let Some(epoch) = record.epoch {
             let highest = self.epochs.entry(on.clone()).or_default();
             *highest = epoch.max(*highest);
         }
+        let version = self.next_version();
+        self.records.insert(on.clone(), (record, version));
+        version
     }
 }
 
@@ -64,13 +72,7 @@ impl MemoryStore {
 
     /// Puts a record in behind everybody's back, whatever was there: a foreign one, or a broken one.
     pub fn put(&self, on: &ElectionName, record: Record) {
-        {
-            let mut cells = self.cells();
-            cells.sequence += 1;
-            let version = cells.sequence;
-            cells.issued(on, &record);
-            cells.records.insert(on.clone(), (record, version));
-        }
+        self.cells().put(on, record);
         self.announce(on);
     }
 
@@ -114,31 +116,19 @@ impl Register for Memory {
         Capabilities::REGISTER
     }
 
-    fn load<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Found<u64>, StoreError>> {
-        Box::pin(async move { Ok(self.store.cells().records.get(on).cloned()) })
+    async fn load(&self, on: &ElectionName) -> Result<Found<u64>, StoreError> {
+        Ok(self.store.cells().records.get(on).cloned())
     }
 
-    fn write<'a>(
-        &'a self,
-        on: &'a ElectionName,
-        at: Option<&'a u64>,
-        new: &'a Record,
-    ) -> Fut<'a, Write<u64>> {
-        Box::pin(async move {
-            let version = {
-                let mut cells = self.store.cells();
-                if cells.records.get(on).map(|(_, version)| version) != at {
-                    return Write::Conflict;
-                }
-                cells.sequence += 1;
-                let version = cells.sequence;
-                cells.issued(on, new);
-                cells.records.insert(on.clone(), (new.clone(), version));
-                version
-            };
-            self.store.announce(on);
-            Write::Done(version)
-        })
+    async fn write(&self, on: &ElectionName, at: Option<&u64>, new: &Record) -> Write<u64> {
+        let mut cells = self.store.cells();
+        if cells.records.get(on).map(|(_, version)| version) != at {
+            return Write::Conflict;
+        }
+        let version = cells.put(on, new.clone());
+        drop(cells);
+        self.store.announce(on);
+        Write::Done(version)
     }
 
     fn follow(&self, on: &ElectionName) {
@@ -162,72 +152,53 @@ impl Register for Memory {
         Ok(())
     }
 
-    fn epoch<'a>(
-        &'a self,
-        on: &'a ElectionName,
-        _: Option<(&'a Record, &'a u64)>,
+    async fn epoch(
+        &self,
+        on: &ElectionName,
+        _: Option<(&Record, &u64)>,
         least: Epoch,
-    ) -> Fut<'a, Result<Epoch, StoreError>> {
-        Box::pin(async move {
-            let highest = self.store.cells().epochs.get(on).copied().unwrap_or_default();
-            let next = highest.next().ok_or_else(|| {
-                StoreError::new(ErrorKind::Misconfigured, "memory", "the epochs of this election are used up")
-            })?;
-            Ok(least.max(next))
-        })
+    ) -> Result<Epoch, StoreError> {
+        let highest = self.store.cells().epochs.get(on).copied().unwrap_or_default();
+        let next = highest.next().ok_or_else(|| {
+            StoreError::new(ErrorKind::Misconfigured, "memory", "the epochs of this election are used up")
+        })?;
+        Ok(least.max(next))
     }
 
-    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, StoreError>> {
-        Box::pin(async move { Ok(self.store.cells().records.keys().cloned().collect()) })
+    async fn elections(&self) -> Result<Vec<ElectionName>, StoreError> {
+        Ok(self.store.cells().records.keys().cloned().collect())
     }
 
-    fn notes(&self) -> Option<&dyn Notes> {
-        Some(self)
+    async fn read_note(&self, on: &ElectionName, note: &Note) -> Result<FoundNote, StoreError> {
+        Ok(self.store.cells().notes.get(&(on.clone(), note.clone())).cloned())
     }
 
-    fn checkup(&self, _: Probing, _: Arc<dyn Clock>) -> Fut<'_, Vec<Finding>> {
+    async fn write_note(&self, on: &ElectionName, note: &Note, at: Option<u64>, bytes: &[u8]) -> Write<u64> {
+        let key = (on.clone(), note.clone());
+        let mut cells = self.store.cells();
+        if cells.notes.get(&key).map(|(_, version)| *version) != at {
+            return Write::Conflict;
+        }
+        let version = cells.next_version();
+        cells.notes.insert(key, (bytes.to_vec(), version));
+        Write::Done(version)
+    }
+
+    async fn checkup(&self, _: Probing, _: &dyn Clock) -> Vec<Finding> {
         let sentence = "kept in the memory of one process and gone with it: for elections between processes choose a store \
                         that they share, as file:DIR";
-        Box::pin(async move { vec![Finding::warning("durability", sentence)] })
+        vec![Finding::warning("durability", sentence)]
     }
 
-    fn danger_discard<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Discarded, StoreError>> {
-        Box::pin(async move {
-            let mut cells = self.store.cells();
-            if cells.records.get(on).is_some_and(|(record, _)| record.is_held()) {
-                return Ok(Discarded::Remains(format!("{on}, which is held")));
-            }
-            cells.records.remove(on);
-            cells.epochs.remove(on);
-            cells.notes.retain(|(of, _), _| of != on);
-            Ok(Discarded::Gone)
-        })
-    }
-}
-
-impl Notes for Memory {
-    fn read<'a>(&'a self, on: &'a ElectionName, note: &'a Note) -> Fut<'a, Result<FoundNote, StoreError>> {
-        Box::pin(async move { Ok(self.store.cells().notes.get(&(on.clone(), note.clone())).cloned()) })
-    }
-
-    fn write<'a>(
-        &'a self,
-        on: &'a ElectionName,
-        note: &'a Note,
-        at: Option<u64>,
-        bytes: &'a [u8],
-    ) -> Fut<'a, Write<u64>> {
-        Box::pin(async move {
-            let key = (on.clone(), note.clone());
-            let mut cells = self.store.cells();
-            if cells.notes.get(&key).map(|(_, version)| *version) != at {
-                return Write::Conflict;
-            }
-            cells.sequence += 1;
-            let version = cells.sequence;
-            cells.notes.insert(key, (bytes.to_vec(), version));
-            Write::Done(version)
-        })
+    async fn danger_discard(&self, on: &ElectionName) -> Result<Discarded, StoreError> {
+        let mut cells = self.store.cells();
+        if cells.records.get(on).is_some_and(|(record, _)| record.is_held()) {
+            return Ok(Discarded::Remains(format!("{on}, which is held")));
+        }
+        cells.records.remove(on);
+        cells.epochs.remove(on);
+        cells.notes.retain(|(of, _), _| of != on);
+        Ok(Discarded::Gone)
     }
 }
 

@@ -1,12 +1,11 @@
 //! The least a store must offer: a compare-and-set register per election, and news of its changes.
 
 use std::pin::Pin;
-use std::sync::Arc;
 
-use bellwether_core::{Bid, Candidate, Clock, ElectionName, Epoch, Incarnation, StoreError};
+use bellwether_core::{Bid, Candidate, Clock, ElectionName, Epoch, ErrorKind, Incarnation, StoreError};
 use futures_util::Stream;
 
-use crate::{Capabilities, Discarded, Finding, Fut, Probing, Record};
+use crate::{Capabilities, Discarded, Finding, Probing, Record};
 
 /// A store that is nothing but a register: load, write at a version, tell of changes.
 ///
@@ -24,15 +23,18 @@ pub trait Register: Send + Sync + 'static {
     fn capabilities(&self) -> Capabilities;
 
     /// The record as it is now: never from a replica that may be behind.
-    fn load<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Found<Self::Version>, StoreError>>;
+    fn load(
+        &self,
+        on: &ElectionName,
+    ) -> impl Future<Output = Result<Found<Self::Version>, StoreError>> + Send;
 
     /// Replaces the record that has version `at`; `None` creates it where there is none. There is no delete.
-    fn write<'a>(
-        &'a self,
-        on: &'a ElectionName,
-        at: Option<&'a Self::Version>,
-        new: &'a Record,
-    ) -> Fut<'a, Write<Self::Version>>;
+    fn write(
+        &self,
+        on: &ElectionName,
+        at: Option<&Self::Version>,
+        new: &Record,
+    ) -> impl Future<Output = Write<Self::Version>> + Send;
 
     /// From now on, [`changes`](Register::changes) tells of this election. Not called again before
     /// [`unfollow`](Register::unfollow).
@@ -55,12 +57,12 @@ pub trait Register: Send + Sync + 'static {
 
     /// The epoch for a claim that replaces `replaced`: at least `least`, and above every epoch that was ever
     /// issued for this election as far as the store can know, even if the record has gone.
-    fn epoch<'a>(
-        &'a self,
-        on: &'a ElectionName,
-        replaced: Option<(&'a Record, &'a Self::Version)>,
+    fn epoch(
+        &self,
+        on: &ElectionName,
+        replaced: Option<(&Record, &Self::Version)>,
         least: Epoch,
-    ) -> Fut<'a, Result<Epoch, StoreError>>;
+    ) -> impl Future<Output = Result<Epoch, StoreError>> + Send;
 
     /// A candidate is about to claim. Refuses what this store cannot do for it before anything is written, and learns what it
     /// will ask for. Returns at once.
@@ -77,9 +79,9 @@ pub trait Register: Send + Sync + 'static {
     ///
     /// # Errors
     /// When this candidate could never lead this election here. A temporary failure is no error.
-    fn rehearse<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<(), StoreError>> {
+    fn rehearse(&self, on: &ElectionName) -> impl Future<Output = Result<(), StoreError>> + Send {
         let _ = on;
-        Box::pin(async { Ok(()) })
+        async { Ok(()) }
     }
 
     /// Why changes of this election, which is followed, are not announced at the moment; `None` where they are, or where nothing
@@ -108,22 +110,44 @@ pub trait Register: Send + Sync + 'static {
     }
 
     /// The elections that the store can list.
-    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, StoreError>>;
+    fn elections(&self) -> impl Future<Output = Result<Vec<ElectionName>, StoreError>> + Send;
 
-    /// Where history and cooldowns are kept, if anywhere.
-    fn notes(&self) -> Option<&dyn Notes> {
-        None
+    /// A small thing kept beside the lease, with its version. Read only where [`Capabilities::history`] or
+    /// [`Capabilities::cooldown`] says that the store keeps such notes.
+    fn read_note(
+        &self,
+        on: &ElectionName,
+        note: &Note,
+    ) -> impl Future<Output = Result<FoundNote, StoreError>> + Send {
+        let _ = (on, note);
+        async { Ok(None) }
+    }
+
+    /// Replaces the note that has version `at`; `None` creates it. Each note is compare-and-set by itself.
+    fn write_note(
+        &self,
+        on: &ElectionName,
+        note: &Note,
+        at: Option<u64>,
+        bytes: &[u8],
+    ) -> impl Future<Output = Write<u64>> + Send {
+        let _ = (on, note, at, bytes);
+        let sentence = "this store keeps neither history nor cooldowns";
+        async move { Write::Refused(StoreError::new(ErrorKind::Unsupported, self.name(), sentence)) }
     }
 
     /// See [`Backend::checkup`](crate::Backend::checkup); the clock is for measuring.
-    fn checkup(&self, probing: Probing, clock: Arc<dyn Clock>) -> Fut<'_, Vec<Finding>> {
+    fn checkup(&self, probing: Probing, clock: &dyn Clock) -> impl Future<Output = Vec<Finding>> + Send {
         let _ = (probing, clock);
-        Box::pin(async { Vec::new() })
+        async { Vec::new() }
     }
 
     /// See [`Backend::danger_discard`](crate::Backend::danger_discard).
-    fn danger_discard<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Discarded, StoreError>> {
-        Box::pin(async move { Ok(Discarded::Remains(format!("the released record of {on}"))) })
+    fn danger_discard(
+        &self,
+        on: &ElectionName,
+    ) -> impl Future<Output = Result<Discarded, StoreError>> + Send {
+        async move { Ok(Discarded::Remains(format!("the released record of {on}"))) }
     }
 
     /// Duplicates of what proves that this candidate lives.
@@ -162,6 +186,13 @@ pub enum Write<V> {
     Refused(StoreError),
 }
 
+impl<V> Write<V> {
+    /// Of a write that ended in this error before it was sent, or without an answer: unknown if trying again can help, refused if not.
+    pub fn failed(error: StoreError) -> Write<V> {
+        if error.is_retryable() { Write::Unknown(error) } else { Write::Refused(error) }
+    }
+}
+
 /// A stream of changes.
 pub type Changes<V> = Pin<Box<dyn Stream<Item = Change<V>> + Send>>;
 
@@ -182,25 +213,10 @@ pub enum Change<V> {
     Restored,
 }
 
-/// Small things kept beside the lease, each compare-and-set by itself: history and cooldowns.
-pub trait Notes: Send + Sync {
-    /// The bytes and their version.
-    fn read<'a>(&'a self, on: &'a ElectionName, note: &'a Note) -> Fut<'a, Result<FoundNote, StoreError>>;
-
-    /// Replaces the bytes that have version `at`; `None` creates them.
-    fn write<'a>(
-        &'a self,
-        on: &'a ElectionName,
-        note: &'a Note,
-        at: Option<u64>,
-        bytes: &'a [u8],
-    ) -> Fut<'a, Write<u64>>;
-}
-
 /// A note's bytes and their version, or nothing.
 pub type FoundNote = Option<(Vec<u8>, u64)>;
 
-/// Which note.
+/// Which of the small things kept beside a lease.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Note {
     /// The last leaderships.

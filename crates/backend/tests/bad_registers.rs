@@ -7,7 +7,8 @@ use std::time::Duration;
 use bellwether_backend::conformance::{self, Harness};
 use bellwether_backend::faults::{Faults, FaultyRegister};
 use bellwether_backend::{
-    Backend, Capabilities, Changes, Found, Fut, Lease, Memory, MemoryStore, Notes, Record, Register, Write,
+    Backend, Capabilities, Changes, Found, FoundNote, Fut, Lease, Memory, MemoryStore, Note, Record,
+    Register, Write,
 };
 use bellwether_core::{Clock, ElectionName, Epoch, StoreError};
 use bellwether_deadman::SystemClock;
@@ -58,39 +59,30 @@ impl Register for Bad {
         self.inner.capabilities()
     }
 
-    fn load<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Found<u64>, StoreError>> {
-        Box::pin(async move {
-            let found = self.inner.load(on).await?;
-            Ok(found.map(|(record, version)| (record, self.shown(version))))
-        })
+    async fn load(&self, on: &ElectionName) -> Result<Found<u64>, StoreError> {
+        let found = self.inner.load(on).await?;
+        Ok(found.map(|(record, version)| (record, self.shown(version))))
     }
 
-    fn write<'a>(
-        &'a self,
-        on: &'a ElectionName,
-        at: Option<&'a u64>,
-        new: &'a Record,
-    ) -> Fut<'a, Write<u64>> {
-        Box::pin(async move {
-            // Its own inverse.
-            let at = at.map(|version| self.shown(*version));
-            let written = match (self.mistake, at) {
-                (Mistake::CreateOverwrites, None) => self.put(on, new).await,
-                (Mistake::CheckThenPut, at) => {
-                    let found = self.inner.load(on).await.expect("memory can be read");
-                    if found.map(|(_, version)| version) != at {
-                        return Write::Conflict;
-                    }
-                    tokio::task::yield_now().await;
-                    self.put(on, new).await
+    async fn write(&self, on: &ElectionName, at: Option<&u64>, new: &Record) -> Write<u64> {
+        // Its own inverse.
+        let at = at.map(|version| self.shown(*version));
+        let written = match (self.mistake, at) {
+            (Mistake::CreateOverwrites, None) => self.put(on, new).await,
+            (Mistake::CheckThenPut, at) => {
+                let found = self.inner.load(on).await.expect("memory can be read");
+                if found.map(|(_, version)| version) != at {
+                    return Write::Conflict;
                 }
-                (_, at) => Register::write(&self.inner, on, at.as_ref(), new).await,
-            };
-            match written {
-                Write::Done(version) => Write::Done(self.shown(version)),
-                other => other,
+                tokio::task::yield_now().await;
+                self.put(on, new).await
             }
-        })
+            (_, at) => self.inner.write(on, at.as_ref(), new).await,
+        };
+        match written {
+            Write::Done(version) => Write::Done(self.shown(version)),
+            other => other,
+        }
     }
 
     fn follow(&self, on: &ElectionName) {
@@ -109,25 +101,29 @@ impl Register for Bad {
         }))
     }
 
-    fn epoch<'a>(
-        &'a self,
-        on: &'a ElectionName,
-        _: Option<(&'a Record, &'a u64)>,
+    async fn epoch(
+        &self,
+        on: &ElectionName,
+        _: Option<(&Record, &u64)>,
         least: Epoch,
-    ) -> Fut<'a, Result<Epoch, StoreError>> {
-        self.inner.epoch(on, None, least)
+    ) -> Result<Epoch, StoreError> {
+        self.inner.epoch(on, None, least).await
     }
 
     fn takes_away(&self, _: &ElectionName) -> bool {
         self.mistake == Mistake::TakesAwayLies
     }
 
-    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, StoreError>> {
-        self.inner.elections()
+    async fn elections(&self) -> Result<Vec<ElectionName>, StoreError> {
+        self.inner.elections().await
     }
 
-    fn notes(&self) -> Option<&dyn Notes> {
-        self.inner.notes()
+    async fn read_note(&self, on: &ElectionName, note: &Note) -> Result<FoundNote, StoreError> {
+        self.inner.read_note(on, note).await
+    }
+
+    async fn write_note(&self, on: &ElectionName, note: &Note, at: Option<u64>, bytes: &[u8]) -> Write<u64> {
+        self.inner.write_note(on, note, at, bytes).await
     }
 }
 

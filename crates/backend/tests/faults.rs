@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bellwether_backend::faults::{Fault, Faults, FaultyRegister, Gate, Op};
 use bellwether_backend::{
-    Backend, Capabilities, Change, Changes, Found, Fut, Lease, MemoryStore, Record, Register, Write,
+    Backend, Capabilities, Change, Changes, Found, Lease, MemoryStore, Record, Register, Write,
 };
 use bellwether_core::{
     Bid, Clock, ElectionName, Epoch, ErrorKind, Outcome, ReleaseOptions, Signal, StoreError,
@@ -225,17 +225,12 @@ impl<R: Register> Register for Announcing<R> {
         self.register.capabilities()
     }
 
-    fn load<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Found<R::Version>, StoreError>> {
-        self.register.load(on)
+    async fn load(&self, on: &ElectionName) -> Result<Found<R::Version>, StoreError> {
+        self.register.load(on).await
     }
 
-    fn write<'a>(
-        &'a self,
-        on: &'a ElectionName,
-        at: Option<&'a R::Version>,
-        new: &'a Record,
-    ) -> Fut<'a, Write<R::Version>> {
-        self.register.write(on, at, new)
+    async fn write(&self, on: &ElectionName, at: Option<&R::Version>, new: &Record) -> Write<R::Version> {
+        self.register.write(on, at, new).await
     }
 
     fn follow(&self, on: &ElectionName) {
@@ -250,17 +245,17 @@ impl<R: Register> Register for Announcing<R> {
         Box::pin(stream::iter(self.changes.clone()).chain(stream::pending()))
     }
 
-    fn epoch<'a>(
-        &'a self,
-        on: &'a ElectionName,
-        replaced: Option<(&'a Record, &'a R::Version)>,
+    async fn epoch(
+        &self,
+        on: &ElectionName,
+        replaced: Option<(&Record, &R::Version)>,
         least: Epoch,
-    ) -> Fut<'a, Result<Epoch, StoreError>> {
-        self.register.epoch(on, replaced, least)
+    ) -> Result<Epoch, StoreError> {
+        self.register.epoch(on, replaced, least).await
     }
 
-    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, StoreError>> {
-        self.register.elections()
+    async fn elections(&self) -> Result<Vec<ElectionName>, StoreError> {
+        self.register.elections().await
     }
 }
 

@@ -21,6 +21,23 @@ pub enum Outcome<T> {
     Refused(StoreError),
 }
 
+impl<T> Outcome<T> {
+    /// Of a call that ended in this error: unknown if trying again can help, refused if not.
+    pub fn failed(error: StoreError) -> Outcome<T> {
+        if error.is_retryable() { Outcome::Unknown(error) } else { Outcome::Refused(error) }
+    }
+
+    /// The same outcome, with something else to show for what was done.
+    pub fn map<U>(self, done: impl FnOnce(T) -> U) -> Outcome<U> {
+        match self {
+            Outcome::Done(value) => Outcome::Done(done(value)),
+            Outcome::Denied(seen) => Outcome::Denied(seen),
+            Outcome::Unknown(error) => Outcome::Unknown(error),
+            Outcome::Refused(error) => Outcome::Refused(error),
+        }
+    }
+}
+
 /// A request to lead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bid {

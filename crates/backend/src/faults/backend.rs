@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bellwether_core::{Bid, Boot, ElectionName, Grant, Outcome, ReleaseOptions, Request, Seen, StoreError};
 
-use super::{Faults, Op};
+use super::{Faults, Op, again};
 use crate::{Backend, Followers, Forward, Fut, Past};
 
 /// A [`Backend`] whose calls meet what its [`Faults`] say. News comes through untouched.
@@ -25,23 +25,6 @@ impl FaultyBackend {
     }
 }
 
-fn lost<T>(error: StoreError) -> Outcome<T> {
-    if error.is_retryable() { Outcome::Unknown(error) } else { Outcome::Refused(error) }
-}
-
-/// Makes a call that can be made again and later out of one that borrows.
-macro_rules! again {
-    ($self:ident, $($owned:ident),* => |$inner:ident| $call:expr) => {{
-        let $inner = Arc::clone(&$self.inner);
-        $(let $owned = $owned.to_owned();)*
-        move || -> Fut<'static, _> {
-            let $inner = Arc::clone(&$inner);
-            $(let $owned = $owned.clone();)*
-            Box::pin(async move { $call.await })
-        }
-    }};
-}
-
 impl Forward for FaultyBackend {
     fn inner(&self) -> &dyn Backend {
         &*self.inner
@@ -49,12 +32,12 @@ impl Forward for FaultyBackend {
 
     fn claim<'a>(&'a self, on: &'a ElectionName, bid: &'a Bid) -> Fut<'a, Outcome<Grant>> {
         let call = again!(self, on, bid => |inner| inner.claim(&on, &bid));
-        Box::pin(self.faults.meet(Op::Write, self.inner.name(), call, lost))
+        Box::pin(self.faults.meet(Op::Write, self.inner.name(), call, Outcome::failed))
     }
 
     fn renew<'a>(&'a self, on: &'a ElectionName, grant: &'a Grant, sent: Boot) -> Fut<'a, Outcome<Grant>> {
         let call = again!(self, on, grant => |inner| inner.renew(&on, &grant, sent));
-        Box::pin(self.faults.meet(Op::Write, self.inner.name(), call, lost))
+        Box::pin(self.faults.meet(Op::Write, self.inner.name(), call, Outcome::failed))
     }
 
     fn release<'a>(
@@ -64,7 +47,7 @@ impl Forward for FaultyBackend {
         how: &'a ReleaseOptions,
     ) -> Fut<'a, Outcome<()>> {
         let call = again!(self, on, grant, how => |inner| inner.release(&on, &grant, &how));
-        Box::pin(self.faults.meet(Op::Write, self.inner.name(), call, lost))
+        Box::pin(self.faults.meet(Op::Write, self.inner.name(), call, Outcome::failed))
     }
 
     fn observe<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Seen, StoreError>> {
@@ -79,7 +62,7 @@ impl Forward for FaultyBackend {
 
     fn request<'a>(&'a self, on: &'a ElectionName, what: &'a Request) -> Fut<'a, Outcome<()>> {
         let call = again!(self, on, what => |inner| inner.request(&on, &what));
-        Box::pin(self.faults.meet(Op::Write, self.inner.name(), call, lost))
+        Box::pin(self.faults.meet(Op::Write, self.inner.name(), call, Outcome::failed))
     }
 
     fn remember<'a>(&'a self, on: &'a ElectionName, past: &'a Past) -> Fut<'a, Result<(), StoreError>> {

@@ -24,6 +24,21 @@ pub use register::FaultyRegister;
 
 use crate::Fut;
 
+/// Makes a call that can be made again and later out of one that borrows.
+macro_rules! again {
+    ($self:ident, $($owned:ident),* => |$inner:ident| $call:expr) => {{
+        let $inner = Arc::clone(&$self.inner);
+        $(let $owned = $owned.to_owned();)*
+        move || -> $crate::Fut<'static, _> {
+            let $inner = Arc::clone(&$inner);
+            $(let $owned = $owned.clone();)*
+            Box::pin(async move { $call.await })
+        }
+    }};
+}
+
+use again;
+
 /// How many plans may wait. A test that queues more has lost count.
 pub const PLANS_MAX: usize = 1_024;
 

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use bellwether_core::{Bid, Candidate, Clock, ElectionName, Epoch, Incarnation, StoreError};
 
-use super::{Faults, Op};
+use super::{Faults, Op, again};
 use crate::{
-    Capabilities, Changes, Discarded, Finding, Found, FoundNote, Fut, Life, Note, Notes, Probing, Record,
-    Register, Write, faults::Fault,
+    Capabilities, Changes, Discarded, Finding, Found, FoundNote, Life, Note, Probing, Record, Register, Write,
 };
 
 /// A [`Register`] whose calls meet what its [`Faults`] say. News comes through untouched.
@@ -28,10 +27,6 @@ impl<R: Register> FaultyRegister<R> {
     }
 }
 
-fn lost<V>(error: StoreError) -> Write<V> {
-    if error.is_retryable() { Write::Unknown(error) } else { Write::Refused(error) }
-}
-
 impl<R: Register> Register for FaultyRegister<R> {
     type Version = R::Version;
 
@@ -43,27 +38,15 @@ impl<R: Register> Register for FaultyRegister<R> {
         self.inner.capabilities()
     }
 
-    fn load<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Found<R::Version>, StoreError>> {
-        let (inner, on) = (Arc::clone(&self.inner), on.clone());
-        let call = move || -> Fut<'static, _> {
-            let (inner, on) = (Arc::clone(&inner), on.clone());
-            Box::pin(async move { inner.load(&on).await })
-        };
-        Box::pin(self.faults.meet(Op::Read, self.name(), call, Err))
+    async fn load(&self, on: &ElectionName) -> Result<Found<R::Version>, StoreError> {
+        let call = again!(self, on => |inner| inner.load(&on));
+        self.faults.meet(Op::Read, self.name(), call, Err).await
     }
 
-    fn write<'a>(
-        &'a self,
-        on: &'a ElectionName,
-        at: Option<&'a R::Version>,
-        new: &'a Record,
-    ) -> Fut<'a, Write<R::Version>> {
-        let (inner, on, at, new) = (Arc::clone(&self.inner), on.clone(), at.cloned(), new.clone());
-        let call = move || -> Fut<'static, _> {
-            let (inner, on, at, new) = (Arc::clone(&inner), on.clone(), at.clone(), new.clone());
-            Box::pin(async move { inner.write(&on, at.as_ref(), &new).await })
-        };
-        Box::pin(self.faults.meet(Op::Write, self.name(), call, lost))
+    async fn write(&self, on: &ElectionName, at: Option<&R::Version>, new: &Record) -> Write<R::Version> {
+        let at = at.cloned();
+        let call = again!(self, on, at, new => |inner| inner.write(&on, at.as_ref(), &new));
+        self.faults.meet(Op::Write, self.name(), call, Write::failed).await
     }
 
     fn follow(&self, on: &ElectionName) {
@@ -82,21 +65,21 @@ impl<R: Register> Register for FaultyRegister<R> {
         self.inner.change_runtime()
     }
 
-    fn epoch<'a>(
-        &'a self,
-        on: &'a ElectionName,
-        replaced: Option<(&'a Record, &'a R::Version)>,
+    async fn epoch(
+        &self,
+        on: &ElectionName,
+        replaced: Option<(&Record, &R::Version)>,
         least: Epoch,
-    ) -> Fut<'a, Result<Epoch, StoreError>> {
-        self.inner.epoch(on, replaced, least)
+    ) -> Result<Epoch, StoreError> {
+        self.inner.epoch(on, replaced, least).await
     }
 
     fn admit(&self, on: &ElectionName, bid: &Bid) -> Result<(), StoreError> {
         self.inner.admit(on, bid)
     }
 
-    fn rehearse<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<(), StoreError>> {
-        self.inner.rehearse(on)
+    async fn rehearse(&self, on: &ElectionName) -> Result<(), StoreError> {
+        self.inner.rehearse(on).await
     }
 
     fn unwatched(&self, on: &ElectionName) -> Option<StoreError> {
@@ -115,72 +98,30 @@ impl<R: Register> Register for FaultyRegister<R> {
         self.inner.retire(on, who);
     }
 
-    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, StoreError>> {
-        self.inner.elections()
+    async fn elections(&self) -> Result<Vec<ElectionName>, StoreError> {
+        self.inner.elections().await
     }
 
-    fn notes(&self) -> Option<&dyn Notes> {
-        self.inner.notes().map(|_| self as &dyn Notes)
+    async fn read_note(&self, on: &ElectionName, note: &Note) -> Result<FoundNote, StoreError> {
+        let call = again!(self, on, note => |inner| inner.read_note(&on, &note));
+        self.faults.meet(Op::Note, self.name(), call, Err).await
     }
 
-    fn checkup(&self, probing: Probing, clock: Arc<dyn Clock>) -> Fut<'_, Vec<Finding>> {
-        self.inner.checkup(probing, clock)
+    async fn write_note(&self, on: &ElectionName, note: &Note, at: Option<u64>, bytes: &[u8]) -> Write<u64> {
+        let call = again!(self, on, note, bytes => |inner| inner.write_note(&on, &note, at, &bytes));
+        self.faults.meet(Op::Note, self.name(), call, Write::failed).await
     }
 
-    fn danger_discard<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Discarded, StoreError>> {
-        self.inner.danger_discard(on)
+    async fn checkup(&self, probing: Probing, clock: &dyn Clock) -> Vec<Finding> {
+        self.inner.checkup(probing, clock).await
+    }
+
+    async fn danger_discard(&self, on: &ElectionName) -> Result<Discarded, StoreError> {
+        self.inner.danger_discard(on).await
     }
 
     #[cfg(unix)]
     fn crash_proof(&self, on: &ElectionName, who: &Candidate) -> Vec<std::os::fd::OwnedFd> {
         self.inner.crash_proof(on, who)
-    }
-}
-
-/// Notes are never delivered late or twice: they are a courtesy, and what is left to show is that losing one
-/// breaks nothing.
-impl<R: Register> Notes for FaultyRegister<R> {
-    fn read<'a>(&'a self, on: &'a ElectionName, note: &'a Note) -> Fut<'a, Result<FoundNote, StoreError>> {
-        Box::pin(async move {
-            match self.note_fault().await {
-                Some(error) => Err(error),
-                None => self.inner_notes().read(on, note).await,
-            }
-        })
-    }
-
-    fn write<'a>(
-        &'a self,
-        on: &'a ElectionName,
-        note: &'a Note,
-        at: Option<u64>,
-        bytes: &'a [u8],
-    ) -> Fut<'a, Write<u64>> {
-        Box::pin(async move {
-            match self.note_fault().await {
-                Some(error) => lost(error),
-                None => self.inner_notes().write(on, note, at, bytes).await,
-            }
-        })
-    }
-}
-
-impl<R: Register> FaultyRegister<R> {
-    fn inner_notes(&self) -> &dyn Notes {
-        self.inner.notes().expect("a register that had notes has them still")
-    }
-
-    /// The error that a note meets, if one is planned.
-    async fn note_fault(&self) -> Option<StoreError> {
-        let (latency, fault) = self.faults.take(Op::Note);
-        if !latency.is_zero() {
-            tokio::time::sleep(latency).await;
-        }
-        match fault {
-            Fault::Fails(kind) => {
-                Some(StoreError::new(kind, self.name(), "a fault was planned: it was not sent"))
-            }
-            _ => None,
-        }
     }
 }

@@ -2,7 +2,7 @@
 
 use bellwether_core::{Bid, ElectionName, Epoch, ErrorKind, Grant, Holder, Outcome, Seen, StoreError, Wall};
 
-use super::{Claims, Shared, TRIES, failed};
+use super::{Claims, Shared, TRIES};
 use crate::{ClaimVerdict, Life, Note, Record, Register, Write};
 
 impl<R: Register> Shared<R> {
@@ -19,13 +19,13 @@ impl<R: Register> Shared<R> {
 
     async fn attempt(&self, on: &ElectionName, bid: &Bid) -> Outcome<Grant> {
         if let Err(error) = self.register.admit(on, bid) {
-            return failed(error);
+            return Outcome::failed(error);
         }
         self.begin(on, bid);
         match self.cooldown(on, bid).await {
             Ok(None) => {}
             Ok(Some(seen)) => return Outcome::Denied(seen),
-            Err(error) => return failed(error),
+            Err(error) => return Outcome::failed(error),
         }
         // Who was told just now that the leader let go need not read it once more: the write names the version it was told of.
         if self.memory().observations.is_fresh_release(self.clock.boot(), on)
@@ -36,7 +36,7 @@ impl<R: Register> Shared<R> {
         // Lost against something that keeps nobody out, such as a record that the store took away when it had run out: once more.
         for _ in 0..TRIES {
             if let Err(error) = self.look(on).await {
-                return failed(error);
+                return Outcome::failed(error);
             }
             if let Some(outcome) = self.take(on, bid).await {
                 return outcome;
@@ -44,7 +44,7 @@ impl<R: Register> Shared<R> {
         }
         match self.look(on).await {
             Ok(()) => Outcome::Denied(self.seen(on)),
-            Err(error) => failed(error),
+            Err(error) => Outcome::failed(error),
         }
     }
 
@@ -66,7 +66,7 @@ impl<R: Register> Shared<R> {
         };
         let epoch = match self.next_epoch(on, bid, replaced.as_ref()).await {
             Ok(epoch) => epoch,
-            Err(error) => return Some(failed(error)),
+            Err(error) => return Some(Outcome::failed(error)),
         };
         let wall = self.clock.wall();
         let before = replaced.as_ref().map_or(0, |(record, _)| record.beat);
@@ -141,12 +141,13 @@ impl<R: Register> Shared<R> {
 
     /// Whether this id stepped down not long ago, perhaps before it was started anew.
     async fn cooldown(&self, on: &ElectionName, bid: &Bid) -> Result<Option<Seen>, StoreError> {
-        let (Some(longest), Some(notes)) = (bid.cooldown, self.register.notes()) else { return Ok(None) };
+        let kept = self.register.capabilities().cooldown;
+        let Some(longest) = bid.cooldown.filter(|_| kept) else { return Ok(None) };
         let key = (on.clone(), bid.who.incarnation);
         if self.memory().cooldown_checked.contains(&key) {
             return Ok(None);
         }
-        let found = notes.read(on, &Note::Cooldown(bid.who.id.clone())).await?;
+        let found = self.register.read_note(on, &Note::Cooldown(bid.who.id.clone())).await?;
         let until = found.and_then(|(bytes, _)| parse_cooldown(&bytes));
         // Somebody's wall clock wrote it; ours reads it. Nothing but politeness hangs on it, and it is never
         // longer than one cooldown from our first claim, which came after it, however wrong either clock is.

@@ -203,10 +203,6 @@ impl<R: Register> Shared<R> {
     }
 }
 
-fn failed<T>(error: StoreError) -> Outcome<T> {
-    if error.is_retryable() { Outcome::Unknown(error) } else { Outcome::Refused(error) }
-}
-
 impl<R: Register> Backend for Lease<R> {
     fn name(&self) -> &'static str {
         self.shared.register.name()
@@ -311,31 +307,33 @@ impl<R: Register> Backend for Lease<R> {
 
     fn remember<'a>(&'a self, on: &'a ElectionName, past: &'a Past) -> Fut<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            match self.shared.register.notes() {
-                Some(notes) => history::remember(notes, on, past).await,
-                None => Ok(()),
+            if !self.capabilities().history {
+                return Ok(());
             }
+            history::remember(&self.shared.register, on, past).await
         })
     }
 
     fn history<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Vec<Past>, StoreError>> {
         Box::pin(async move {
-            let Some(notes) = self.shared.register.notes() else { return Ok(Vec::new()) };
-            let found = notes.read(on, &Note::History).await?;
+            if !self.capabilities().history {
+                return Ok(Vec::new());
+            }
+            let found = self.shared.register.read_note(on, &Note::History).await?;
             Ok(found.map(|(bytes, _)| history::parse(&bytes)).unwrap_or_default())
         })
     }
 
     fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, StoreError>> {
-        self.shared.register.elections()
+        Box::pin(self.shared.register.elections())
     }
 
     fn checkup(&self, probing: Probing) -> Fut<'_, Vec<Finding>> {
-        self.shared.register.checkup(probing, Arc::clone(&self.shared.clock))
+        Box::pin(self.shared.register.checkup(probing, &*self.shared.clock))
     }
 
     fn danger_discard<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Discarded, StoreError>> {
-        self.shared.register.danger_discard(on)
+        Box::pin(self.shared.register.danger_discard(on))
     }
 
     #[cfg(unix)]

@@ -9,7 +9,7 @@ use bellwether_core::{
 };
 
 use super::claim::print_cooldown;
-use super::{Held, Shared, TRIES, failed};
+use super::{Held, Shared, TRIES};
 use crate::{Note, Record, Register, Reservation, Write};
 
 impl<R: Register> Shared<R> {
@@ -21,7 +21,7 @@ impl<R: Register> Shared<R> {
             ..held.record.clone()
         };
         let written = self.rewrite(on, grant, renewal).await;
-        map(written, || Grant { counted_from: sent, ..grant.clone() })
+        written.map(|()| Grant { counted_from: sent, ..grant.clone() })
     }
 
     pub(super) fn next_beat(&self, on: &ElectionName, who: Incarnation, before: u64) -> u64 {
@@ -66,14 +66,15 @@ impl<R: Register> Shared<R> {
             };
             forget();
         }
-        if let (Outcome::Done(()), Some(span), Some(notes), Some(id)) =
-            (&written, how.cooldown, self.register.notes(), id.into_inner())
+        if let (Outcome::Done(()), Some(span), Some(id)) = (&written, how.cooldown, id.into_inner())
+            && self.register.capabilities().cooldown
         {
             // After the release, so that nobody waits for it; if it is lost, only politeness is.
             let until = self.clock.wall().as_unix_nanos().saturating_add(span.as_nanos() as i64);
             let note = Note::Cooldown(id);
-            let at = notes.read(on, &note).await.ok().flatten().map(|(_, version)| version);
-            let _ = notes.write(on, &note, at, &print_cooldown(Wall::from_unix_nanos(until))).await;
+            let at = self.register.read_note(on, &note).await.ok().flatten().map(|(_, version)| version);
+            let until = print_cooldown(Wall::from_unix_nanos(until));
+            let _ = self.register.write_note(on, &note, at, &until).await;
         }
         written
     }
@@ -81,7 +82,7 @@ impl<R: Register> Shared<R> {
     pub(super) async fn request(&self, on: &ElectionName, what: &Request) -> Outcome<()> {
         for _ in 0..TRIES {
             if let Err(error) = self.look(on).await {
-                return failed(error);
+                return Outcome::failed(error);
             }
             let Some((record, version)) = self.memory().observations.last(on).cloned() else {
                 return Outcome::Denied(self.seen(on));
@@ -127,7 +128,7 @@ impl<R: Register> Shared<R> {
                 Some(held) => held,
                 None => {
                     if let Err(error) = self.look(on).await {
-                        return failed(error);
+                        return Outcome::failed(error);
                     }
                     match self.adopt(on, grant) {
                         Some(adopted) => adopted,
@@ -170,15 +171,6 @@ impl<R: Register> Shared<R> {
 
 fn of(record: &Record, grant: &Grant) -> bool {
     record.is_of(grant.incarnation, grant.epoch)
-}
-
-fn map<T>(outcome: Outcome<()>, grant: impl FnOnce() -> T) -> Outcome<T> {
-    match outcome {
-        Outcome::Done(()) => Outcome::Done(grant()),
-        Outcome::Denied(seen) => Outcome::Denied(seen),
-        Outcome::Unknown(error) => Outcome::Unknown(error),
-        Outcome::Refused(error) => Outcome::Refused(error),
-    }
 }
 
 /// A request is obeyed only if it was meant for the leadership that it met.

@@ -210,18 +210,16 @@ impl Register for Shown {
         Capabilities::REGISTER
     }
 
-    fn load<'a>(&'a self, _: &'a ElectionName) -> Fut<'a, Result<Found<u64>, StoreError>> {
+    async fn load(&self, _: &ElectionName) -> Result<Found<u64>, StoreError> {
         self.loads.fetch_add(1, Ordering::SeqCst);
-        Box::pin(async {
-            if self.hangs.load(Ordering::SeqCst) {
-                std::future::pending::<()>().await;
-            }
-            Ok(self.found.lock().unwrap().clone())
-        })
+        if self.hangs.load(Ordering::SeqCst) {
+            std::future::pending::<()>().await;
+        }
+        Ok(self.found.lock().unwrap().clone())
     }
 
-    fn write<'a>(&'a self, _: &'a ElectionName, _: Option<&'a u64>, _: &'a Record) -> Fut<'a, Write<u64>> {
-        Box::pin(async { Write::Conflict })
+    async fn write(&self, _: &ElectionName, _: Option<&u64>, _: &Record) -> Write<u64> {
+        Write::Conflict
     }
 
     fn follow(&self, _: &ElectionName) {}
@@ -233,13 +231,13 @@ impl Register for Shown {
         Box::pin(stream::iter(announced).chain(stream::pending()))
     }
 
-    fn epoch<'a>(
-        &'a self,
-        _: &'a ElectionName,
-        _: Option<(&'a Record, &'a u64)>,
+    async fn epoch(
+        &self,
+        _: &ElectionName,
+        _: Option<(&Record, &u64)>,
         least: Epoch,
-    ) -> Fut<'a, Result<Epoch, StoreError>> {
-        Box::pin(async move { Ok(least) })
+    ) -> Result<Epoch, StoreError> {
+        Ok(least)
     }
 
     fn unwatched(&self, _: &ElectionName) -> Option<StoreError> {
@@ -258,8 +256,8 @@ impl Register for Shown {
         self.retired.lock().unwrap().push(who);
     }
 
-    fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, StoreError>> {
-        Box::pin(async { Ok(Vec::new()) })
+    async fn elections(&self) -> Result<Vec<ElectionName>, StoreError> {
+        Ok(Vec::new())
     }
 
     #[cfg(unix)]

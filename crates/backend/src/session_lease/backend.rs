@@ -137,7 +137,7 @@ impl<S: SessionStore> Backend for SessionLease<S> {
                 let pair = self.0.pair().await?;
                 self.0.store.checkup(pair.sessions(&pair.presence()), probing).await
             };
-            let failed = |error: StoreError| vec![Finding::bad("server", error.kind(), error.to_string())];
+            let failed = |error: StoreError| vec![Finding::failed("server", &error)];
             examined.await.unwrap_or_else(failed)
         })
     }

@@ -71,7 +71,7 @@ pub(super) async fn measure(
     let reads = match read(backend, &on, leaving).await {
         Ok(reads) => reads,
         Err(error) => {
-            findings.push(Finding::bad("reachable", error.kind(), error.to_string()));
+            findings.push(Finding::failed("reachable", &error));
             return Measured { reads: None, renewals: None, findings };
         }
     };
@@ -127,7 +127,7 @@ async fn take_part(
     match held {
         Ok(latency) => (latency, vec![left(on, discarded)]),
         Err(error) => {
-            let mut findings = vec![Finding::bad("election", error.kind(), error.to_string())];
+            let mut findings = vec![Finding::failed("election", &error)];
             if let Ok(Discarded::Remains(what)) = discarded {
                 findings.push(Finding::warning("election", format!("left behind, safe to remove: {what}")));
             }
