@@ -4,7 +4,8 @@
 //! earned its longest pause. Held against that alone, an election that takes three times as long as it should
 //! would pass. Here the cause counts: a candidate that knows that the record is free claims it at once, one that knows
 //! of a leader waits for the rest of the ttl, and one that missed the last news looks when what it saw has run out, and then waits for
-//! a ttl. A pause is allowed only to a candidate whose last call failed and that has heard nothing since.
+//! a ttl. After lost races, each of these waits may be a moment longer. A pause is allowed only to a candidate whose last call failed
+//! and that has heard nothing since.
 
 use std::time::Duration;
 
@@ -50,6 +51,7 @@ impl World {
             // The server ends silent sessions after a ttl, and whoever gets the lock may have to wait for another.
             return Some(before + 2 * ttl);
         }
+        let stagger = self.slowest(nanos(core.settings().timing().stagger_max()));
         let connection = lock(&me.connection);
         let found = self.store.record().as_ref().map(|found| &found.0);
         let held = found.and_then(reign_of);
@@ -65,8 +67,8 @@ impl World {
         Some(match knows {
             Some(since) if others => before.max((since + ttl).saturating_sub(self.now)),
             Some(_) => before.max(kept),
-            None => before.max(ttl) + if others { ttl } else { kept },
+            None => before.max(ttl) + stagger + if others { ttl } else { kept },
         })
-        .map(|expected| if haunted { expected.max(before + ttl) } else { expected })
+        .map(|expected| stagger + if haunted { expected.max(before + ttl) } else { expected })
     }
 }

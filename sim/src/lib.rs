@@ -37,5 +37,10 @@ pub use world::Outcome;
 
 /// Runs the world of one seed.
 pub fn run(seed: u64, verbose: bool) -> Outcome {
-    world::World::new(Options::of(seed), verbose).run()
+    run_world(Options::of(seed), verbose)
+}
+
+/// Runs this world.
+pub fn run_world(options: Options, verbose: bool) -> Outcome {
+    world::World::new(options, verbose).run()
 }

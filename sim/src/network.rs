@@ -1,9 +1,9 @@
 //! Between the processes and the store: what is delayed, lost, doubled, refused and announced.
 
-use bellwether_backend::{Change, Record};
+use bellwether_backend::{Change, Record, Write};
 use bellwether_core::{Epoch, ErrorKind};
 
-use crate::call::{Ask, Call, Purpose, Slot};
+use crate::call::{Answer, Ask, Call, Purpose, Slot};
 use crate::connection::{lock, reign_of, trouble};
 use crate::faults::Fault;
 use crate::invariants::epochs::Epochs;
@@ -129,6 +129,9 @@ impl World {
             return;
         }
         let (answer, commit) = self.store.apply(&call.ask);
+        if let (Purpose::Claim(_), Answer::Written(Write::Conflict)) = (call.purpose, &answer) {
+            self.tally.claims_lost += 1;
+        }
         if let Some(commit) = commit {
             self.committed(from, call.purpose, &commit);
         }
@@ -171,6 +174,12 @@ impl World {
             if before.is_some_and(|before: &Record| before.holder.is_none()) {
                 self.tally.handovers += 1;
             }
+            if let Some(released_at) = self.released_at.take() {
+                self.tally.raced(self.now - released_at);
+            }
+        }
+        if let (Purpose::Release(..), None) = (purpose, &record.reserved) {
+            self.released_at = Some(self.now);
         }
         self.announce();
     }

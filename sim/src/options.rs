@@ -89,6 +89,8 @@ pub struct Options {
     pub watch: Watch,
     /// Whether the store can prove a crash.
     pub crash_proof: bool,
+    /// Whether candidates stagger their claims, as they do on a register.
+    pub staggered: bool,
     /// Mean time between faults.
     pub fault_every: Nanos,
     /// Mean time between the whims of users.
@@ -133,6 +135,7 @@ impl Options {
             net: profile.net(&mut rng),
             watch: profile.watch(&mut rng),
             crash_proof: profile.allows_crash_proof() && rng.one_in(4),
+            staggered: store == StoreKind::Register,
             fault_every: nanos(longest) / 4 + rng.below(2 * nanos(longest)),
             whim_every: nanos(longest) / 2 + rng.below(4 * nanos(longest)),
             faults,

@@ -10,8 +10,8 @@ pub(crate) fn figures(seeds: u64, tally: &Tally) {
     let hours = tally.virtual_time as f64 / (3_600.0 * SECOND as f64);
     println!("seeds {seeds}, virtual time {hours:.1}h, events {}, writes {}", tally.events, tally.commits);
     println!(
-        "elections won {}, handovers {}, overlaps excused by a lost record {}",
-        tally.elections, tally.handovers, tally.excused
+        "elections won {}, handovers {}, claims lost to another write {}, overlaps excused by a lost record {}",
+        tally.elections, tally.handovers, tally.claims_lost, tally.excused
     );
     println!(
         "somebody led {:.1}% of the time; slowest recovery {:.1}s; highest share of a bound used: recovery {:.1}%, \

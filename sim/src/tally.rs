@@ -16,6 +16,14 @@ pub struct Tally {
     pub elections: u64,
     /// Of these, the ones that followed a release.
     pub handovers: u64,
+    /// Of the claims that followed a release, those on a record that was reserved for nobody.
+    pub races: u64,
+    /// Virtual time from the release to the claim, in all of these.
+    pub race_time: u128,
+    /// The longest of these times.
+    pub race_max: Nanos,
+    /// Claims that the store refused because another write came first.
+    pub claims_lost: u64,
     /// Overlaps that the loss of a record excuses: see the invariant `exclusive`.
     pub excused: u64,
     /// True time during which somebody led, while faults were about.
@@ -35,6 +43,13 @@ impl Tally {
         self.faults[fault as usize] += 1;
     }
 
+    /// One more claim on a record that was released for all, after so long.
+    pub fn raced(&mut self, took: Nanos) {
+        self.races += 1;
+        self.race_time += u128::from(took);
+        self.race_max = self.race_max.max(took);
+    }
+
     /// How many of each kind.
     pub fn faults(&self) -> impl Iterator<Item = (Fault, u64)> {
         Fault::ALL.into_iter().zip(self.faults)
@@ -47,6 +62,10 @@ impl Tally {
         self.commits += other.commits;
         self.elections += other.elections;
         self.handovers += other.handovers;
+        self.races += other.races;
+        self.race_time += other.race_time;
+        self.race_max = self.race_max.max(other.race_max);
+        self.claims_lost += other.claims_lost;
         self.excused += other.excused;
         self.led += other.led;
         self.recovery_max = self.recovery_max.max(other.recovery_max);

@@ -45,6 +45,8 @@ pub(crate) struct World {
     pub(crate) sessions: Option<Sessions>,
     /// The lock was let go of and not taken since.
     pub(crate) let_go: bool,
+    /// When the record was released for all, if nobody has claimed it since.
+    pub(crate) released_at: Option<Nanos>,
     pub(crate) nodes: Vec<Node>,
     /// The longest extra delay while a slow spell lasts.
     pub(crate) spike: Option<Nanos>,
@@ -105,6 +107,7 @@ impl World {
             store: Store::default(),
             sessions: None,
             let_go: false,
+            released_at: None,
             nodes: Vec::new(),
             spike: None,
             outage: false,
@@ -281,10 +284,14 @@ impl World {
         self.nodes.len() - 1
     }
 
-    /// Every second one on a register spreads its renewals, as one among very many elections would.
+    /// As the driver sets one up on such a store. Every second one on a register spreads its renewals, as one among very many
+    /// elections would.
     pub(crate) fn candidate(&mut self, settings: Settings, who: Candidate) -> Core {
         let seed = self.rng.next_u64();
         let mut core = Core::new(settings, who, seed);
+        if self.options.staggered {
+            core.stagger_claims();
+        }
         if self.options.store == crate::options::StoreKind::Register && seed.is_multiple_of(2) {
             core.jitter_renewals();
         }

@@ -17,7 +17,7 @@ pub struct Timeline {
     pub deadline: Duration,
     /// The earliest takeover by a follower that saw the last renewal at once.
     pub takeover: Duration,
-    /// From a release until the next leader, on a store that announces changes: one claim.
+    /// From a release until the next leader, on a store that announces changes: the wait after lost races, and one claim.
     pub handover: Duration,
     /// From the leader's death until somebody leads, on a store that works and announces changes.
     pub failover: Duration,
@@ -38,13 +38,13 @@ impl Timeline {
         let options = settings.options();
         let deadline = timing.belief(timing.ttl());
         let stop = deadline.saturating_sub(timing.stop_lead());
-        let call = timing.call_timeout();
+        let (call, stagger) = (timing.call_timeout(), timing.stagger_max());
         // A record may be seen as late as one call after it was written, and the claim that replaces it
         // takes another.
-        let failover = timing.ttl() + call * 2 + options.settle;
+        let failover = timing.ttl() + stagger + call * 2 + options.settle;
         // A follower without notices looks when the record that it saw has expired. If the leader renewed just after that
         // observation and died, the follower finds a new sign of life, and waits once more.
-        let unannounced = failover + timing.ttl() + call;
+        let unannounced = failover + timing.ttl() + stagger + call;
         // An attempt that was under way when the faults stopped runs into its time-out, and its observation
         // into another; then comes the longest pause after errors.
         let pause = options.strategy.longest().max(options.breaker.map_or(Duration::ZERO, |b| b.open_for));
@@ -58,7 +58,7 @@ impl Timeline {
             kill: stop + timing.work_grace(),
             deadline,
             takeover: timing.ttl(),
-            handover: call,
+            handover: stagger + call,
             failover,
             unannounced,
             recovery,
@@ -83,6 +83,16 @@ mod tests {
         assert_eq!(line.deadline, Duration::from_millis(13_500));
         assert!((0.11..0.12).contains(&line.clock_rate));
         assert_eq!(line.latency, Duration::from_millis(8_500));
+    }
+
+    #[test]
+    fn every_bound_allows_for_the_wait_after_lost_races() {
+        let line = Timeline::new(&Settings::default());
+        let (ttl, call, stagger) =
+            (Duration::from_secs(15), Duration::from_secs(3), Duration::from_millis(50));
+        assert_eq!(line.handover, call + stagger);
+        assert_eq!(line.failover, ttl + call * 2 + Settings::default().options().settle + stagger);
+        assert_eq!(line.unannounced, line.failover + ttl + call + stagger);
     }
 
     #[test]

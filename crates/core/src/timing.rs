@@ -20,6 +20,10 @@ pub const TTL_RANGE: (Duration, Duration) = (Duration::from_millis(100), Duratio
 /// The time from KILL to the deadline, where the work is a process: the kernel needs it to tear a process tree down.
 pub const KILL_LEAD: Duration = Duration::from_millis(50);
 
+/// The longest wait of a follower that keeps losing races for a free record. Fifty followers that claim within it are a millisecond apart on
+/// average.
+const STAGGER_MAX: Duration = Duration::from_millis(50);
+
 /// Settings that are not safe or contradict each other, and what to change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadSettings(String);
@@ -173,6 +177,12 @@ impl Timing {
         self.retry.min(self.renew)
     }
 
+    /// The longest wait before a claim on a free record, after lost races. A candidate that stepped down stays away for a retry interval or
+    /// longer, so half of that leaves the others time to claim before it comes back.
+    pub fn stagger_max(&self) -> Duration {
+        STAGGER_MAX.min(self.retry / 2)
+    }
+
     /// How much earlier than the ttl the leader stops.
     pub fn margin(&self) -> Duration {
         self.margin
@@ -278,6 +288,13 @@ mod tests {
     fn a_record_is_kept_for_a_fifth_of_the_ttl_and_for_a_second_at_most() {
         assert_eq!(Timing::reservation(ms(3_000)), ms(600));
         assert_eq!(Timing::reservation(ms(15_000)), ms(1_000));
+    }
+
+    #[test]
+    fn claims_are_staggered_by_50_ms_or_half_the_retry_interval() {
+        let most =
+            |ttl| Timing::new(&TimingOptions { ttl: ms(ttl), ..Default::default() }).unwrap().stagger_max();
+        assert_eq!((most(15_000), most(750), most(300)), (ms(50), ms(50), ms(20)));
     }
 
     #[test]

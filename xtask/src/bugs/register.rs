@@ -5,6 +5,7 @@ use super::{Bug, Change};
 const ACQUIRING: &str = "crates/core/src/machine/acquiring.rs";
 const PREEMPT: &str = "crates/core/src/machine/preempt.rs";
 const REQUESTS: &str = "crates/core/src/machine/requests.rs";
+const STAGGER: &str = "crates/core/src/machine/stagger.rs";
 const LEASE: &str = "crates/backend/src/lease/mod.rs";
 const CLAIM: &str = "crates/backend/src/lease/claim.rs";
 const RENEW: &str = "crates/backend/src/lease/renew.rs";
@@ -236,6 +237,20 @@ pub(super) const BUGS: &[Bug] = &[
             good: "(seen.free_at, seen.proof)",
             bad: "(seen.free_at, Proof::Record)",
         }],
+        caught_by: &["recovery"],
+        case: None,
+    },
+    Bug {
+        name: "StaggerUnbounded",
+        breaks: "A follower waits twice as long after each lost race, without a bound, and no shorter after one that it won.",
+        changes: &[
+            Change {
+                file: STAGGER,
+                good: "(self.window * 2).max(FIRST).min(longest)",
+                bad: "(self.window * 2).max(FIRST)",
+            },
+            Change { file: STAGGER, good: "let half = «self.window / 2»", bad: "self.window" },
+        ],
         caught_by: &["recovery"],
         case: None,
     },

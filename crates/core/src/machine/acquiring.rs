@@ -104,6 +104,7 @@ impl Core {
             danger_reclaim: options.danger_reclaim,
             sent: self.now,
         };
+        self.enter_race();
         let Pending { call, expires } = self.call(StoreCall::Claim(bid));
         Attempt { claim: call, floor: self.view.highest(), request: None, step: Step::Claiming { expires } }
     }
@@ -177,6 +178,7 @@ impl Core {
             return;
         }
         self.backoff.over();
+        self.stagger.won();
         self.view.saw(grant.epoch);
         let settle = self.settings.options().settle;
         if grant.after_crash && !settle.is_zero() {
@@ -228,7 +230,8 @@ impl Core {
                 let error =
                     StoreError::new(ErrorKind::TimedOut, "store", "the claim got no answer and no lead");
                 let Some(wake) = self.back_off(error) else { return };
-                self.wait(wake.max(self.wake_for(&seen)));
+                let wake = wake.max(self.wake_for(&seen));
+                self.wait(wake);
             }
             Err(error) if !error.is_retryable() => self.fail(error),
             Err(error) => self.attempt_failed(error),
@@ -260,6 +263,7 @@ impl Core {
             self.claim_again(&seen);
             return;
         }
+        self.judge_race(&seen);
         self.backoff.over();
         self.tell(CoreEvent::AcquireFailed { holder: seen.holder.as_ref().map(|holder| holder.id.clone()) });
         if let State::Reconnecting(_) = self.state
@@ -270,7 +274,8 @@ impl Core {
             return;
         }
         // Denied although it is kept for us: something else is in the way, until then.
-        let until = seen.free_at.unwrap_or_else(|| self.wake_for(&seen)).min(self.handover_check_at(&seen));
+        let until = seen.free_at.map(|free_at| free_at + self.stagger());
+        let until = until.unwrap_or_else(|| self.wake_for(&seen)).min(self.handover_check_at(&seen));
         self.wait(until.max(self.now + DENIED_PAUSE));
         self.ask_to_preempt(&seen);
     }
@@ -304,12 +309,12 @@ impl Core {
     }
 
     /// When to try, given what was seen: at the end of what is in the way, or after the retry interval where
-    /// only a change can tell.
-    fn wake_for(&self, seen: &Seen) -> Boot {
+    /// only a change can tell. What is free for all is claimed a moment later after lost races.
+    fn wake_for(&mut self, seen: &Seen) -> Boot {
         let wake = match (seen.free_at, seen.proof) {
             (Some(_), _) if seen.reserved_for.as_ref() == Some(&self.who.id) => self.now,
-            (Some(free_at), _) => free_at,
-            (None, Proof::Released | Proof::Absent | Proof::Dead) => self.now,
+            (Some(free_at), _) => free_at + self.stagger(),
+            (None, Proof::Released | Proof::Absent | Proof::Dead) => self.now + self.stagger(),
             (None, _) => self.now + self.settings.timing().retry(),
         };
         wake.min(self.handover_check_at(seen))
@@ -319,7 +324,8 @@ impl Core {
     pub(super) fn changed(&mut self, seen: Seen) {
         match &mut self.state {
             State::Stopped => self.disown(&seen),
-            State::Follower { .. } => {
+            State::Follower { wake } => {
+                let before = *wake;
                 // A change notice ends back-off and breaker alike: the store is alive.
                 self.backoff.over();
                 if seen.is_held_by(&self.who) {
@@ -330,6 +336,8 @@ impl Core {
                     }
                 }
                 let wake = if seen.is_held_by(&self.who) { self.now } else { self.wake_for(&seen) };
+                // News that it is still free does not begin the wait anew.
+                let wake = if self.view.is_free(self.now) { wake.min(before) } else { wake };
                 self.state = State::Follower { wake };
                 self.ask_to_preempt(&seen);
             }

@@ -14,6 +14,7 @@ mod reconnecting;
 mod releasing;
 mod renewal_jitter;
 mod requests;
+mod stagger;
 mod state;
 mod stay_away;
 mod stopping;
@@ -35,6 +36,7 @@ use own_record::OwnRecord;
 use preempt::Preemption;
 use releasing::{Cause, Then};
 use renewal_jitter::RenewalJitter;
+use stagger::Stagger;
 use state::State;
 use stay_away::StayAway;
 use view::ElectionView;
@@ -86,6 +88,7 @@ pub struct Core {
     own_record: OwnRecord,
     preemption: Preemption,
     renewal_jitter: RenewalJitter,
+    stagger: Stagger,
     /// Why the machine stopped by itself.
     failure: Option<StoreError>,
 }
@@ -110,6 +113,7 @@ impl Core {
             own_record: OwnRecord::default(),
             preemption: Preemption::default(),
             renewal_jitter: RenewalJitter::default(),
+            stagger: Stagger::default(),
             failure: None,
         }
     }

@@ -1,7 +1,7 @@
 //! What a candidate knows of its election: the epochs, who leads, and whether the leader is alive.
 
 use super::Core;
-use crate::{CandidateId, CoreEvent, Epoch, Proof, Seen};
+use crate::{Boot, CandidateId, CoreEvent, Epoch, Proof, Seen};
 
 /// Knowledge that outlives attempts and leaderships.
 #[derive(Clone, Debug, Default)]
@@ -13,6 +13,8 @@ pub(super) struct ElectionView {
     /// The outer `None` before anything was seen.
     leader: Option<Option<CandidateId>>,
     proof: Option<Proof>,
+    /// When the record is free for all; `None` if that is not known, or this candidate has held it since.
+    free_at: Option<Boot>,
 }
 
 impl ElectionView {
@@ -29,6 +31,11 @@ impl ElectionView {
         self.proof
     }
 
+    /// Whether the record was free for all when it was last seen, or has expired since.
+    pub(super) fn is_free(&self, now: Boot) -> bool {
+        self.free_at.is_some_and(|free_at| now >= free_at)
+    }
+
     /// Whether this candidate may still lead under this epoch.
     pub(super) fn is_unspent(&self, epoch: Epoch) -> bool {
         epoch > self.spent
@@ -42,6 +49,7 @@ impl ElectionView {
     pub(super) fn spend(&mut self, epoch: Epoch) {
         self.saw(epoch);
         self.spent = self.spent.max(epoch);
+        self.free_at = None;
     }
 
     /// Whether this is news.
@@ -56,6 +64,8 @@ impl Core {
     /// Remembers what the store showed: the highest epoch, and who leads.
     pub(super) fn learn(&mut self, seen: &Seen) {
         self.view.proof = Some(seen.proof);
+        let is_held = matches!(seen.proof, Proof::Record | Proof::Alive);
+        self.view.free_at = seen.free_at.or((!is_held).then_some(self.now));
         self.learn_own_record(seen);
         if let Some(epoch) = seen.epoch {
             self.view.saw(epoch);

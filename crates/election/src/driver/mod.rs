@@ -206,6 +206,9 @@ impl Driver {
         if each_for_itself && self.entries.len() >= SPREAD_FROM {
             entrant.core.jitter_renewals();
         }
+        if each_for_itself {
+            entrant.core.stagger_claims();
+        }
         let on = entrant.shared.election.clone();
         self.guarded(|backend| backend.follow(&on));
         self.names.entry(on).or_default().push(key);

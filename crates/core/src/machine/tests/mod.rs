@@ -17,6 +17,7 @@ mod late_answers;
 mod releasing;
 mod requests;
 mod settling;
+mod staggering;
 mod stopping;
 mod transitions;
 mod witness;
