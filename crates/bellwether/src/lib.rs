@@ -57,6 +57,14 @@ pub mod file {
     pub use bellwether_file::{File, directory, from_url, open};
 }
 
+/// Elections on Kubernetes Leases: which cluster, which namespace, and the client that does it.
+#[cfg(feature = "kubernetes-any-version")]
+pub mod kubernetes {
+    pub use bellwether_kubernetes::{
+        Config, Environment, Kubernetes, KubernetesRegister, from_config, from_env, from_url, kube,
+    };
+}
+
 /// Elections on NATS JetStream: profiles, and the health of a cluster's nodes.
 #[cfg(feature = "nats")]
 pub mod nats {

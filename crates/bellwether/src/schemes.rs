@@ -46,7 +46,7 @@ struct Driver {
     options: fn(&str) -> Result<Options, Error>,
 }
 
-static SCHEMES: [Scheme; 4] = [
+static SCHEMES: [Scheme; 5] = [
     Scheme {
         names: &["memory"],
         example: "memory:",
@@ -99,6 +99,24 @@ static SCHEMES: [Scheme; 4] = [
         driver: Some(Driver {
             open: |url| Ok(Store::from(bellwether_nats::from_url(url, crate::clock())?)),
             options: |url| Ok(bellwether_nats::Config::from_url(url)?.profile().options()),
+        }),
+    },
+    Scheme {
+        names: &["kubernetes"],
+        example: "kubernetes://NAMESPACE",
+        place: "the Leases of a Kubernetes namespace",
+        feature: Some("kubernetes"),
+        secret: SecretIn::Nowhere,
+        #[cfg(not(feature = "kubernetes-any-version"))]
+        driver: None,
+        #[cfg(feature = "kubernetes-any-version")]
+        driver: Some(Driver {
+            open: |url| {
+                let environment = bellwether_kubernetes::Environment::from_env();
+                let config = bellwether_kubernetes::Config::from_url(url)?.in_environment(&environment)?;
+                Ok(Store::from(bellwether_kubernetes::from_config(config, crate::clock())))
+            },
+            options: usual,
         }),
     },
 ];

@@ -65,11 +65,13 @@ pub(super) const BUILD: &str = "build";
 const BUILD_WHAT: &str = "every test program, once";
 const POSTGRES_STEP: &str = "postgres";
 const NATS_STEP: &str = "nats";
+const KUBERNETES_STEP: &str = "kubernetes";
 const FACADE_STEP: &str = "bellwether";
 const SCENARIOS_STEP: &str = "tests";
 const POSTGRES_TOOLS: &[&Tool] = &[&POSTGRES, &PGBOUNCER, &IPROUTE];
 const NATS_TOOLS: &[&Tool] = &[&NATS, &OLD_NATS, &IPROUTE];
 const SUPPORT_TOOLS: &[&Tool] = &[&POSTGRES, &PGBOUNCER, &ETCD, &APISERVER, &IPROUTE];
+const KUBERNETES_TOOLS: &[&Tool] = &[&ETCD, &APISERVER, &IPROUTE];
 const ALL_SERVERS: &[&Tool] = &[&POSTGRES, &PGBOUNCER, &NATS, &OLD_NATS, &IPROUTE];
 
 /// What the tests run on besides the installed server, which is Debian's and older: the newest.
@@ -98,19 +100,20 @@ const MORE_PROGRAMS: &[Program] = &[
 
 /// The packages that make up the project: the name of the step, the package, what it is, and its budget in seconds.
 const PACKAGES: &[(&str, &str, &str, u64)] = &[
-    ("core", "bellwether-core", "the election as pure logic", 10),
+    ("core", "bellwether-core", "the election as pure logic", 5),
     ("backend", "bellwether-backend", "what a backend must do, and the one in memory", 20),
-    ("deadman", "bellwether-deadman", "boot-time clock and timer, kernel deadline, processes", 20),
-    ("file", "bellwether-file", "elections in a directory", 60),
+    ("deadman", "bellwether-deadman", "boot-time clock and timer, kernel deadline, processes", 5),
+    ("file", "bellwether-file", "elections in a directory", 45),
     (POSTGRES_STEP, "bellwether-postgres", "elections on PostgreSQL servers", 330),
     (NATS_STEP, "bellwether-nats", "elections on NATS servers, a current and an old one", 210),
-    ("election", "bellwether-election", "the election running", 60),
-    ("supervise", "bellwether-supervise", "a command that lives as long as a leadership", 90),
-    (FACADE_STEP, "bellwether", "the crate that users add; every example runs and does what it says", 35),
-    ("cli", "bellwether-cli", "the command", 20),
-    ("sim", sim::PACKAGE, "the simulator's own tests", 30),
-    ("xtask", "xtask", "what runs these steps", 10),
-    (SCENARIOS_STEP, "bellwether-tests", "the command on real processes and servers", 300),
+    (KUBERNETES_STEP, "bellwether-kubernetes", "elections on a real API server of Kubernetes", 150),
+    ("election", "bellwether-election", "the election running", 30),
+    ("supervise", "bellwether-supervise", "a command that lives as long as a leadership", 60),
+    (FACADE_STEP, "bellwether", "the crate that users add; every example runs and does what it says", 25),
+    ("cli", "bellwether-cli", "the command", 5),
+    ("sim", sim::PACKAGE, "the simulator's own tests", 10),
+    ("xtask", "xtask", "what runs these steps", 5),
+    (SCENARIOS_STEP, "bellwether-tests", "the command on real processes and servers", 270),
 ];
 
 const FORMAT: Action =
@@ -150,13 +153,14 @@ pub(super) fn all(workspace: &Workspace) -> Vec<Step> {
         step("format", "rustfmt has nothing to change", &[&RUSTFMT], 10, FORMAT),
         step("tidy", "the rules of the house", &[], 10, Action::Tidy),
         step("lint", "clippy has nothing to say", &[&CLIPPY], 60, LINT),
-        step("features", "every feature builds alone, and all together", &[], 30, Action::Features),
+        step("features", "every feature builds alone, and all together", &[], 45, Action::Features),
         step(BUILD, BUILD_WHAT, &[], 180, Action::Build),
     ];
     for (name, package, what, budget) in PACKAGES {
         let needs: &[&Tool] = match *name {
             POSTGRES_STEP => POSTGRES_TOOLS,
             NATS_STEP => NATS_TOOLS,
+            KUBERNETES_STEP => KUBERNETES_TOOLS,
             SCENARIOS_STEP | FACADE_STEP => ALL_SERVERS,
             _ => &[],
         };

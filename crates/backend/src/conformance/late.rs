@@ -21,6 +21,7 @@ pub(super) const CASES: &[Case] = &[
 
 async fn late_claim_released(stage: Stage) -> Ran {
     let ((a, faults), b) = (stage.faulty("a").await?, stage.candidate("b").await?);
+    b.lead_once().await?;
     let gate = Gate::new();
     faults.next(Op::Write, Fault::HoldsAnswer(gate.clone()));
     let claim = tokio::spawn({

@@ -145,6 +145,12 @@ impl Actor {
         }
     }
 
+    /// Leads and releases, so that there is a record: a store may take two writes to make one.
+    pub(super) async fn lead_once(&self) -> Result<(), Stop> {
+        let grant = self.lead().await?;
+        self.let_go(&grant).await
+    }
+
     /// Claims once, and must not get it.
     pub(super) async fn denied(&self) -> Result<Seen, Stop> {
         match self.claim().await {

@@ -29,6 +29,7 @@ async fn unknown_resolved(stage: Stage) -> Ran {
 
 async fn unknown_excludes(stage: Stage) -> Ran {
     let ((a, faults), b) = (stage.faulty("a").await?, stage.candidate("b").await?);
+    b.lead_once().await?;
     faults.next(Op::Write, Fault::LosesAnswer);
     let sent = a.clock.boot();
     unknown("a claim whose answer is lost", a.claim().await)?;
@@ -40,6 +41,7 @@ async fn unknown_excludes(stage: Stage) -> Ran {
 
 async fn unknown_released(stage: Stage) -> Ran {
     let ((a, faults), b) = (stage.faulty("a").await?, stage.candidate("b").await?);
+    b.lead_once().await?;
     faults.next(Op::Write, Fault::LosesAnswer);
     unknown("a claim whose answer is lost", a.claim().await)?;
     let seen = a.observe().await?;

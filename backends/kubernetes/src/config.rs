@@ -1,0 +1,282 @@
+//! Which cluster, and which namespace.
+//!
+//! ```text
+//! kubernetes://[NAMESPACE][?OPTION=VALUE&…]
+//! ```
+//!
+//! | option | default | meaning |
+//! |---|---|---|
+//! | `kubeconfig` | `$KUBECONFIG`, `~/.kube/config`, or the pod's service account | the file that names clusters and users |
+//! | `context` | the current one | a context of that file |
+//! | `events` | yes | whether new leaders are recorded as Events on the Lease |
+//! | `timeout` | a sixth of the ttl, 500ms to 2s | how long one call may take |
+//! | `watch` | 200s | how long one watch lasts before the next; less where something on the way drops quiet connections sooner |
+//!
+//! Without a namespace it is `$POD_NAMESPACE`, else that of the context or of the service account, else `default`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bellwether_core::{StoreError, duration};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+
+use crate::errors::{invalid, misconfigured};
+use crate::names;
+
+const OPTIONS: &str = "kubeconfig, context, events, timeout, watch";
+/// Load balancers drop connections that are quiet for longer than four minutes.
+const WATCH: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(200));
+
+/// Which cluster and which namespace hold the elections: `kubernetes://[NAMESPACE][?OPTION=VALUE&…]`.
+///
+/// The options are `kubeconfig` (a file), `context` (of that file), `events` (yes; whether new leaders are recorded as Events),
+/// `timeout` (for one call) and `watch` (200s; how long one watch lasts).
+#[derive(Clone)]
+pub struct Config {
+    source: Source,
+    namespace: Option<String>,
+    pub(crate) events: bool,
+    pub(crate) timeout: Option<Duration>,
+    /// How long one watch lasts, at least.
+    pub(crate) watch: Duration,
+}
+
+/// Where the address of the API server and our credentials come from.
+#[derive(Clone)]
+enum Source {
+    /// A kubeconfig file, or the service account of the pod, whichever is there.
+    Inferred { file: Option<PathBuf>, context: Option<String> },
+    /// The service account of the pod.
+    InCluster,
+    /// A client that the program has made.
+    Client(kube::Client),
+}
+
+/// What a pod is told about itself by the downward API.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Environment {
+    /// `$POD_NAMESPACE`.
+    pub namespace: Option<String>,
+    /// `$POD_NAME`: a good id for a candidate.
+    pub pod: Option<String>,
+}
+
+impl Environment {
+    /// That of this process.
+    pub fn from_env() -> Environment {
+        let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+        Environment { namespace: variable("POD_NAMESPACE"), pod: variable("POD_NAME") }
+    }
+}
+
+impl std::fmt::Debug for Config {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Config").field("namespace", &self.namespace).finish_non_exhaustive()
+    }
+}
+
+impl Config {
+    /// Reads a URL. Connects to nothing, and reads neither files nor variables.
+    ///
+    /// # Errors
+    /// When it cannot be read, with a sentence that says what to write.
+    pub fn from_url(url: &str) -> Result<Config, StoreError> {
+        let wrong =
+            "that is not a URL of a Kubernetes cluster; write kubernetes://NAMESPACE or kubernetes://";
+        let rest = url.strip_prefix("kubernetes:").ok_or_else(|| invalid(wrong))?;
+        let rest = rest.strip_prefix("//").unwrap_or(rest);
+        let (namespace, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (mut file, mut context) = (None, None);
+        let mut config = Config::new(Source::InCluster);
+        let namespace = namespace.trim_end_matches('/');
+        if !namespace.is_empty() {
+            config = config.namespace(namespace)?;
+        }
+        for option in query.split('&').filter(|option| !option.is_empty()) {
+            let (name, value) = option.split_once('=').unwrap_or((option, ""));
+            match name {
+                "kubeconfig" => file = Some(PathBuf::from(value)),
+                "context" => context = Some(value.to_owned()),
+                "events" => config.events = yes_or_no(name, value)?,
+                "timeout" => config.timeout = Some(time(name, value)?),
+                "watch" => {
+                    let lasts = duration::parse(value).filter(|lasts| (WATCH.0..=WATCH.1).contains(lasts));
+                    config.watch = lasts.ok_or_else(|| invalid("watch is a time from 1s to 200s"))?;
+                }
+                _ => {
+                    let sentence = format!(
+                        "there is no option {name:?} in a URL of a Kubernetes cluster: there are {OPTIONS}"
+                    );
+                    return Err(invalid(sentence));
+                }
+            }
+        }
+        config.source = Source::Inferred { file, context };
+        Ok(config)
+    }
+
+    /// The cluster that `$KUBECONFIG`, `~/.kube/config` or the service account of the pod names, and the namespace of `$POD_NAMESPACE`.
+    ///
+    /// # Errors
+    /// When the variable holds no name of a namespace.
+    pub fn from_env() -> Result<Config, StoreError> {
+        Config::new(Source::Inferred { file: None, context: None }).in_environment(&Environment::from_env())
+    }
+
+    /// The cluster that this pod runs in, by its service account.
+    pub fn in_cluster() -> Config {
+        Config::new(Source::InCluster)
+    }
+
+    /// The cluster that this client talks to.
+    ///
+    /// Make it with `default_retry = false`: retries of its own would delay renewals past every bound.
+    pub fn from_client(client: kube::Client) -> Config {
+        Config::new(Source::Client(client))
+    }
+
+    /// These elections are in this namespace.
+    ///
+    /// # Errors
+    /// When that is no name of a namespace.
+    pub fn namespace(self, namespace: &str) -> Result<Config, StoreError> {
+        if !names::is_label(namespace) {
+            return Err(invalid(
+                "a namespace is named with lower-case letters, digits and -, at most 63 of them",
+            ));
+        }
+        Ok(Config { namespace: Some(namespace.to_owned()), ..self })
+    }
+
+    /// Takes the namespace from the environment, unless one is named.
+    ///
+    /// # Errors
+    /// When the variable holds no name of a namespace.
+    pub fn in_environment(self, environment: &Environment) -> Result<Config, StoreError> {
+        match &environment.namespace {
+            Some(name) if self.namespace.is_none() => self.namespace(name),
+            _ => Ok(self),
+        }
+    }
+
+    fn new(source: Source) -> Config {
+        Config { source, namespace: None, events: true, timeout: None, watch: WATCH.1 }
+    }
+
+    /// A client and the namespace, from what the files hold now. Runs the program that a kubeconfig names for credentials, if any.
+    pub(crate) async fn connect(&self) -> Result<(kube::Client, String), StoreError> {
+        let mut config = match &self.source {
+            Source::Client(client) => {
+                let namespace =
+                    self.namespace.clone().unwrap_or_else(|| client.default_namespace().to_owned());
+                return Ok((client.clone(), namespace));
+            }
+            Source::InCluster => in_cluster()?,
+            Source::Inferred { file: None, context: None } => match from_default_file(None).await {
+                Ok(config) => config,
+                // No file at all is how it is in a pod.
+                Err(no_file) => kube::Config::incluster().map_err(|_| no_file)?,
+            },
+            Source::Inferred { file: None, context } => from_default_file(context.clone()).await?,
+            Source::Inferred { file: Some(file), context } => from_file(file, context.clone()).await?,
+        };
+        // The client's own retries sleep for minutes; every call here has its own bound, and the core retries.
+        config.default_retry = false;
+        config.connect_timeout = Some(CONNECT_TIMEOUT);
+        let namespace = self.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
+        // A program for credentials may run for seconds, and must not hold up other tasks.
+        let made = tokio::task::spawn_blocking(move || kube::Client::try_from(config)).await;
+        let cut_short = |error| crate::errors::unavailable("connecting was cut short").caused_by(error);
+        let unfit = |error| {
+            misconfigured("what the kubeconfig or the service account says cannot be used").caused_by(error)
+        };
+        Ok((made.map_err(cut_short)?.map_err(unfit)?, namespace))
+    }
+
+    /// Whether [`connect`](Config::connect) can be asked for a new client at any time.
+    pub(crate) fn can_reconnect(&self) -> bool {
+        !matches!(self.source, Source::Client(_))
+    }
+}
+
+/// For connecting to the server. Calls have their own limits, which include this.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+fn in_cluster() -> Result<kube::Config, StoreError> {
+    kube::Config::incluster().map_err(|error| {
+        misconfigured("this process does not run in a pod with a service account; name a kubeconfig instead")
+            .caused_by(error)
+    })
+}
+
+async fn from_default_file(context: Option<String>) -> Result<kube::Config, StoreError> {
+    let options = KubeConfigOptions { context, ..KubeConfigOptions::default() };
+    kube::Config::from_kubeconfig(&options).await.map_err(|error| {
+        let sentence = "no cluster: this is not a pod with a service account, and the kubeconfig ($KUBECONFIG, or ~/.kube/config) \
+                        cannot be used; name another with kubernetes://NAMESPACE?kubeconfig=FILE";
+        misconfigured(sentence).caused_by(error)
+    })
+}
+
+async fn from_file(file: &PathBuf, context: Option<String>) -> Result<kube::Config, StoreError> {
+    let unfit =
+        |error| misconfigured(format!("the kubeconfig {} cannot be used", file.display())).caused_by(error);
+    let read = Kubeconfig::read_from(file).map_err(unfit)?;
+    let options = KubeConfigOptions { context, ..KubeConfigOptions::default() };
+    kube::Config::from_custom_kubeconfig(read, &options).await.map_err(unfit)
+}
+
+fn yes_or_no(option: &str, value: &str) -> Result<bool, StoreError> {
+    match value {
+        "" | "yes" | "true" => Ok(true),
+        "no" | "false" => Ok(false),
+        _ => Err(invalid(format!("{option} is yes or no"))),
+    }
+}
+
+fn time(option: &str, value: &str) -> Result<Duration, StoreError> {
+    let time = duration::parse(value).filter(|time| *time >= Duration::from_millis(10));
+    time.ok_or_else(|| invalid(format!("{option} is a time as 500ms or 2s, at least 10ms")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_names_a_namespace_or_leaves_it_to_the_context() {
+        for (url, namespace) in [
+            ("kubernetes:", None),
+            ("kubernetes://", None),
+            ("kubernetes://jobs", Some("jobs")),
+            ("kubernetes://jobs/", Some("jobs")),
+            ("kubernetes://jobs?context=prod&events=no&timeout=1s", Some("jobs")),
+            ("kubernetes://?kubeconfig=/etc/k", None),
+        ] {
+            assert_eq!(Config::from_url(url).unwrap().namespace.as_deref(), namespace, "{url}");
+        }
+        let pod = Environment { namespace: Some("pods".into()), pod: None };
+        let namespace = |url| Config::from_url(url).unwrap().in_environment(&pod).unwrap().namespace;
+        assert_eq!(namespace("kubernetes://jobs").as_deref(), Some("jobs"));
+        assert_eq!(namespace("kubernetes://").as_deref(), Some("pods"));
+        let config = Config::from_url("kubernetes://?context=prod&events=no&timeout=1s").unwrap();
+        assert_eq!((config.events, config.timeout), (false, Some(Duration::from_secs(1))));
+    }
+
+    #[test]
+    fn a_mistake_in_a_url_is_met_with_what_to_write() {
+        for (url, part) in [
+            ("kube://jobs", "kubernetes://NAMESPACE"),
+            ("kubernetes://Jobs", "lower-case"),
+            ("kubernetes://a.b", "lower-case"),
+            ("kubernetes://a?contxt=b", "there are kubeconfig, context"),
+            ("kubernetes://a?events=maybe", "yes or no"),
+            ("kubernetes://a?timeout=0s", "at least 10ms"),
+            ("kubernetes://a?watch=1h", "from 1s to 200s"),
+        ] {
+            let said = Config::from_url(url).unwrap_err().to_string();
+            assert!(said.contains(part), "{url}: {said}");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What followers are told, and what they ask for.
+
+use std::time::Duration;
+
+use bellwether_core::Outcome;
+use bellwether_support::until;
+
+use crate::stage::{Namespace, TTL};
+
+#[tokio::test]
+async fn followers_send_nothing_while_nothing_changes() {
+    let namespace = Namespace::new().await;
+    let leader = namespace.actor("a");
+    let _grant = leader.lead().await;
+    let mut followers = Vec::new();
+    for id in ["b", "c", "d"] {
+        let follower = namespace.actor(id);
+        let mut news = follower.news();
+        let _ = follower.denied().await;
+        followers.push(tokio::spawn(async move {
+            loop {
+                news.count(Duration::from_secs(1)).await;
+            }
+        }));
+    }
+    until(|| async {
+        let watches =
+            namespace.requests().iter().filter(|request| *request == "watch leases reports").count();
+        if watches == 3 { Ok(()) } else { Err(format!("{watches} watches")) }
+    })
+    .await;
+    let before = namespace.requests();
+    tokio::time::sleep(TTL).await;
+    assert_eq!(namespace.requests(), before);
+    followers.iter().for_each(|task| task.abort());
+}
+
+#[tokio::test]
+async fn a_release_is_told_and_taken_with_a_single_write() {
+    let namespace = Namespace::new().await;
+    let (leader, follower) = (namespace.actor("a"), namespace.actor("b"));
+    let grant = leader.lead().await;
+    let mut news = follower.news();
+    let _ = follower.denied().await;
+    // Told only of what is new: the first renewal shows that the watch is open.
+    leader.keep(&grant).await;
+    news.until_seen(|seen| seen.holder.is_some()).await;
+    let before = namespace.requests().len();
+    leader.let_go(&grant).await;
+    news.until_seen(|seen| seen.holder.is_none()).await;
+    assert!(matches!(follower.claim().await, Outcome::Done(_)));
+    let asked = |namespace: &Namespace| -> Vec<String> {
+        namespace
+            .requests()
+            .split_off(before)
+            .into_iter()
+            .filter(|one| one.ends_with("leases reports"))
+            .collect()
+    };
+    let expected = ["update leases reports", "update leases reports"];
+    until(|| async {
+        let asked = asked(&namespace);
+        if asked.len() >= 2 { Ok(()) } else { Err(format!("{asked:?}")) }
+    })
+    .await;
+    assert_eq!(asked(&namespace), expected, "a release and a claim");
+}
