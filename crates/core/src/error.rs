@@ -3,77 +3,27 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// What an error means to the caller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum ErrorKind {
-    /// The store did not answer, or asked to be tried again later.
-    Unavailable,
-    /// The answer did not arrive in time; it may still arrive.
-    TimedOut,
-    /// The store is full or over a limit; it works again when there is space.
-    Exhausted,
-    /// The store denies permission.
-    PermissionDenied,
-    /// The store is not set up for elections.
-    Misconfigured,
-    /// This store cannot do what was asked.
-    Unsupported,
-    /// An argument is not valid.
-    InvalidInput,
-    /// The retry strategy gave up.
-    GaveUp,
-    /// A mistake in Bellwether or in code passed to it.
-    Bug,
+use crate::words::words;
+
+words! {
+    /// What an error means to the caller.
+    ErrorKind {
+        Unavailable = "unavailable": "the store did not answer, or asked to be tried again later",
+        TimedOut = "timed_out": "the answer did not arrive in time; it may still arrive",
+        Exhausted = "exhausted": "the store is full or over a limit",
+        PermissionDenied = "permission_denied": "the store denies permission",
+        Misconfigured = "misconfigured": "the store is not set up for elections",
+        Unsupported = "unsupported": "this store cannot do what was asked",
+        InvalidInput = "invalid_input": "an argument is not valid",
+        GaveUp = "gave_up": "the retry strategy gave up",
+        Bug = "bug": "a mistake in Bellwether or in code passed to it",
+    }
 }
 
 impl ErrorKind {
-    /// Every kind, for tables.
-    pub const ALL: [ErrorKind; 9] = [
-        ErrorKind::Unavailable,
-        ErrorKind::TimedOut,
-        ErrorKind::Exhausted,
-        ErrorKind::PermissionDenied,
-        ErrorKind::Misconfigured,
-        ErrorKind::Unsupported,
-        ErrorKind::InvalidInput,
-        ErrorKind::GaveUp,
-        ErrorKind::Bug,
-    ];
-
-    /// Whether trying the same again later can help.
+    /// Whether trying the same again later can help. A store that is exhausted works again when there is space.
     pub const fn is_retryable(self) -> bool {
         matches!(self, ErrorKind::Unavailable | ErrorKind::TimedOut | ErrorKind::Exhausted)
-    }
-
-    /// What it means, in a few words.
-    pub const fn meaning(self) -> &'static str {
-        match self {
-            ErrorKind::Unavailable => "the store did not answer, or asked to be tried again later",
-            ErrorKind::TimedOut => "the answer did not arrive in time; it may still arrive",
-            ErrorKind::Exhausted => "the store is full or over a limit",
-            ErrorKind::PermissionDenied => "the store denies permission",
-            ErrorKind::Misconfigured => "the store is not set up for elections",
-            ErrorKind::Unsupported => "this store cannot do what was asked",
-            ErrorKind::InvalidInput => "an argument is not valid",
-            ErrorKind::GaveUp => "the retry strategy gave up",
-            ErrorKind::Bug => "a mistake in Bellwether or in code passed to it",
-        }
-    }
-
-    /// The word used in events, logs and metrics.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            ErrorKind::Unavailable => "unavailable",
-            ErrorKind::TimedOut => "timed_out",
-            ErrorKind::Exhausted => "exhausted",
-            ErrorKind::PermissionDenied => "permission_denied",
-            ErrorKind::Misconfigured => "misconfigured",
-            ErrorKind::Unsupported => "unsupported",
-            ErrorKind::InvalidInput => "invalid_input",
-            ErrorKind::GaveUp => "gave_up",
-            ErrorKind::Bug => "bug",
-        }
     }
 }
 

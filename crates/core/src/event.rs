@@ -1,5 +1,6 @@
 //! What a candidate tells the outside: its state, why it lost a leadership, and its events.
 
+use crate::words::words;
 use crate::{Boot, CandidateId, Epoch, StoreError};
 
 /// The state of a candidate.
@@ -37,72 +38,24 @@ impl StateName {
     }
 }
 
-/// Why a leadership was lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Reason {
-    /// No renewal was confirmed in time.
-    Deadline,
-    /// The store has another holder, a later epoch, or no record.
-    Conflict,
-    /// The session ended, or too many renewals failed.
-    Connection,
-    /// The health check failed too often.
-    Health,
-    /// Validation found that the record is not ours.
-    Validation,
-    /// A candidate of a higher priority preempted the leader.
-    Preempted,
-    /// Somebody asked the leader to step down.
-    Admin,
-    /// The store refused, and trying again cannot help.
-    Refused,
+words! {
+    /// Why a leadership was lost.
+    Reason {
+        Deadline = "deadline": "no renewal was confirmed in time",
+        Conflict = "conflict": "the store has another holder, a later epoch, or no record",
+        Connection = "connection": "the session ended, or too many renewals failed",
+        Health = "health": "the health check failed too often",
+        Validation = "validation": "validation found that the record is not ours",
+        Preempted = "preempted": "a candidate of a higher priority preempted the leader",
+        Admin = "admin": "somebody asked the leader to step down",
+        Refused = "refused": "the store refused, and trying again cannot help",
+    }
 }
 
 impl Reason {
-    /// Every reason, for tables.
-    pub const ALL: [Reason; 8] = [
-        Reason::Deadline,
-        Reason::Conflict,
-        Reason::Connection,
-        Reason::Health,
-        Reason::Validation,
-        Reason::Preempted,
-        Reason::Admin,
-        Reason::Refused,
-    ];
-
     /// Whether the leader ends the leadership itself, so that the record still protects the work for as long as it is renewed.
     pub const fn is_planned(self) -> bool {
         matches!(self, Reason::Health | Reason::Preempted | Reason::Admin)
-    }
-
-    /// The word used in events, logs and metrics.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Reason::Deadline => "deadline",
-            Reason::Conflict => "conflict",
-            Reason::Connection => "connection",
-            Reason::Health => "health",
-            Reason::Validation => "validation",
-            Reason::Preempted => "preempted",
-            Reason::Admin => "admin",
-            Reason::Refused => "refused",
-        }
-    }
-
-    /// What it means, in a few words.
-    pub const fn meaning(self) -> &'static str {
-        match self {
-            Reason::Deadline => "no renewal was confirmed in time",
-            Reason::Conflict => "the store has another holder, a later epoch, or no record",
-            Reason::Connection => "the session ended, or too many renewals failed",
-            Reason::Health => "the health check failed too often",
-            Reason::Validation => "validation found that the record is not ours",
-            Reason::Preempted => "a candidate of a higher priority preempted the leader",
-            Reason::Admin => "somebody asked the leader to step down",
-            Reason::Refused => "the store refused, and trying again cannot help",
-        }
     }
 }
 

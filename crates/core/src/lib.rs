@@ -11,7 +11,6 @@
 //!
 //! `bellwether-backend` decides how stores compare and set, and how long a follower waits. The caller owns the work: see [`Core`].
 
-mod breaker;
 pub mod duration;
 mod epoch;
 mod error;
@@ -25,15 +24,17 @@ mod settings;
 mod time;
 mod timeline;
 mod timing;
+mod words;
 
-pub use breaker::Breaker;
 pub use epoch::Epoch;
 pub use error::{ErrorKind, StoreError};
 pub use event::{CoreEvent, Reason, StateName};
 pub use machine::{CALLS_MAX, Call, Core, Input, Output, StoreCall};
 pub use names::{BadName, Candidate, CandidateId, ElectionName, Incarnation, NAME_MAX_BYTES};
 pub use outcome::{Ask, Bid, Grant, Holder, Outcome, Proof, ReleaseOptions, Request, Seen, Signal};
-pub use retry::{AtMost, DecorrelatedJitter, Exponential, Fixed, RETRY_MAX, RetryContext, RetryStrategy};
+pub use retry::{
+    AtMost, Breaker, DecorrelatedJitter, Exponential, Fixed, RETRY_MAX, RetryContext, RetryStrategy,
+};
 pub use rng::Rng;
 pub use settings::{METADATA_MAX, Options, Settings};
 pub use time::{Boot, Clock, Wall};

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::{Rng, StoreError};
+use crate::{Boot, Rng, StoreError};
 
 /// The longest pause of any strategy: a mistyped base or multiplier must not put a candidate to sleep for a year.
 pub const RETRY_MAX: Duration = Duration::from_secs(3_600);
@@ -146,6 +146,29 @@ impl<S: RetryStrategy> RetryStrategy for AtMost<S> {
     }
 }
 
+/// A circuit breaker: after many errors in a row, the candidate waits longer before it tries again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Breaker {
+    /// The number of errors in a row that opens the breaker; at least 1.
+    pub failures: u32,
+    /// How long the breaker stays open. Then the candidate makes one attempt, and another error opens the breaker again.
+    pub open_for: Duration,
+}
+
+impl Default for Breaker {
+    /// Ten failures, thirty seconds.
+    fn default() -> Breaker {
+        Breaker { failures: 10, open_for: Duration::from_secs(30) }
+    }
+}
+
+impl Breaker {
+    /// Until when the candidate makes no attempt, after the `errors`-th error in a row at `now`.
+    pub(crate) fn open_until(&self, errors: u32, now: Boot) -> Option<Boot> {
+        (errors >= self.failures).then(|| now + self.open_for)
+    }
+}
+
 fn seconds(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(RETRY_MAX).min(RETRY_MAX)
 }
@@ -230,5 +253,14 @@ mod tests {
         let thrice = AtMost { attempts: 3, then: Fixed(Duration::from_secs(5)) };
         assert_eq!(delay(&thrice, 2, None), Some(Duration::from_secs(5)));
         assert_eq!(delay(&thrice, 3, None), None);
+    }
+
+    #[test]
+    fn the_breaker_opens_at_its_threshold_and_again_at_every_error_after_it() {
+        let breaker = Breaker { failures: 3, open_for: Duration::from_secs(30) };
+        let now = Boot::from_nanos(7);
+        assert_eq!(breaker.open_until(2, now), None);
+        assert_eq!(breaker.open_until(3, now), Some(now + Duration::from_secs(30)));
+        assert_eq!(breaker.open_until(4, now), Some(now + Duration::from_secs(30)));
     }
 }

@@ -16,11 +16,7 @@ impl HealthGate {
     /// Counts a result; `limit` failures in a row close the gate.
     fn checked(&mut self, healthy: bool, limit: u32) {
         self.failures = if healthy { 0 } else { self.failures.saturating_add(1) };
-        if healthy {
-            self.open = true;
-        } else if self.failures >= limit {
-            self.open = false;
-        }
+        self.open = healthy || self.open && self.failures < limit;
     }
 }
 
