@@ -15,11 +15,11 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 pub(crate) use looking::{Doctor, Top};
 #[cfg(feature = "nats")]
-pub(crate) use nats::{Nats, NatsCommand, NatsHealth};
+pub(crate) use nats::{NatsCommand, NatsHealth};
 pub(crate) use postgres::PostgresFlags;
 #[cfg(feature = "postgres")]
-pub(crate) use postgres::{Postgres, PostgresCommand, PostgresInit};
-pub(crate) use run::{HealthFlags, Run, Standing, Timing};
+pub(crate) use postgres::{PostgresCommand, PostgresInit};
+pub(crate) use run::{HealthFlags, Run, StandingFlags, TimingFlags};
 
 /// One process does the work, the others stand by, and never two.
 ///
@@ -114,24 +114,42 @@ pub(crate) enum Command {
     /// Show who leads, and who follows if the store knows. Changes nothing.
     Status(Status),
     /// Print a line for every change of an election. Changes nothing.
-    Watch(Watch),
+    Watch {
+        /// The election. Default: all that the store can list.
+        #[arg(value_name = "ELECTION", value_parser = election)]
+        election: Option<ElectionName>,
+    },
     /// Ask the leader, wherever it runs, to hand over; print who took over, and for how long nobody led.
     StepDown(StepDown),
     /// Show past leaderships, if the store keeps them.
-    History(History),
+    History {
+        /// The election.
+        #[arg(value_name = "ELECTION", value_parser = election)]
+        election: Option<ElectionName>,
+    },
     Doctor(Doctor),
     Top(Top),
+    /// PostgreSQL-specific commands.
     #[cfg(feature = "postgres")]
-    Postgres(Postgres),
+    #[command(subcommand)]
+    Postgres(PostgresCommand),
+    /// NATS-specific commands.
     #[cfg(feature = "nats")]
-    Nats(Nats),
+    #[command(subcommand)]
+    Nats(NatsCommand),
     /// Print shell completions.
-    Completions(Completions),
+    Completions {
+        /// The shell.
+        #[arg(value_name = "SHELL")]
+        shell: clap_complete::Shell,
+    },
     /// Print the manual page.
     Man,
     /// Print a table of the documents.
     #[command(hide = true)]
-    Tables(Tables),
+    Tables {
+        table: Table,
+    },
     /// Show what the timing settings mean: when work stops, when somebody else takes over, what is tolerated.
     Explain(Explain),
 }
@@ -147,7 +165,7 @@ pub(crate) struct Acquire {
     pub(crate) hold: bool,
 
     #[command(flatten)]
-    pub(crate) timing: Timing,
+    pub(crate) timing: TimingFlags,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -167,13 +185,6 @@ pub(crate) struct Status {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Watch {
-    /// The election. Default: all that the store can list.
-    #[arg(value_name = "ELECTION", value_parser = election)]
-    pub(crate) election: Option<ElectionName>,
-}
-
-#[derive(Debug, ClapArgs)]
 pub(crate) struct StepDown {
     /// The election.
     #[arg(value_name = "ELECTION", value_parser = election)]
@@ -182,25 +193,6 @@ pub(crate) struct StepDown {
     /// Hand over to this candidate: the election is reserved for it for a moment. Exits with 75 if it does not take over.
     #[arg(long, value_name = "ID", value_parser = candidate)]
     pub(crate) to: Option<CandidateId>,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct History {
-    /// The election.
-    #[arg(value_name = "ELECTION", value_parser = election)]
-    pub(crate) election: Option<ElectionName>,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct Completions {
-    /// The shell.
-    #[arg(value_name = "SHELL")]
-    pub(crate) shell: clap_complete::Shell,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct Tables {
-    pub(crate) table: Table,
 }
 
 /// The tables that are printed from the code.
@@ -226,10 +218,10 @@ pub(crate) struct Explain {
     pub(crate) stop_timeout: Duration,
 
     #[command(flatten)]
-    pub(crate) timing: Timing,
+    pub(crate) timing: TimingFlags,
 
     #[command(flatten)]
-    pub(crate) standing: Standing,
+    pub(crate) standing: StandingFlags,
 }
 
 fn backend_help() -> String {
@@ -299,8 +291,8 @@ mod tests {
         let headings = [
             ("PostgreSQL", of::<PostgresFlags>()),
             ("Global options", of::<Global>()),
-            ("Timing", of::<Timing>()),
-            ("Standing", of::<Standing>()),
+            ("Timing", of::<TimingFlags>()),
+            ("Standing", of::<StandingFlags>()),
             ("Health", of::<HealthFlags>()),
         ];
         let mut command = Args::command();

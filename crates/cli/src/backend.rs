@@ -50,6 +50,16 @@ pub(crate) fn election_named(
     Ok(named.cloned().or(of_flags))
 }
 
+/// For commands that show all elections of a store unless some are named.
+pub(crate) fn can_list(store: &Store) -> Result<(), Failure> {
+    let backend = store.backend();
+    if backend.capabilities().lists {
+        return Ok(());
+    }
+    let sentence = format!("the {} store cannot list its elections: name one", backend.name());
+    Err(Failure::new(Exit::Usage, sentence))
+}
+
 /// The URL that was given, if one was.
 fn named(global: &Global) -> Result<Option<String>, Failure> {
     if let Some(dsn) = global.postgres.server() {

@@ -103,13 +103,13 @@ impl Configuration {
             }
         };
         let key = setting.key.as_str();
-        let mut found = of.is_none() && has(&command, key);
+        let mut found = of.is_none() && flag_named(&command, key).is_some();
         if found {
             command = with_default(command, key, &value);
         }
         for name in subcommands {
             command = command.mut_subcommand(name.as_ref(), |one| {
-                found |= has(&one, key);
+                found |= flag_named(&one, key).is_some();
                 with_default(one, key, &value)
             });
         }
@@ -125,8 +125,8 @@ impl Configuration {
         let Some((name, found)) = found.subcommand() else { return };
         let Some(one) = command.find_subcommand(name) else { return };
         self.set.retain(|setting| {
-            let flag = one.get_arguments().find(|flag| flag.get_long() == Some(&setting.key));
-            let counts = flag.and_then(|flag| found.value_source(flag.get_id().as_str()));
+            let counts =
+                flag_named(one, &setting.key).and_then(|flag| found.value_source(flag.get_id().as_str()));
             setting.of.as_deref().is_none_or(|of| of == name) && counts == Some(ValueSource::DefaultValue)
         });
     }
@@ -197,7 +197,7 @@ impl Configuration {
     }
 
     fn unknown(&self, setting: &Setting, command: &Command) -> Failure {
-        if setting.of.is_some() && has(command, &setting.key) {
+        if setting.of.is_some() && flag_named(command, &setting.key).is_some() {
             let key = &setting.key;
             return self.bad(&format!("{key} applies to every command: write it above the first section"));
         }
@@ -257,26 +257,20 @@ fn named(arguments: &[OsString]) -> Option<PathBuf> {
     std::env::var_os("BELLWETHER_CONFIG").filter(|file| !file.is_empty()).map(PathBuf::from)
 }
 
-fn has(command: &Command, flag: &str) -> bool {
-    command.get_arguments().any(|argument| argument.get_long() == Some(flag))
+fn flag_named<'a>(command: &'a Command, name: &str) -> Option<&'a Arg> {
+    command.get_arguments().find(|flag| flag.get_long() == Some(name))
 }
 
 fn with_default(command: Command, flag: &str, value: &str) -> Command {
-    let id = command
-        .get_arguments()
-        .find(|argument| argument.get_long() == Some(flag))
-        .map(|argument| argument.get_id().clone());
-    match id {
-        Some(id) => command.mut_arg(id, |argument| {
-            let value = match (argument.get_action(), value) {
-                (ArgAction::Count, "true") => "1",
-                (ArgAction::Count, "false") => "0",
-                _ => value,
-            };
-            argument.default_value(value.to_owned())
-        }),
-        None => command,
-    }
+    let Some(id) = flag_named(&command, flag).map(|flag| flag.get_id().clone()) else { return command };
+    command.mut_arg(id, |flag| {
+        let value = match (flag.get_action(), value) {
+            (ArgAction::Count, "true") => "1",
+            (ArgAction::Count, "false") => "0",
+            _ => value,
+        };
+        flag.default_value(value.to_owned())
+    })
 }
 
 /// The flag that clap would suggest for this one.

@@ -61,45 +61,41 @@ impl Exit {
 
     /// What it means.
     pub(crate) fn meaning(self) -> &'static str {
-        match self {
-            Exit::Clean => "success",
-            Exit::None => {
-                "`status`: nobody holds the election, or with `--is-leader`, another candidate does; `watch` without ELECTION: \
-                 there is none yet; `nats health` without NODE: nobody leads"
-            }
-            Exit::Usage => "bad usage or settings",
-            Exit::Unavailable => "the store cannot be reached, or cannot do what was asked",
-            Exit::Bug => "a bug in Bellwether",
-            Exit::NotLed | Exit::NotLedAs(_) => {
-                "did not become leader (another code with `-E`); `step-down`: no other candidate, or not the one of `--to`, took over"
-            }
-            Exit::Lost => "the leadership was lost (`run --once`, `acquire --hold`)",
-            Exit::Permission => {
-                "permission denied; `run`: a process that COMMAND started cannot be killed and is left running"
-            }
-            Exit::Output => "the output could not be written, to a full disk for example",
-            Exit::Misconfigured => "the store is not set up for elections",
-            Exit::Command(126) => "COMMAND cannot be executed",
-            Exit::Command(127) => "COMMAND was not found",
-            Exit::Command(_) => "COMMAND's own code, if it ran and ended by itself (128 + n for signal n)",
-        }
+        self.describe().1
     }
 
     /// The number.
     pub(crate) fn code(self) -> u8 {
+        self.describe().0
+    }
+
+    /// The number, and what it means.
+    fn describe(self) -> (u8, &'static str) {
+        const NOT_LED: &str = "did not become leader (another code with `-E`); `step-down`: no other candidate, or not the one of `--to`, took over";
         match self {
-            Exit::Clean => 0,
-            Exit::None => 1,
-            Exit::Usage => 64,
-            Exit::Unavailable => 69,
-            Exit::Bug => 70,
-            Exit::Output => 74,
-            Exit::NotLed => 75,
-            Exit::NotLedAs(code) => code,
-            Exit::Lost => 76,
-            Exit::Permission => 77,
-            Exit::Misconfigured => 78,
-            Exit::Command(code) => code,
+            Exit::Clean => (0, "success"),
+            Exit::None => (
+                1,
+                "`status`: nobody holds the election, or with `--is-leader`, another candidate does; `watch` without ELECTION: \
+                 there is none yet; `nats health` without NODE: nobody leads",
+            ),
+            Exit::Usage => (64, "bad usage or settings"),
+            Exit::Unavailable => (69, "the store cannot be reached, or cannot do what was asked"),
+            Exit::Bug => (70, "a bug in Bellwether"),
+            Exit::Output => (74, "the output could not be written, to a full disk for example"),
+            Exit::NotLed => (75, NOT_LED),
+            Exit::NotLedAs(code) => (code, NOT_LED),
+            Exit::Lost => (76, "the leadership was lost (`run --once`, `acquire --hold`)"),
+            Exit::Permission => (
+                77,
+                "permission denied; `run`: a process that COMMAND started cannot be killed and is left running",
+            ),
+            Exit::Misconfigured => (78, "the store is not set up for elections"),
+            Exit::Command(126) => (126, "COMMAND cannot be executed"),
+            Exit::Command(127) => (127, "COMMAND was not found"),
+            Exit::Command(code) => {
+                (code, "COMMAND's own code, if it ran and ended by itself (128 + n for signal n)")
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
-use crate::args::{Args, Command, Run};
+use crate::args::{Args, Command, Global, Run};
 use crate::config::Configuration;
 use crate::exit::{Exit, Failure};
 use crate::{output, stderr};
@@ -23,11 +23,8 @@ pub(crate) fn parse() -> Result<(Args, Configuration), Exit> {
     let mut configuration = Configuration::named(&arguments).map_err(told)?;
     let plain = without_empty_variables(with_exit_codes(Args::command()));
     let (command, found) = matched(plain, &arguments, &mut configuration).map_err(told)?;
-    if let Ok(found) = &found {
-        no_flags_without_command(found).map_err(told)?;
-    }
-    let weaker = found.as_ref().map_or(Ok(None), weaker_backend).map_err(told)?;
-    let mut args = found.and_then(|found| Args::from_arg_matches(&found)).map_err(|error| {
+    let parsed = found.and_then(|found| Args::from_arg_matches(&found).map(|args| (args, found)));
+    let (mut args, found) = parsed.map_err(|error| {
         if let Some(failure) = configuration.blamed_for(&error, &arguments) {
             return told(failure);
         }
@@ -39,11 +36,9 @@ pub(crate) fn parse() -> Result<(Args, Configuration), Exit> {
             _ => Exit::Usage,
         }
     })?;
-    match weaker {
-        Some(Weaker::Url) => args.global.backend = None,
-        Some(Weaker::File) => args.global.backend_file = None,
-        None => {}
-    }
+    no_flags_without_command(&found)
+        .and_then(|()| drop_weaker_backend(&found, &mut args.global))
+        .map_err(told)?;
     no_empty_command(&args, &arguments).and_then(|()| no_half_of_two(&args)).map_err(|failure| {
         stderr::end(Some(format!("{failure}{}", configuration.part_in(&failure))));
         failure.exit()
@@ -93,14 +88,9 @@ fn with_exit_codes(mut command: clap::Command) -> clap::Command {
     command.after_long_help(format!("{codes}\n\n{after}"))
 }
 
-/// Of the two ways to name a backend, the one that does not count.
-enum Weaker {
-    Url,
-    File,
-}
-
-/// A flag is stronger than the environment, and that is stronger than the configuration.
-fn weaker_backend(found: &ArgMatches) -> Result<Option<Weaker>, Failure> {
+/// Of the two ways to name a backend, leaves the stronger: a flag is stronger than the environment, and that is stronger than the
+/// configuration.
+fn drop_weaker_backend(found: &ArgMatches, global: &mut Global) -> Result<(), Failure> {
     let mut innermost = found;
     while let Some((_, inner)) = innermost.subcommand() {
         innermost = inner;
@@ -111,15 +101,16 @@ fn weaker_backend(found: &ArgMatches) -> Result<Option<Weaker>, Failure> {
         let sentence = "--dsn and --backend both name where the election is held: give one";
         return Err(Failure::new(Exit::Usage, sentence).about_backend());
     }
-    let (Some(url), Some(file)) = (source("backend"), source("backend_file")) else { return Ok(None) };
+    let (Some(url), Some(file)) = (source("backend"), source("backend_file")) else { return Ok(()) };
     match url.cmp(&file) {
-        Ordering::Less => Ok(Some(Weaker::Url)),
-        Ordering::Greater => Ok(Some(Weaker::File)),
+        Ordering::Less => global.backend = None,
+        Ordering::Greater => global.backend_file = None,
         Ordering::Equal => {
             let sentence = "--backend and --backend-file both name where the election is held: give one";
-            Err(Failure::new(Exit::Usage, sentence))
+            return Err(Failure::new(Exit::Usage, sentence));
         }
     }
+    Ok(())
 }
 
 /// The error with what to write instead, where that is known better than clap can.

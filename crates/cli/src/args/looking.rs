@@ -6,7 +6,7 @@ use bellwether::ElectionName;
 use bellwether_supervise::Containment;
 use clap::Args as ClapArgs;
 
-use super::{Timing, duration, election};
+use super::{TimingFlags, duration, election};
 
 /// Shorter, and a screen does nothing but draw itself.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(50);
@@ -25,7 +25,7 @@ pub(crate) struct Doctor {
     pub(crate) no_write: bool,
 
     #[command(flatten)]
-    pub(crate) timing: Timing,
+    pub(crate) timing: TimingFlags,
 
     /// What a command could be contained by, or why nothing; found out before there are threads.
     #[arg(skip)]

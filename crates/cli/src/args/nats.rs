@@ -7,13 +7,6 @@ use clap::{Args as ClapArgs, Subcommand};
 
 use super::{candidate, duration, election};
 
-/// NATS-specific commands.
-#[derive(Debug, ClapArgs)]
-pub(crate) struct Nats {
-    #[command(subcommand)]
-    pub(crate) command: NatsCommand,
-}
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum NatsCommand {
     Health(NatsHealth),

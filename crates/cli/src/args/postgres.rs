@@ -72,14 +72,6 @@ fn is_postgres(url: &str) -> bool {
     Scheme::of(url).is_some_and(|scheme| scheme.names.contains(&"postgres"))
 }
 
-/// PostgreSQL-specific commands.
-#[cfg(feature = "postgres")]
-#[derive(Debug, ClapArgs)]
-pub(crate) struct Postgres {
-    #[command(subcommand)]
-    pub(crate) command: PostgresCommand,
-}
-
 #[cfg(feature = "postgres")]
 #[derive(Debug, Subcommand)]
 pub(crate) enum PostgresCommand {

@@ -5,10 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bellwether::{ElectionName, Exponential, Options};
-use clap::Args as ClapArgs;
+use clap::{Args as ClapArgs, ValueEnum};
 
 use super::{duration, duration_or_seconds, election};
-use crate::commands::Restart;
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Run {
@@ -83,10 +82,10 @@ pub(crate) struct Run {
 
     // Last: their headings count for everything after them.
     #[command(flatten)]
-    pub(crate) timing: Timing,
+    pub(crate) timing: TimingFlags,
 
     #[command(flatten)]
-    pub(crate) standing: Standing,
+    pub(crate) standing: StandingFlags,
 
     #[command(flatten)]
     pub(crate) health: HealthFlags,
@@ -102,6 +101,28 @@ impl Run {
         match &self.line {
             Some(line) => vec!["/bin/sh".into(), "-c".into(), line.clone()],
             None => self.command.clone(),
+        }
+    }
+}
+
+/// When a command that ended by itself is started again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Restart {
+    /// Never: `bellwether` exits with the command's code.
+    #[default]
+    No,
+    /// When it ended with another code than 0.
+    OnFailure,
+    /// Whatever it ended with.
+    Always,
+}
+
+impl Restart {
+    pub(crate) fn after(self, code: u8) -> bool {
+        match self {
+            Restart::No => false,
+            Restart::OnFailure => code != 0,
+            Restart::Always => true,
         }
     }
 }
@@ -137,7 +158,7 @@ fn health_interval(text: &str) -> Result<Duration, String> {
 /// Lease, renewal, retry.
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Timing")]
-pub(crate) struct Timing {
+pub(crate) struct TimingFlags {
     /// How long a lease lasts without renewal, and so how long others wait for a silent leader. Default: 15s, or that of the profile in
     /// the backend's URL.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
@@ -159,7 +180,7 @@ pub(crate) struct Timing {
 /// How to stand.
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Standing")]
-pub(crate) struct Standing {
+pub(crate) struct StandingFlags {
     /// When leadership becomes uncertain, try for this long to regain it before reporting it lost.
     #[arg(long, value_name = "DURATION", value_parser = duration_or_seconds)]
     pub(crate) reconnect_grace: Option<Duration>,
@@ -209,7 +230,7 @@ pub(crate) struct Standing {
     pub(crate) danger_reclaim: bool,
 }
 
-impl Timing {
+impl TimingFlags {
     /// Into the library's options.
     pub(crate) fn apply(&self, options: &mut Options) {
         if let Some(ttl) = self.ttl {
@@ -223,7 +244,7 @@ impl Timing {
     }
 }
 
-impl Standing {
+impl StandingFlags {
     /// Into the library's options.
     pub(crate) fn apply(&self, options: &mut Options) {
         options.reconnect_grace = self.reconnect_grace.or(options.reconnect_grace);

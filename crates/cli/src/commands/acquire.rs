@@ -24,9 +24,9 @@ pub(crate) async fn acquire(global: &Global, acquire: &Acquire) -> Result<Exit, 
         tokio::select! {
             biased;
             leadership = election.wait_for_leadership() => leadership.map(Some),
-            () = somebody_lives(&election) => Ok(None),
-            () = why_not_leading::in_cooldown(&election) => Ok(None),
-            () = fails(&election) => Ok(None),
+            Ok(_) = election.wait_until(somebody_lives) => Ok(None),
+            Ok(_) = election.wait_until(why_not_leading::is_in_cooldown) => Ok(None),
+            Ok(_) = election.wait_until(has_failed) => Ok(None),
         }
     };
     let leadership = tokio::select! {
@@ -69,13 +69,7 @@ pub(crate) async fn acquire(global: &Global, acquire: &Acquire) -> Result<Exit, 
     Ok(exit)
 }
 
-/// Waits until the one attempt has failed for want of the store.
-async fn fails(election: &Election) {
-    if election.wait_until(has_failed).await.is_err() {
-        std::future::pending::<()>().await;
-    }
-}
-
+/// Whether the one attempt has failed because the store did not answer.
 fn has_failed(status: &Status) -> bool {
     status.last_success.is_none() && status.last_error.is_some()
 }

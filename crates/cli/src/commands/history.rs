@@ -1,15 +1,15 @@
 //! `bellwether history`: past leaderships, where the backend keeps them.
 
-use bellwether::Past;
+use bellwether::{ElectionName, Past};
 use serde_json::{Value, json};
 
-use crate::args::{Format, Global, History};
+use crate::args::{Format, Global};
 use crate::exit::{Exit, Failure};
 use crate::{backend, output};
 
 /// Prints them, oldest first.
-pub(crate) async fn history(global: &Global, history: &History) -> Result<Exit, Failure> {
-    let on = backend::election(global, history.election.as_ref())?;
+pub(crate) async fn history(global: &Global, named: Option<&ElectionName>) -> Result<Exit, Failure> {
+    let on = backend::election(global, named)?;
     let store = backend::connect(global)?;
     if !store.backend().capabilities().history {
         let sentence = format!("the {} store keeps no history", store.backend().name());

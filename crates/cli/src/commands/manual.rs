@@ -4,14 +4,14 @@ use std::io;
 
 use clap::CommandFactory;
 
-use crate::args::{Args, Completions};
+use crate::args::Args;
 use crate::exit::{Exit, Failure};
 use crate::output;
 
 /// Prints completions for a shell.
-pub(crate) fn completions(completions: &Completions) -> Result<Exit, Failure> {
+pub(crate) fn completions(shell: clap_complete::Shell) -> Result<Exit, Failure> {
     let mut text = Vec::new();
-    clap_complete::generate(completions.shell, &mut Args::command(), "bellwether", &mut text);
+    clap_complete::generate(shell, &mut Args::command(), "bellwether", &mut text);
     output::write(&text)?;
     Ok(Exit::Clean)
 }

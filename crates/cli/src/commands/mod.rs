@@ -17,8 +17,6 @@ mod tables;
 mod top;
 mod watch;
 
-pub(crate) use run::restart::Restart;
-
 use bellwether::{CandidateId, Election, ElectionName, Store};
 use tokio::task::JoinHandle;
 
@@ -46,18 +44,18 @@ pub(crate) async fn run(args: Args) -> Result<Exit, Failure> {
         Command::Run(run) => run::run(global, run, args.has_live_screen()).await,
         Command::Acquire(acquire) => acquire::acquire(global, acquire).await,
         Command::Status(status) => status::status(global, status).await,
-        Command::Watch(watch) => watch::watch(global, watch).await,
+        Command::Watch { election } => watch::watch(global, election.as_ref()).await,
         Command::StepDown(step_down) => step_down::step_down(global, step_down).await,
-        Command::History(history) => history::history(global, history).await,
+        Command::History { election } => history::history(global, election.as_ref()).await,
         Command::Doctor(doctor) => doctor::doctor(global, doctor).await,
         Command::Top(top) => top::top(global, top).await,
         #[cfg(feature = "postgres")]
-        Command::Postgres(postgres) => postgres::postgres(global, postgres).await,
+        Command::Postgres(command) => postgres::postgres(global, command).await,
         #[cfg(feature = "nats")]
-        Command::Nats(nats) => nats::nats(global, nats).await,
-        Command::Completions(completions) => manual::completions(completions),
+        Command::Nats(command) => nats::nats(global, command).await,
+        Command::Completions { shell } => manual::completions(*shell),
         Command::Man => manual::man(),
-        Command::Tables(tables) => tables::tables(tables),
+        Command::Tables { table } => tables::tables(*table),
         Command::Explain(explain) => explain::explain(global, explain),
     }
 }

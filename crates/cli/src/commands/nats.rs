@@ -9,17 +9,16 @@ use bellwether::{CandidateId, ElectionName, Store, SystemClock};
 use serde_json::{Value, json};
 
 use super::Companion;
-use crate::args::{Format, Global, Nats, NatsCommand, NatsHealth};
+use crate::args::{Format, Global, NatsCommand, NatsHealth};
 use crate::exit::{Exit, Failure};
 use crate::{backend, output};
 
 /// After a try to subscribe that failed.
 const RETRY: Duration = Duration::from_secs(1);
 
-pub(crate) async fn nats(global: &Global, nats: &Nats) -> Result<Exit, Failure> {
-    match &nats.command {
-        NatsCommand::Health(flags) => health(global, flags).await,
-    }
+pub(crate) async fn nats(global: &Global, command: &NatsCommand) -> Result<Exit, Failure> {
+    let NatsCommand::Health(flags) = command;
+    health(global, flags).await
 }
 
 /// Asks one node, and prints what it says.

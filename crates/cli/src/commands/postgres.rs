@@ -2,14 +2,13 @@
 
 use bellwether::postgres::{Config, DEFAULT_SCHEMA, Environment, Schema, init};
 
-use crate::args::{Global, Postgres, PostgresCommand, PostgresInit};
+use crate::args::{Global, PostgresCommand, PostgresInit};
 use crate::exit::{Exit, Failure};
 use crate::{backend, output};
 
-pub(crate) async fn postgres(global: &Global, postgres: &Postgres) -> Result<Exit, Failure> {
-    match &postgres.command {
-        PostgresCommand::Init(flags) => make(global, flags).await,
-    }
+pub(crate) async fn postgres(global: &Global, command: &PostgresCommand) -> Result<Exit, Failure> {
+    let PostgresCommand::Init(flags) = command;
+    make(global, flags).await
 }
 
 /// Prints or runs what makes the tables.

@@ -1,7 +1,6 @@
 //! `bellwether status`: who leads. Reads, and writes nothing.
 
-use bellwether::{ElectionName, Followers, Store, status_json};
-use bellwether::{Proof, Seen};
+use bellwether::{ElectionName, Followers, Proof, Seen, Store, status_json};
 use serde_json::Value;
 
 use super::watch::next_change;
@@ -55,10 +54,7 @@ fn leader_asked_for(global: &Global, status: &Status) -> Result<Option<String>, 
 }
 
 async fn all(global: &Global, store: &Store) -> Result<Exit, Failure> {
-    if !store.backend().capabilities().lists {
-        let sentence = format!("the {} store cannot list its elections: name one", store.backend().name());
-        return Err(Failure::new(Exit::Usage, sentence));
-    }
+    backend::can_list(store)?;
     let mut rows = Vec::new();
     for on in store.elections().await? {
         let seen = store.backend().observe(&on).await?;

@@ -4,13 +4,13 @@ use bellwether::{ErrorKind, Event, Reason, Scheme, SecretIn, What};
 use bellwether_supervise::{Containment, KILL_SEQUENCE, KillStep};
 use clap::CommandFactory;
 
-use crate::args::{Args, Table, Tables};
+use crate::args::{Args, Table};
 use crate::exit::{Exit, Failure};
 use crate::output;
 
 /// Prints one table as Markdown.
-pub(crate) fn tables(tables: &Tables) -> Result<Exit, Failure> {
-    let lines = match tables.table {
+pub(crate) fn tables(table: Table) -> Result<Exit, Failure> {
+    let lines = match table {
         Table::ExitCodes => exit_codes(),
         Table::Reasons => reasons(),
         Table::ErrorKinds => error_kinds(),
@@ -25,12 +25,12 @@ pub(crate) fn tables(tables: &Tables) -> Result<Exit, Failure> {
 
 fn exit_codes() -> Vec<String> {
     let rows = Exit::table().into_iter().map(|(code, meaning)| format!("| {code} | {meaning} |"));
-    heading(&["code", "meaning"]).into_iter().chain(rows).collect()
+    markdown(&["code", "meaning"], rows)
 }
 
 fn reasons() -> Vec<String> {
     let row = |reason: &Reason| format!("| `{}` | {} |", reason.as_str(), reason.meaning());
-    heading(&["reason", "meaning"]).into_iter().chain(Reason::ALL.iter().map(row)).collect()
+    markdown(&["reason", "meaning"], Reason::ALL.iter().map(row))
 }
 
 fn error_kinds() -> Vec<String> {
@@ -38,7 +38,7 @@ fn error_kinds() -> Vec<String> {
         let again = if kind.is_retryable() { "yes" } else { "no" };
         format!("| `{}` | {} | {again} |", kind.as_str(), kind.meaning())
     };
-    heading(&["kind", "meaning", "tried again"]).into_iter().chain(ErrorKind::ALL.iter().map(row)).collect()
+    markdown(&["kind", "meaning", "tried again"], ErrorKind::ALL.iter().map(row))
 }
 
 fn run_flags() -> Vec<String> {
@@ -55,10 +55,8 @@ fn run_flags() -> Vec<String> {
         let help = argument.get_help().map(ToString::to_string).unwrap_or_default().replace('|', "\\|");
         Some(format!("| `{name}` | {default} | {help} |"))
     };
-    heading(&["flag", "default", "meaning"])
-        .into_iter()
-        .chain(run.get_arguments().filter(|argument| !argument.is_positional()).filter_map(row))
-        .collect()
+    let flags = run.get_arguments().filter(|argument| !argument.is_positional());
+    markdown(&["flag", "default", "meaning"], flags.filter_map(row))
 }
 
 /// Every event with the fields that it has beside those of all.
@@ -68,7 +66,7 @@ fn events() -> Vec<String> {
         let fields = if fields.is_empty() { "–".to_owned() } else { fields.join(", ") };
         format!("| `{}` | {fields} | {} |", what.as_str(), what.meaning())
     };
-    heading(&["event", "fields", "meaning"]).into_iter().chain(What::examples().iter().map(row)).collect()
+    markdown(&["event", "fields", "meaning"], What::examples().iter().map(row))
 }
 
 fn schemes() -> Vec<String> {
@@ -84,7 +82,7 @@ fn schemes() -> Vec<String> {
         format!("| {names} | `{}` | {} | {feature} | {secret} |", scheme.example, scheme.place)
     };
     let columns = ["scheme", "URL", "elections are held in", "feature", "may hold a secret"];
-    heading(&columns).into_iter().chain(Scheme::all().iter().map(row)).collect()
+    markdown(&columns, Scheme::all().iter().map(row))
 }
 
 fn kill_sequence() -> Vec<String> {
@@ -101,10 +99,11 @@ fn kill_sequence() -> Vec<String> {
         };
         format!("| {before} | {namespace} | {} | {} | {} |", step.actor, step.action, step.reason)
     };
-    let heading = heading(&["when", "PID namespace", "who", "does what", "because"]);
-    heading.into_iter().chain(KILL_SEQUENCE.iter().map(row)).collect()
+    let columns = ["when", "PID namespace", "who", "does what", "because"];
+    markdown(&columns, KILL_SEQUENCE.iter().map(row))
 }
 
-fn heading(columns: &[&str]) -> [String; 2] {
-    [format!("| {} |", columns.join(" | ")), format!("|{}", "---|".repeat(columns.len()))]
+fn markdown(columns: &[&str], rows: impl Iterator<Item = String>) -> Vec<String> {
+    let heading = [format!("| {} |", columns.join(" | ")), format!("|{}", "---|".repeat(columns.len()))];
+    heading.into_iter().chain(rows).collect()
 }

@@ -5,15 +5,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bellwether::backend::Notices;
-use bellwether::backend::Signal;
-use bellwether::{Clock, Seen};
-use bellwether::{ElectionName, Store, SystemClock};
+use bellwether::backend::{Notices, Signal};
+use bellwether::{Clock, ElectionName, Seen, Store, SystemClock};
 use futures_util::StreamExt;
 use tokio::time::MissedTickBehavior;
 
 use super::signals::Signals;
-use crate::args::{Format, Global, Watch};
+use crate::args::{Format, Global};
 use crate::exit::{Exit, Failure};
 use crate::{backend, output};
 
@@ -21,12 +19,11 @@ use crate::{backend, output};
 const LIST_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Prints changes until interrupted, or until nobody reads.
-pub(crate) async fn watch(global: &Global, watch: &Watch) -> Result<Exit, Failure> {
+pub(crate) async fn watch(global: &Global, named: Option<&ElectionName>) -> Result<Exit, Failure> {
     let store = backend::connect(global)?;
-    let named = backend::election_named(global, watch.election.as_ref())?;
-    if named.is_none() && !store.backend().capabilities().lists {
-        let sentence = format!("the {} store cannot list its elections: name one", store.backend().name());
-        return Err(Failure::new(Exit::Usage, sentence));
+    let named = backend::election_named(global, named)?;
+    if named.is_none() {
+        backend::can_list(&store)?;
     }
     let mut leave = Signals::new()?;
     let mut signals = store.backend().signals();

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bellwether::backend::{Bid, Grant, Outcome, ReleaseOptions};
-use bellwether::backend::{Discarded, Finding, Probing};
-use bellwether::{Backend, CandidateId, ElectionName, Incarnation, boot_now};
-use bellwether::{Candidate, ErrorKind, StoreError, Timing};
+use bellwether::backend::{Bid, Discarded, Finding, Grant, Outcome, Probing, ReleaseOptions};
+use bellwether::{
+    Backend, Candidate, CandidateId, ElectionName, ErrorKind, Incarnation, StoreError, Timing, boot_now,
+};
 use bellwether_deadman::random_bits;
 
+use super::DoctorReport;
 use crate::commands::signals::Signals;
 use crate::exit::{Exit, Failure};
 use crate::output::span;
@@ -27,13 +28,6 @@ pub(super) struct Latency {
     pub(super) p50: Duration,
     pub(super) p99: Duration,
     pub(super) calls: usize,
-}
-
-/// What measuring brought.
-pub(super) struct Measured {
-    pub(super) reads: Option<Latency>,
-    pub(super) renewals: Option<Latency>,
-    pub(super) findings: Vec<Finding>,
 }
 
 /// Whether somebody asked us to leave.
@@ -65,29 +59,29 @@ pub(super) async fn measure(
     probing: Probing,
     timing: &Timing,
     leaving: &Leaving,
-) -> Measured {
+) -> DoctorReport {
     let on = ElectionName::new(format!("bellwether-doctor-{:016x}", random_bits() as u64)).expect("a name");
-    let mut findings = Vec::new();
-    let reads = match read(backend, &on, leaving).await {
+    let mut report = DoctorReport { backend: Some(backend.name()), ..DoctorReport::default() };
+    let findings = &mut report.findings;
+    report.reads = match read(backend, &on, leaving).await {
         Ok(reads) => reads,
         Err(error) => {
             findings.push(Finding::failed("reachable", &error));
-            return Measured { reads: None, renewals: None, findings };
+            return report;
         }
     };
     findings.push(Finding::good("reachable", format!("the {} store answers", backend.name())));
-    findings.extend(reads.as_ref().map(|reads| judge("read latency", reads, timing)));
-    let mut renewals = None;
+    findings.extend(report.reads.as_ref().map(|reads| judge("read latency", reads, timing)));
     if probing == Probing::Write {
         let (latency, found) = take_part(backend, &on, timing, leaving).await;
         findings.extend(latency.as_ref().map(|latency| judge("renew latency", latency, timing)));
         findings.extend(found);
-        renewals = latency;
+        report.renewals = latency;
     } else {
         let sentence = "none was held: run without --no-write to measure writes too";
         findings.push(Finding::good("election", sentence));
     }
-    Measured { reads, renewals, findings }
+    report
 }
 
 async fn read(

@@ -11,12 +11,13 @@ mod print;
 use bellwether::backend::{Finding, Grade, Probing};
 use bellwether::{ErrorKind, Settings, Store};
 
-use self::measure::{Latency, Leaving, Measured};
+use self::measure::{Latency, Leaving};
 use crate::args::{Doctor, Global};
 use crate::backend;
 use crate::exit::{Exit, Failure, of_kind};
 
 /// What was found, and what was measured.
+#[derive(Default)]
 struct DoctorReport {
     backend: Option<&'static str>,
     findings: Vec<Finding>,
@@ -50,18 +51,17 @@ pub(crate) async fn doctor(global: &Global, doctor: &Doctor) -> Result<Exit, Fai
 async fn examine(store: &Store, probing: Probing, settings: &Settings) -> Result<DoctorReport, Failure> {
     let backend = store.backend();
     let leaving = Leaving::listen()?;
-    let Measured { reads, renewals, findings: mut measured } =
-        measure::measure(backend.as_ref(), probing, settings.timing(), &leaving).await;
+    let mut report = measure::measure(backend.as_ref(), probing, settings.timing(), &leaving).await;
     // After the measuring, which makes what the first claim makes; before it in print, since the store knows best why
     // something failed.
     let mut findings = backend.checkup(probing).await;
     let known = |found: &[Finding], kind| found.iter().any(|one| one.grade == Grade::Bad(kind));
     // The same trouble is not told twice.
-    measured.retain(|one| !matches!(one.grade, Grade::Bad(kind) if known(&findings, kind)));
-    findings.extend(measured);
+    report.findings.retain(|one| !matches!(one.grade, Grade::Bad(kind) if known(&findings, kind)));
+    findings.append(&mut report.findings);
     // First things first.
     findings.sort_by_key(|finding| finding.what != "reachable");
-    Ok(DoctorReport { backend: Some(backend.name()), findings, reads, renewals })
+    Ok(DoctorReport { findings, ..report })
 }
 
 fn unreachable(failure: &Failure) -> DoctorReport {
@@ -72,5 +72,5 @@ fn unreachable(failure: &Failure) -> DoctorReport {
         _ => ErrorKind::Unavailable,
     };
     let findings = vec![Finding::bad("reachable", kind, failure.to_string())];
-    DoctorReport { backend: None, findings, reads: None, renewals: None }
+    DoctorReport { findings, ..DoctorReport::default() }
 }

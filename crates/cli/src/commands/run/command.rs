@@ -3,18 +3,17 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use bellwether::{Election, Leadership, Options, StateName, Store, What, boot_now};
+use bellwether::{Election, Leadership, Options, StateName, What, boot_now};
 use bellwether_deadman::Pid1Deadline;
 use bellwether_supervise::{
     Child, CommandEnd, CommandSpec, Containment, EndCause, Signal, StartError, Supervisor, Survivor,
     find_command,
 };
 
-use super::restart::RestartBackoff;
-use super::start_backoff::StartBackoff;
+use super::backoff::Backoff;
 use super::{Candidacy, stopped};
 use crate::args::Run;
-use crate::commands::signals::{ReceivedSignal, Signals};
+use crate::commands::signals::{Signals, is_typed};
 use crate::exit::{Exit, Failure};
 use crate::output::span;
 use crate::secrets;
@@ -83,23 +82,23 @@ impl SupervisedCommand {
         candidacy: &Candidacy<'_>,
         signals: &mut Signals,
     ) -> Result<Exit, Failure> {
-        let &Candidacy { election, store, run, .. } = candidacy;
+        let &Candidacy { election, run, .. } = candidacy;
         let mut first = true;
-        let mut start_backoff = StartBackoff::new(election.settings().timing().ttl());
+        let mut start_backoff = Backoff::of_starts(election.settings().timing().ttl());
         loop {
             let leadership = tokio::select! {
                 leadership = next_leadership(candidacy, first) => leadership?,
                 () = signals.leave() => return Ok(Exit::Clean),
             };
             first = false;
-            match self.lead_once(election, store, leadership, run, signals, &mut start_backoff).await? {
+            match self.lead_once(candidacy, &leadership, signals, &mut start_backoff).await? {
                 AfterCommand::Leave(exit) => return Ok(exit),
                 AfterCommand::Ended(code) => return Ok(Exit::Command(code)),
                 AfterCommand::Stand if run.once => return Ok(Exit::Lost),
                 AfterCommand::Stand => {}
                 AfterCommand::StayOut(error) if run.once => return Err(not_startable(error)),
                 AfterCommand::StayOut(error) => tokio::select! {
-                    back = start_backoff.stay_out(election, &self.supervisor, error) => back?,
+                    back = self.stay_out(election, &mut start_backoff, error) => back?,
                     () = signals.leave() => return Ok(Exit::Clean),
                 },
             }
@@ -109,18 +108,17 @@ impl SupervisedCommand {
     /// One leadership: the command, again where that is wanted, and the lease for as long as it is to be kept.
     async fn lead_once(
         &self,
-        election: &Election,
-        store: &Store,
-        leadership: Leadership,
-        run: &Run,
+        candidacy: &Candidacy<'_>,
+        leadership: &Leadership,
         signals: &mut Signals,
-        start_backoff: &mut StartBackoff,
+        start_backoff: &mut Backoff,
     ) -> Result<AfterCommand, Failure> {
+        let &Candidacy { election, run, .. } = candidacy;
         let kept_until = run.keep_for.map(|span| boot_now() + span);
-        let mut restart_backoff = RestartBackoff::default();
+        let mut restart_backoff = Backoff::of_restarts();
         loop {
             let begun = boot_now();
-            let code = match self.run_once(election, store, &leadership, signals, start_backoff).await? {
+            let code = match self.run_once(candidacy, leadership, signals, start_backoff).await? {
                 AfterCommand::Ended(code) => code,
                 next => return Ok(next),
             };
@@ -136,7 +134,7 @@ impl SupervisedCommand {
                 }
                 return Ok(AfterCommand::Ended(code));
             }
-            let pause = restart_backoff.next(boot_now().since(begun));
+            let pause = restart_backoff.next_after(boot_now().since(begun));
             tracing::warn!(code, "the command ended and is restarted in {pause:?}");
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
@@ -149,12 +147,12 @@ impl SupervisedCommand {
     /// From a start of the command to its end.
     async fn run_once(
         &self,
-        election: &Election,
-        store: &Store,
+        candidacy: &Candidacy<'_>,
         leadership: &Leadership,
         signals: &mut Signals,
-        start_backoff: &mut StartBackoff,
+        start_backoff: &mut Backoff,
     ) -> Result<AfterCommand, Failure> {
+        let &Candidacy { election, store, .. } = candidacy;
         let epoch = leadership.epoch();
         let proofs = store.backend().crash_proof(election.name(), &election.candidate());
         let mut child = match self.supervisor.start(leadership, proofs).await {
@@ -207,6 +205,27 @@ impl SupervisedCommand {
                 AfterCommand::Stand
             }
         })
+    }
+
+    /// After a start of the command that failed: leaves the election, so that a node which cannot start anything does not win again
+    /// and again while others could work. Returns to it after a while, once a rehearsal has succeeded.
+    async fn stay_out(
+        &self,
+        election: &Election,
+        start_backoff: &mut Backoff,
+        mut error: StartError,
+    ) -> Result<(), Failure> {
+        election.stop().await?;
+        loop {
+            let span = start_backoff.next();
+            let shown = bellwether::duration::print(span);
+            tracing::error!(%error, "the command cannot be started here; this candidate stays out of the election for {shown}");
+            tokio::time::sleep(span).await;
+            match self.supervisor.rehearse().await {
+                Ok(_) => return Ok(election.start().await?),
+                Err(again) => error = again,
+            }
+        }
     }
 }
 
@@ -268,27 +287,19 @@ async fn wait(child: &mut Child, signals: &mut Signals) -> (CommandEnd, bool) {
             asked = signals.next() => asked,
         };
         // What is typed reaches the whole group that is in the foreground, and so the command, if that is its group too.
-        let heard = child.shares_group() && asked.is_typed();
+        let heard = child.shares_group() && is_typed(asked);
         match asked {
-            ReceivedSignal::Interrupt | ReceivedSignal::Terminate if leaving => child.kill(),
-            ReceivedSignal::Interrupt if heard => {
+            Signal::INT | Signal::TERM if leaving => child.kill(),
+            Signal::INT if heard => {
                 leaving = true;
                 child.stop_signalled();
             }
-            ReceivedSignal::Hangup | ReceivedSignal::Quit | ReceivedSignal::Window if heard => {}
-            ReceivedSignal::Interrupt => {
+            Signal::HUP | Signal::QUIT | Signal::WINCH if heard => {}
+            Signal::INT | Signal::TERM => {
                 leaving = true;
-                child.stop(Signal::INT);
+                child.stop(asked);
             }
-            ReceivedSignal::Terminate => {
-                leaving = true;
-                child.stop(Signal::TERM);
-            }
-            ReceivedSignal::Hangup => child.signal(Signal::HUP),
-            ReceivedSignal::Quit => child.signal(Signal::QUIT),
-            ReceivedSignal::User1 => child.signal(Signal::USR1),
-            ReceivedSignal::User2 => child.signal(Signal::USR2),
-            ReceivedSignal::Window => child.signal(Signal::WINCH),
+            _ => child.signal(asked),
         }
     }
 }

@@ -1,18 +1,17 @@
 //! `bellwether run`: take part until interrupted; with a COMMAND, run it only while leading.
 
+mod backoff;
 mod command;
 mod events;
 mod health;
 mod live_line;
-pub(crate) mod restart;
 mod shell;
-mod start_backoff;
 pub(crate) mod why_not_leading;
 
 use std::time::Duration;
 
-use bellwether::Proof;
-use bellwether::{CandidateId, Election, Error, Leadership, Over, Settings, StateName, Store};
+use bellwether::{CandidateId, Election, Error, Leadership, Over, Proof, Settings, StateName, Status, Store};
+use futures_util::future::OptionFuture;
 
 pub(crate) use self::command::grace;
 use self::health::HealthCommand;
@@ -134,10 +133,10 @@ impl Candidacy<'_> {
         let (kept_out, is_late) = tokio::select! {
             biased;
             first = election.wait_for_leadership() => return first.map_err(|error| stopped(election, error)),
-            () = patience(run.wait) => (kept_out(), true),
-            () = somebody_lives(election), if run.nonblock => (None, false),
-            () = why_not_leading::in_cooldown(election), if run.nonblock => (None, false),
-            () = unhealthy(health), if run.nonblock => (kept_out(), false),
+            Some(()) = OptionFuture::from(run.wait.map(tokio::time::sleep)) => (kept_out(), true),
+            Ok(_) = election.wait_until(somebody_lives), if run.nonblock => (None, false),
+            Ok(_) = election.wait_until(why_not_leading::is_in_cooldown), if run.nonblock => (None, false),
+            Some(()) = OptionFuture::from(health.map(HealthCommand::fails)), if run.nonblock => (kept_out(), false),
         };
         let done = if run.command_line().is_empty() { "not leading" } else { "not run" };
         let why = match kept_out {
@@ -151,29 +150,10 @@ impl Candidacy<'_> {
     }
 }
 
-async fn unhealthy(health: Option<&HealthCommand>) {
-    match health {
-        Some(health) => health.fails().await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Waits until a living leader is seen: one that renews, or whose process is there.
-pub(super) async fn somebody_lives(election: &Election) {
-    let lives = |status: &bellwether::Status| {
-        let follows = matches!(status.state, StateName::Follower);
-        follows && status.leader.is_some() && status.leader_proof == Some(Proof::Alive)
-    };
-    if election.wait_until(lives).await.is_err() {
-        std::future::pending::<()>().await;
-    }
-}
-
-async fn patience(limit: Option<Duration>) {
-    match limit {
-        Some(limit) => tokio::time::sleep(limit).await,
-        None => std::future::pending().await,
-    }
+/// Whether a living leader is seen: one that renews, or whose process is there.
+pub(super) fn somebody_lives(status: &Status) -> bool {
+    let follows = matches!(status.state, StateName::Follower);
+    follows && status.leader.is_some() && status.leader_proof == Some(Proof::Alive)
 }
 
 /// The election ended by itself.

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use bellwether::{Clock, Wall};
-use bellwether::{Election, Status, Store, SystemClock, boot_now};
+use bellwether::{Clock, Election, Status, Store, SystemClock, Wall, boot_now};
 
 /// How long the store may take to tell since when another leads.
 const LOOK_MAX: Duration = Duration::from_secs(1);
@@ -34,10 +33,7 @@ pub(crate) fn cooldown(election: &Election) -> Option<Wall> {
     Some(Wall::from_unix_nanos(SystemClock.wall().as_unix_nanos().saturating_add(nanos)))
 }
 
-/// Waits until this candidate stays away.
-pub(crate) async fn in_cooldown(election: &Election) {
-    let cools = |status: &Status| status.cooldown_until.is_some_and(|until| boot_now() < until);
-    if election.wait_until(cools).await.is_err() {
-        std::future::pending::<()>().await;
-    }
+/// Whether this candidate stays away.
+pub(crate) fn is_in_cooldown(status: &Status) -> bool {
+    status.cooldown_until.is_some_and(|until| boot_now() < until)
 }

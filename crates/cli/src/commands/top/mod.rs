@@ -9,16 +9,16 @@ mod screen;
 
 use std::time::Duration;
 
-use bellwether::Clock;
-use bellwether::backend::Signal;
-use bellwether::backend::{Notice, Notices};
-use bellwether::{Boot, ElectionName, Store, SystemClock, boot_now};
+use bellwether::backend::{Notice, Notices, Signal as StoreSignal};
+use bellwether::{Boot, Clock, ElectionName, Store, SystemClock, boot_now};
 use futures_util::StreamExt;
+use futures_util::future::OptionFuture;
+use rustix::process::Signal;
 use tokio::time::{Interval, MissedTickBehavior};
 
 use self::rows::Rows;
 use self::screen::Screen;
-use super::signals::{ReceivedSignal, Signals};
+use super::signals::Signals;
 use crate::args::{Format, Global, Top};
 use crate::exit::{Exit, Failure};
 use crate::{backend, output};
@@ -32,9 +32,8 @@ const SETTLE: Duration = Duration::from_millis(20);
 /// Shows elections until asked to leave, or until nobody reads.
 pub(crate) async fn top(global: &Global, top: &Top) -> Result<Exit, Failure> {
     let store = backend::connect(global)?;
-    if top.elections.is_empty() && !store.backend().capabilities().lists {
-        let sentence = format!("the {} store cannot list its elections: name some", store.backend().name());
-        return Err(Failure::new(Exit::Usage, sentence));
+    if top.elections.is_empty() {
+        backend::can_list(&store)?;
     }
     let mut leave = Signals::new()?;
     let mut view = View { signals: store.backend().signals(), store, rows: Rows::default(), error: None };
@@ -60,8 +59,8 @@ pub(crate) async fn top(global: &Global, top: &Top) -> Result<Exit, Failure> {
         let silence = view.rows.next_silence(now);
         draw = tokio::select! {
             asked = leave.next() => match asked {
-                ReceivedSignal::Window => true,
-                ReceivedSignal::User1 | ReceivedSignal::User2 => false,
+                Signal::WINCH => true,
+                Signal::USR1 | Signal::USR2 => false,
                 _ => return Ok(Exit::Clean),
             },
             Some(key) = keys.recv() => match key {
@@ -75,9 +74,9 @@ pub(crate) async fn top(global: &Global, top: &Top) -> Result<Exit, Failure> {
                 let news = view.take_in(notice).await;
                 view.settle().await || news || matches!(how, How::Screen(_))
             }
-            () = next(&mut tick) => true,
+            Some(_) = OptionFuture::from(tick.as_mut().map(Interval::tick)) => true,
             // A leader falls silent, and nobody else tells.
-            () = until(silence) => false,
+            Some(()) = OptionFuture::from(silence.map(until)) => false,
             _ = list.tick() => view.list_again(&top.elections).await,
         };
     }
@@ -125,12 +124,12 @@ impl View {
     async fn take_in(&mut self, notice: Notice) -> bool {
         let now = boot_now();
         match (notice.election, notice.signal) {
-            (Some(on), Signal::Changed(seen)) => self.rows.saw(&on, seen, now),
-            (_, Signal::Doubt | Signal::Gone) => {
+            (Some(on), StoreSignal::Changed(seen)) => self.rows.saw(&on, seen, now),
+            (_, StoreSignal::Doubt | StoreSignal::Gone) => {
                 self.error = Some("the connection to the store fell silent; waiting for it".to_owned());
                 true
             }
-            (_, Signal::Restored) => {
+            (_, StoreSignal::Restored) => {
                 self.error = None;
                 let mut news = true;
                 for on in self.rows.names() {
@@ -223,16 +222,6 @@ fn interval(every: Duration) -> Interval {
     interval
 }
 
-async fn next(tick: &mut Option<Interval>) {
-    match tick {
-        Some(tick) => drop(tick.tick().await),
-        None => std::future::pending().await,
-    }
-}
-
-async fn until(instant: Option<Boot>) {
-    match instant {
-        Some(instant) => tokio::time::sleep(instant.since(boot_now())).await,
-        None => std::future::pending().await,
-    }
+async fn until(instant: Boot) {
+    tokio::time::sleep(instant.since(boot_now())).await;
 }
