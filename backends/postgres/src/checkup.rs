@@ -34,10 +34,10 @@ const SERVER: &str = "SELECT current_setting('server_version'), \
      set_config('idle_session_timeout', current_setting('idle_session_timeout'), false)";
 
 impl PgStore {
-    pub(crate) async fn examine(&self, through: Sessions<'_, PgStore>) -> Result<Vec<Finding>, StoreError> {
+    pub(crate) async fn examine(&self, through: &Sessions<PgStore>) -> Result<Vec<Finding>, StoreError> {
         let Sessions { lock, presence } = through;
         let ask = async |text: &str| {
-            presence.connection.ask(presence.patience(LIMIT), text).await.map_err(SessionFailure::error)
+            presence.connection.ask(presence.limit(LIMIT), text).await.map_err(SessionFailure::error)
         };
         let before = self.clock.wall().as_unix_nanos() / 1_000_000;
         let rows = ask(SERVER).await?;
@@ -46,18 +46,18 @@ impl PgStore {
         let (Some(row), Some(rights)) = (rows.first(), rights.first()) else {
             return Ok(Vec::new());
         };
-        let host = place(&self.config, lock.host);
+        let host = place(&self.config, lock.pair.host);
         let mut findings = vec![
             Finding::good(
                 "server",
                 format!("{host} is PostgreSQL {}, and the primary", row.get::<_, String>(0)),
             ),
             Finding::good("pooling", "no pooler in between, or one that leaves a session its connection"),
-            encryption(row.get(9), is_local(&self.config, lock.host)),
+            encryption(row.get(9), is_local(&self.config, lock.pair.host)),
         ];
         findings.extend(permission(rights));
         findings.extend([
-            lock_table(presence.connection.lock_room, row.get(3), lock.elections_max),
+            lock_table(presence.connection.lock_room, row.get(3), lock.pair.elections_max),
             connections(row.get(1), row.get(2)),
             durability(row),
             replicas(row.get(7), &row.get::<_, String>(6)),

@@ -19,7 +19,7 @@ use bellwether_core::StoreError;
 
 use crate::connection::PgConnection;
 use crate::keys::MANY_KEY;
-use crate::presence_session::{LOOK_LIMIT, PgPresenceSession};
+use crate::session::{LOOK_LIMIT, PgSession};
 use crate::{Keys, names};
 
 /// The lock of whoever follows more elections than it shows.
@@ -81,8 +81,8 @@ impl FollowerLocks {
 }
 
 /// Who follows it, as the server shows.
-pub(crate) async fn followers(through: &PgPresenceSession, keys: Keys) -> Result<Followers, StoreError> {
-    let asked = through.connection.ask(through.patience(LOOK_LIMIT), &query(keys)).await;
+pub(crate) async fn followers(through: &PgSession, keys: Keys) -> Result<Followers, StoreError> {
+    let asked = through.connection.ask(through.limit(LOOK_LIMIT), &query(keys)).await;
     let rows = asked.map_err(SessionFailure::error)?;
     Ok(read(rows.iter().map(|row| (row.get(0), row.get(1)))))
 }

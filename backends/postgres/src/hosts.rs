@@ -4,7 +4,7 @@
 //! the others were left running after one. For the same reason a primary is refused whose timeline is below one that was
 //! seen before, even if it is the only one that answers.
 
-use bellwether_core::{Boot, StoreError};
+use bellwether_core::StoreError;
 use futures_util::future::join_all;
 
 use crate::Config;
@@ -15,12 +15,11 @@ use crate::transport::place;
 /// A session of that role to the primary, and which host that is. `newest`: the highest timeline that was seen before.
 pub(crate) async fn primary(
     config: &Config,
-    opened: Boot,
     role: &str,
     newest: i32,
 ) -> Result<(usize, PgConnection), StoreError> {
     let hosts = 0..config.server.get_hosts().len();
-    let answers = join_all(hosts.map(|host| PgConnection::open(config, host, opened, role, None))).await;
+    let answers = join_all(hosts.map(|host| PgConnection::open(config, host, role, None))).await;
     let (mut found, mut failed): (Option<(usize, PgConnection)>, Option<StoreError>) = (None, None);
     for (host, answer) in answers.into_iter().enumerate() {
         match answer.and_then(|session| not_left_behind(config, host, session, newest)) {

@@ -5,9 +5,13 @@
 //! does not fit, and one of several that the session serves, is written as `~`: what cannot be told is left out, not guessed. A
 //! ttl among several is the longest of them, with a `~` before it. Until somebody has claimed anything, it is `bellwether <role>`.
 
+use std::collections::BTreeSet;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use bellwether_core::CandidateId;
+
+use crate::store::lock;
 
 /// The server's limit (`NAMEDATALEN` − 1).
 const NAME_MAX_BYTES: usize = 63;
@@ -30,13 +34,61 @@ pub(crate) struct SessionTtl {
     pub(crate) is_only: bool,
 }
 
+/// The candidates that have used the sessions of a process, and their ttls: what the sessions are called by.
+#[derive(Default)]
+pub(crate) struct SessionNames(Mutex<SessionUsers>);
+
+#[derive(Default)]
+struct SessionUsers {
+    /// Two are as untold as many, so no more are kept.
+    ids: BTreeSet<CandidateId>,
+    lease: Option<SessionTtl>,
+    /// What the lock session was called last.
+    last: String,
+}
+
+impl SessionNames {
+    /// Remembers that this id and ttl use the sessions, and says which do: the id where there is only one, and the longest ttl.
+    pub(crate) fn used_by(
+        &self,
+        id: &CandidateId,
+        ttl: Duration,
+    ) -> (Option<CandidateId>, Option<SessionTtl>) {
+        let mut users = lock(&self.0);
+        if users.ids.len() < 2 {
+            users.ids.insert(id.clone());
+        }
+        let known = users.lease.unwrap_or(SessionTtl { ttl, is_only: true });
+        let is_only = known.is_only && known.ttl == ttl;
+        users.lease = Some(SessionTtl { ttl: known.ttl.max(ttl), is_only });
+        ((users.ids.len() == 1).then(|| id.clone()), users.lease)
+    }
+
+    /// What the lock session is to be called from now on, if that is something else.
+    pub(crate) fn changed_by(&self, id: &CandidateId, ttl: Duration) -> Option<String> {
+        let (id, lease) = self.used_by(id, ttl);
+        let name = write(id.as_ref(), lease);
+        let before = std::mem::replace(&mut lock(&self.0).last, name.clone());
+        (before != name).then_some(name)
+    }
+
+    /// What a session of this role is called.
+    pub(crate) fn of(&self, role: &str) -> String {
+        let users = lock(&self.0);
+        match users.ids.first() {
+            None => of_nobody(role),
+            id => of(id.filter(|_| users.ids.len() == 1), role),
+        }
+    }
+}
+
 /// What a session is called before anybody has claimed anything.
 pub(crate) fn of_nobody(role: &str) -> String {
     format!("bellwether {role}")
 }
 
 /// What a session is called that serves this candidate, or several.
-pub(crate) fn of(id: Option<&CandidateId>, role: &str) -> String {
+fn of(id: Option<&CandidateId>, role: &str) -> String {
     let told = |id: &str| format!("{PROGRAM}{id} {role}");
     let name = id.map(|id| told(&escape(id.as_str())));
     name.filter(|name| name.len() <= NAME_MAX_BYTES).unwrap_or_else(|| told(UNTOLD))
@@ -80,8 +132,7 @@ pub(crate) fn escape(id: &str) -> String {
     let mut text = String::new();
     for byte in id.bytes() {
         match byte {
-            b'%' | b'~' | b' ' | b'\'' | b'\\' => text.push_str(&format!("%{byte:02X}")),
-            0x21..=0x7e => text.push(char::from(byte)),
+            0x21..=0x7e if !b"%~'\\".contains(&byte) => text.push(char::from(byte)),
             _ => text.push_str(&format!("%{byte:02X}")),
         }
     }

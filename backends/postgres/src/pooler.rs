@@ -25,7 +25,7 @@ const ROUNDS: usize = 2;
 /// An error unless each of the two has a server process to itself.
 pub(crate) async fn pinned(a: &PgConnection, b: &PgConnection, place: &str) -> Result<(), StoreError> {
     let refused = || misconfigured(format!("at {place} {POOLED}"));
-    if a.pid == b.pid {
+    if a.pid() == b.pid() {
         return Err(refused());
     }
     if a.is_direct && b.is_direct {
@@ -58,5 +58,5 @@ async fn ask(session: &PgConnection) -> Result<(), SessionFailure> {
 
 /// A statement that fails in any other server process: in one round trip, without being prepared.
 fn same(session: &PgConnection) -> String {
-    format!("SELECT 1 / (pg_backend_pid() = {})::int", session.pid)
+    format!("SELECT 1 / (pg_backend_pid() = {})::int", session.pid())
 }

@@ -5,30 +5,24 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bellwether_backend::{HISTORY_MAX, Past, SessionFailure};
-use bellwether_core::{Bid, Boot, CandidateId, ElectionName, Epoch, Holder, Incarnation, StoreError, Wall};
-use tokio_postgres::{Row, Statement};
+use bellwether_core::{Bid, CandidateId, ElectionName, Epoch, Holder, Incarnation, StoreError, Wall};
+use tokio_postgres::Row;
 
 use crate::connection::{PgConnection, Values};
 use crate::errors::misconfigured;
-use crate::presence_session::LOOK_LIMIT;
 use crate::record_sql::{COOL_DOWN, COOLDOWN, FREE, HISTORY, INTEND, LIST, READ, RELEASE, REMEMBER, WRITE};
 use crate::schema::{FUNCTIONS, VERSION, WHAT_IS_THERE, WHICH_VERSION};
+use crate::session::LOOK_LIMIT;
 use crate::{Config, Keys, Schema};
 
-/// The session and its statements.
+/// The session.
 pub(crate) struct Records {
     pub(crate) connection: PgConnection,
-    read: Statement,
-    write: Statement,
-    intend: Statement,
-    free: Statement,
-    release: Statement,
-    remember: Statement,
-    history: Statement,
-    list: Statement,
-    cool_down: Statement,
-    cooldown: Statement,
 }
+
+/// What is asked on it.
+const STATEMENTS: &[&str] =
+    &[READ, WRITE, INTEND, FREE, RELEASE, REMEMBER, HISTORY, LIST, COOL_DOWN, COOLDOWN];
 
 /// The row of an election.
 #[derive(Clone, Debug, Default)]
@@ -71,11 +65,10 @@ impl Records {
         config: &Config,
         schema: &Schema,
         host: usize,
-        opened: Boot,
         name: &str,
     ) -> Result<Records, StoreError> {
         let limit = config.connect_timeout();
-        let session = PgConnection::open(config, host, opened, name, None).await?;
+        let session = PgConnection::open(config, host, name, None).await?;
         if let Some(advice) = outdated(schema, functions_of(&session, schema, limit).await?) {
             tracing::warn!("{advice}");
         }
@@ -90,41 +83,12 @@ impl Records {
                 version.unwrap_or(0)
             )));
         }
-        let prepare = |text: &'static str| {
-            let text = schema.statement(text);
-            let session = &session;
-            async move { session.prepare(&text).await }
-        };
-        let (read, write, intend, free, release, remember, history, list, cool_down, cooldown) = tokio::try_join!(
-            prepare(READ),
-            prepare(WRITE),
-            prepare(INTEND),
-            prepare(FREE),
-            prepare(RELEASE),
-            prepare(REMEMBER),
-            prepare(HISTORY),
-            prepare(LIST),
-            prepare(COOL_DOWN),
-            prepare(COOLDOWN),
-        )?;
-        let all = Records {
-            connection: session,
-            read,
-            write,
-            intend,
-            free,
-            release,
-            remember,
-            history,
-            list,
-            cool_down,
-            cooldown,
-        };
-        Ok(all)
+        session.prepare(STATEMENTS).await?;
+        Ok(Records { connection: session })
     }
 
     pub(crate) async fn read(&self, on: &ElectionName) -> Result<ElectionRow, StoreError> {
-        let rows = self.rows(&self.read, &[&on.as_str()]).await?;
+        let rows = self.rows(READ, &[&on.as_str()]).await?;
         Ok(rows.first().map(record).unwrap_or_default())
     }
 
@@ -157,7 +121,7 @@ impl Records {
             &metadata,
             notice,
         ];
-        let rows = self.rows(&self.write, values).await?;
+        let rows = self.rows(WRITE, values).await?;
         let answer = rows.first().map(|row| (row.get("done"), row.get("lost")));
         Ok(match answer {
             Some((true, _)) => RowWrite::Done,
@@ -174,12 +138,12 @@ impl Records {
     ) -> Result<(), StoreError> {
         let LeadershipRow { on, keys, session, .. } = leadership;
         let values: Values<'_> = &[&on.as_str(), &keys.0, &keys.1, &number(epoch), session];
-        self.rows(&self.intend, values).await.map(drop)
+        self.rows(INTEND, values).await.map(drop)
     }
 
     /// Whether no transaction keeps the row of this election from being written.
     pub(crate) async fn is_free(&self, on: &ElectionName) -> Result<bool, StoreError> {
-        let rows = self.rows(&self.free, &[&on.as_str()]).await?;
+        let rows = self.rows(FREE, &[&on.as_str()]).await?;
         Ok(rows.first().is_some_and(|row| row.get(0)))
     }
 
@@ -192,7 +156,7 @@ impl Records {
         limit: Duration,
     ) {
         let values: Values<'_> = &[&on.as_str(), &number(epoch), &incarnation.to_string()];
-        let _ = self.connection.rows(limit, &self.release, values).await;
+        let _ = self.connection.rows(limit, RELEASE, values).await;
     }
 
     pub(crate) async fn remember(&self, on: &ElectionName, past: &Past) -> Result<(), StoreError> {
@@ -209,34 +173,34 @@ impl Records {
             &past.ended,
             &most,
         ];
-        self.rows(&self.remember, values).await.map(drop)
+        self.rows(REMEMBER, values).await.map(drop)
     }
 
     pub(crate) async fn history(&self, on: &ElectionName) -> Result<Vec<Past>, StoreError> {
-        let rows = self.rows(&self.history, &[&on.as_str(), &(HISTORY_MAX as i64)]).await?;
+        let rows = self.rows(HISTORY, &[&on.as_str(), &(HISTORY_MAX as i64)]).await?;
         Ok(rows.iter().filter_map(past).collect())
     }
 
     pub(crate) async fn elections(&self) -> Result<Vec<ElectionName>, StoreError> {
-        let rows = self.rows(&self.list, &[]).await?;
+        let rows = self.rows(LIST, &[]).await?;
         Ok(rows.iter().filter_map(|row| ElectionName::new(row.get::<_, String>(0)).ok()).collect())
     }
 
     /// This id stays away for so long, by the server's clock.
     pub(crate) async fn cool_down(&self, on: &ElectionName, id: &CandidateId, span: Duration) {
         let values: Values<'_> = &[&on.as_str(), &id.as_str(), &crate::names::millis(span)];
-        let _ = self.rows(&self.cool_down, values).await;
+        let _ = self.rows(COOL_DOWN, values).await;
     }
 
     /// For how long this id still stays away.
     pub(crate) async fn cooldown(&self, on: &ElectionName, id: &CandidateId) -> Result<Duration, StoreError> {
-        let rows = self.rows(&self.cooldown, &[&on.as_str(), &id.as_str()]).await?;
+        let rows = self.rows(COOLDOWN, &[&on.as_str(), &id.as_str()]).await?;
         let left = rows.first().map_or(0, |row| row.get::<_, i64>(0));
         Ok(Duration::from_millis(u64::try_from(left).unwrap_or(0)))
     }
 
-    async fn rows(&self, statement: &Statement, values: Values<'_>) -> Result<Vec<Row>, StoreError> {
-        self.connection.rows(LOOK_LIMIT, statement, values).await.map_err(SessionFailure::error)
+    async fn rows(&self, text: &'static str, values: Values<'_>) -> Result<Vec<Row>, StoreError> {
+        self.connection.rows(LOOK_LIMIT, text, values).await.map_err(SessionFailure::error)
     }
 }
 

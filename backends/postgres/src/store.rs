@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bellwether_backend::{
-    Capabilities, Claimed, Discarded, Ear, Finding, Followers, Fut, LockHolder, LockSession, Past, Probing,
-    SessionFailure, SessionLease, SessionStore, Sessions, WantedLock, Written,
+    Capabilities, Claimed, Discarded, Ear, Finding, Followers, Fut, LockAnswer, LockHolder, Past, Probing,
+    Session, SessionFailure, SessionLease, SessionStore, Sessions, WantedLock, Written,
 };
 use bellwether_core::{
     Bid, Boot, Candidate, CandidateId, Clock, ElectionName, Epoch, ErrorKind, Grant, Incarnation, Seen,
@@ -17,11 +17,10 @@ use bellwether_core::{
 use crate::connection::{Hear, SessionIdentity};
 use crate::errors::{BACKEND, misconfigured, unavailable};
 use crate::followers::followers;
-use crate::lock_session::{PgLockSession, limit};
 use crate::open::{open_both, open_presence};
-use crate::presence_session::PgPresenceSession;
+use crate::session::PgSession;
 use crate::watch::watch;
-use crate::{Config, Keys, names, notices, sql};
+use crate::{Config, Keys, names, notices, sql, terminate};
 
 /// Elections on one PostgreSQL server.
 pub type Postgres = SessionLease<PgStore>;
@@ -59,6 +58,9 @@ pub fn from_config(config: Config, clock: Arc<dyn Clock>) -> Postgres {
 /// restored from a backup.
 const ADVANCE_MAX: u64 = 10_000;
 
+/// The most half-open sessions that are remembered; older ones have long been ended by their lease.
+const HALF_OPEN_MAX: usize = 16;
+
 /// A PostgreSQL server as a store of sessions.
 pub struct PgStore {
     pub(crate) config: Config,
@@ -85,26 +87,27 @@ impl PgStore {
 
     /// Has the sessions say in their names whom they serve, the first time and whenever that changes. It is for people: nothing
     /// is wrong if it fails.
-    async fn name_after(&self, sessions: &Sessions<'_, PgStore>, id: &CandidateId, ttl: Duration) {
+    async fn name_after(&self, sessions: &Sessions<PgStore>, id: &CandidateId, ttl: Duration) {
         let Sessions { lock, presence } = sessions;
-        let Some(name) = lock.names.changed_by(id, ttl) else { return };
+        let pair = &lock.pair;
+        let Some(name) = pair.names.changed_by(id, ttl) else { return };
         let setting = |name: &str| format!("SET application_name = '{name}'");
-        let (on_lock, on_presence) = (setting(&name), setting(&lock.names.of(names::PRESENCE)));
+        let (on_lock, on_presence) = (setting(&name), setting(&pair.names.of(names::PRESENCE)));
         let _ = tokio::join!(
-            lock.connection.execute(limit(ttl), &on_lock),
-            presence.connection.execute(presence.patience(ttl), &on_presence)
+            lock.connection.execute(lock.limit(ttl), &on_lock),
+            presence.connection.execute(presence.limit(ttl), &on_presence)
         );
-        let records = lock.records.try_lock().ok().and_then(|records| records.clone());
+        let records = pair.records.try_lock().ok().and_then(|records| records.clone());
         if let Some(records) = records {
-            let record = setting(&lock.names.of(names::RECORD));
-            let _ = records.connection.execute(limit(ttl), &record).await;
+            let record = setting(&pair.names.of(names::RECORD));
+            let _ = records.connection.execute(lock.limit(ttl), &record).await;
         }
     }
 
     /// Uses up transaction ids where this candidate has seen a higher epoch than the server's counter gives.
     async fn above_floor(
         &self,
-        sessions: Sessions<'_, PgStore>,
+        sessions: &Sessions<PgStore>,
         claimed: &Claimed<'_, PgStore>,
     ) -> Result<(Epoch, i64), StoreError> {
         let (epoch, floor) = (claimed.epoch, claimed.bid.floor);
@@ -121,15 +124,15 @@ impl PgStore {
             )));
         }
         let (ttl, id) = (claimed.bid.ttl, claimed.bid.who.id.clone());
-        let advance = sql::advance(missing);
-        let advanced = presence.connection.execute(presence.patience(ttl), &advance).await;
+        let advanced = presence.connection.execute(presence.limit(ttl), &sql::advance(missing)).await;
         advanced.map_err(SessionFailure::error)?;
-        let wanted = WantedLock { key: claimed.key, on: claimed.on.clone(), id, ttl };
-        let again =
-            lock.claim_again(&wanted, claimed.lease, claimed.mark).await.map_err(SessionFailure::error)?;
-        again
-            .filter(|(epoch, _)| *epoch > floor)
-            .ok_or_else(|| unavailable("the server issued no epoch above those before it"))
+        let (key, on) = (claimed.key, claimed.on.clone());
+        let wanted = WantedLock { key, on, id, ttl, held: Some(claimed.mark) };
+        let mut again = lock.claim(&[wanted], claimed.lease).await.map_err(SessionFailure::error)?;
+        match again.pop().transpose()? {
+            Some(LockAnswer::Granted(epoch, mark)) if epoch > floor => Ok((epoch, mark)),
+            _ => Err(unavailable("the server issued no epoch above those before it")),
+        }
     }
 }
 
@@ -148,8 +151,7 @@ fn hear(ear: Ear<PgStore>) -> Hear {
 
 impl SessionStore for PgStore {
     type Key = Keys;
-    type Lock = PgLockSession;
-    type Presence = PgPresenceSession;
+    type Session = PgSession;
 
     fn name(&self) -> &'static str {
         BACKEND
@@ -199,76 +201,75 @@ impl SessionStore for PgStore {
         Ok(self.config.keys_of(on))
     }
 
-    async fn open(&self, ear: Ear<PgStore>) -> Result<(PgLockSession, PgPresenceSession), StoreError> {
+    async fn open(&self, ear: Ear<PgStore>) -> Result<Sessions<PgStore>, StoreError> {
         let newest = self.newest_timeline.load(Ordering::Relaxed);
         let opened = open_both(&self.config, &self.clock, hear(ear), newest).await;
-        let (lock, presence) = opened.map_err(|error| self.in_hindsight(error))?;
-        self.newest_timeline.fetch_max(lock.newest_timeline(), Ordering::Relaxed);
+        let sessions = opened.map_err(|error| self.in_hindsight(error))?;
+        let Sessions { lock: locks, presence } = &sessions;
+        self.newest_timeline.fetch_max(locks.newest_timeline(), Ordering::Relaxed);
         // Tables that are missing show now, not when somebody could lead.
-        self.records(&lock).await.map_err(|error| self.in_hindsight(error))?;
+        self.records(locks).await.map_err(|error| self.in_hindsight(error))?;
         self.worked_before.store(true, Ordering::Relaxed);
-        self.end_half_open(&lock, &presence).await;
-        Ok((lock, presence))
+        let left_behind = std::mem::take(&mut *lock(&self.half_open));
+        for session in left_behind {
+            terminate::end_own(presence, &session).await;
+        }
+        Ok(sessions)
     }
 
-    async fn open_presence(
-        &self,
-        beside: &PgLockSession,
-        ear: Ear<PgStore>,
-    ) -> Result<PgPresenceSession, StoreError> {
-        open_presence(&self.config, &self.clock, beside, hear(ear)).await
+    async fn open_presence(&self, beside: &PgSession, ear: Ear<PgStore>) -> Result<PgSession, StoreError> {
+        open_presence(&self.config, beside, hear(ear)).await
     }
 
-    fn stood_since(&self, of: Sessions<'_, PgStore>) -> Boot {
-        let opened = of.lock.connection.opened.max(of.presence.connection.opened);
+    fn stood_since(&self, of: &Sessions<PgStore>) -> Boot {
+        let opened = of.lock.opened.max(of.presence.opened);
         // Where the timeline was never seen, nothing is known of a promotion.
-        of.lock.timeline.since().map_or_else(|| self.clock.boot(), |since| since.max(opened))
+        of.lock.same_timeline_since().map_or_else(|| self.clock.boot(), |since| since.max(opened))
     }
 
-    fn watch(&self, lock: &Arc<PgLockSession>, ear: Ear<PgStore>) {
+    fn watch(&self, lock: &Arc<PgSession>, ear: Ear<PgStore>) {
         if self.config.watches {
-            self.spawn(Box::pin(watch(self.config.clone(), Arc::clone(&self.clock), Arc::clone(lock), ear)));
+            self.spawn(Box::pin(watch(self.config.clone(), Arc::clone(lock), ear)));
         }
     }
 
-    fn lost(&self, lock: &PgLockSession) {
-        self.newest_timeline.fetch_max(lock.newest_timeline(), Ordering::Relaxed);
-        self.remember_half_open(lock.connection.identity());
+    fn lost(&self, session: &PgSession) {
+        self.newest_timeline.fetch_max(session.newest_timeline(), Ordering::Relaxed);
+        let mut all = lock(&self.half_open);
+        all.push(session.connection.identity.clone());
+        let excess = all.len().saturating_sub(HALF_OPEN_MAX);
+        all.drain(..excess);
     }
 
-    async fn end_presence(&self, through: &PgPresenceSession, old: &PgPresenceSession) {
-        self.end_presence_of(through, &old.connection.identity()).await;
+    async fn end_presence(&self, through: &PgSession, old: &PgSession) {
+        terminate::end_own(through, &old.connection.identity).await;
     }
 
-    async fn end_earlier(
-        &self,
-        through: &PgPresenceSession,
-        holder: &LockHolder<i32>,
-    ) -> Result<(), StoreError> {
-        self.terminate_earlier(through, holder).await
+    async fn end_earlier(&self, through: &PgSession, holder: &LockHolder<i32>) -> Result<(), StoreError> {
+        terminate::end_earlier(through, holder).await
     }
 
-    fn elections_max(&self, lock: &PgLockSession) -> usize {
-        lock.elections_max
+    fn elections_max(&self, lock: &PgSession) -> usize {
+        lock.pair.elections_max
     }
 
     async fn admit(
         &self,
-        through: Sessions<'_, PgStore>,
+        through: &Sessions<PgStore>,
         on: &ElectionName,
         bid: &Bid,
     ) -> Result<Option<Seen>, StoreError> {
-        self.name_after(&through, &bid.who.id, bid.ttl).await;
-        self.in_cooldown(through.lock, on, bid).await
+        self.name_after(through, &bid.who.id, bid.ttl).await;
+        self.in_cooldown(&through.lock, on, bid).await
     }
 
     async fn write(
         &self,
-        through: Sessions<'_, PgStore>,
+        through: &Sessions<PgStore>,
         claimed: Claimed<'_, PgStore>,
     ) -> Result<Written<i64>, StoreError> {
-        match self.records(through.lock).await? {
-            Some(records) => self.write_record(through.lock, &claimed, &records).await,
+        match self.records(&through.lock).await? {
+            Some(records) => self.write_record(&through.lock, &claimed, &records).await,
             None => {
                 let (epoch, mark) = self.above_floor(through, &claimed).await?;
                 Ok(Written::Done { epoch, mark, unreleased: false })
@@ -276,49 +277,45 @@ impl SessionStore for PgStore {
         }
     }
 
-    async fn is_writable(
-        &self,
-        through: Sessions<'_, PgStore>,
-        on: &ElectionName,
-    ) -> Result<bool, StoreError> {
-        match self.records(through.lock).await? {
+    async fn is_writable(&self, through: &Sessions<PgStore>, on: &ElectionName) -> Result<bool, StoreError> {
+        match self.records(&through.lock).await? {
             Some(records) => records.is_free(on).await,
             None => Ok(true),
         }
     }
 
-    async fn releasing(&self, through: Sessions<'_, PgStore>, on: &ElectionName, grant: &Grant) {
-        self.release_record(through.lock, on, grant).await;
+    async fn releasing(&self, through: &Sessions<PgStore>, on: &ElectionName, grant: &Grant) {
+        self.release_record(&through.lock, on, grant).await;
     }
 
     async fn cool_down(
         &self,
-        through: Sessions<'_, PgStore>,
+        through: &Sessions<PgStore>,
         on: &ElectionName,
         id: &CandidateId,
         span: Duration,
     ) {
-        if let Ok(Some(records)) = self.records(through.lock).await {
+        if let Ok(Some(records)) = self.records(&through.lock).await {
             records.cool_down(on, id, span).await;
         }
     }
 
     async fn describe(
         &self,
-        through: Sessions<'_, PgStore>,
+        through: &Sessions<PgStore>,
         on: &ElectionName,
         holder: Option<i32>,
         seen: Seen,
     ) -> Result<Seen, StoreError> {
-        self.with_record(through.lock, on, holder, seen).await
+        self.with_record(&through.lock, on, holder, seen).await
     }
 
     async fn followers(
         &self,
-        through: Sessions<'_, PgStore>,
+        through: &Sessions<PgStore>,
         on: &ElectionName,
     ) -> Result<Option<Followers>, StoreError> {
-        followers(through.presence, self.key(on)?).await.map(Some)
+        followers(&through.presence, self.key(on)?).await.map(Some)
     }
 
     fn retired(&self, on: &ElectionName, who: &Candidate) {
@@ -327,36 +324,32 @@ impl SessionStore for PgStore {
 
     async fn remember(
         &self,
-        through: Sessions<'_, PgStore>,
+        through: &Sessions<PgStore>,
         on: &ElectionName,
         past: &Past,
     ) -> Result<(), StoreError> {
-        match self.records(through.lock).await? {
+        match self.records(&through.lock).await? {
             Some(records) => records.remember(on, past).await,
             None => Ok(()),
         }
     }
 
-    async fn history(
-        &self,
-        through: Sessions<'_, PgStore>,
-        on: &ElectionName,
-    ) -> Result<Vec<Past>, StoreError> {
-        match self.records(through.lock).await? {
+    async fn history(&self, through: &Sessions<PgStore>, on: &ElectionName) -> Result<Vec<Past>, StoreError> {
+        match self.records(&through.lock).await? {
             Some(records) => records.history(on).await,
             None => Ok(Vec::new()),
         }
     }
 
-    async fn elections(&self, through: Sessions<'_, PgStore>) -> Result<Vec<ElectionName>, StoreError> {
-        match self.records(through.lock).await? {
+    async fn elections(&self, through: &Sessions<PgStore>) -> Result<Vec<ElectionName>, StoreError> {
+        match self.records(&through.lock).await? {
             Some(records) => records.elections().await,
             // Locks have numbers, not names.
             None => Ok(Vec::new()),
         }
     }
 
-    async fn checkup(&self, through: Sessions<'_, PgStore>, _: Probing) -> Result<Vec<Finding>, StoreError> {
+    async fn checkup(&self, through: &Sessions<PgStore>, _: Probing) -> Result<Vec<Finding>, StoreError> {
         self.examine(through).await
     }
 
@@ -368,7 +361,7 @@ impl SessionStore for PgStore {
     }
 
     #[cfg(unix)]
-    fn crash_proof(&self, presence: &PgPresenceSession) -> Vec<std::os::fd::OwnedFd> {
+    fn crash_proof(&self, presence: &PgSession) -> Vec<std::os::fd::OwnedFd> {
         presence.connection.duplicate().into_iter().collect()
     }
 }

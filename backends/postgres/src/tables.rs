@@ -7,12 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_backend::{Claimed, Finding, SessionFailure, Written};
-use bellwether_core::{Bid, Boot, ElectionName, Epoch, Grant, Proof, Seen, StoreError};
+use bellwether_core::{Bid, ElectionName, Epoch, Grant, Proof, Seen, StoreError};
 
 use crate::errors::{misconfigured, unavailable};
-use crate::lock_session::PgLockSession;
-use crate::presence_session::LOOK_LIMIT;
 use crate::records::{ElectionRow, LeadershipRow, Records, RowWrite, functions_of, outdated};
+use crate::session::{LOOK_LIMIT, PgSession};
 use crate::store::{PgStore, lock};
 use crate::{Config, Schema, hosts, names, notices};
 
@@ -24,15 +23,14 @@ const INIT_LIMIT: Duration = Duration::from_secs(60);
 
 impl PgStore {
     /// The session of the tables; `None` where the URL names no schema.
-    pub(crate) async fn records(&self, beside: &PgLockSession) -> Result<Option<Arc<Records>>, StoreError> {
+    pub(crate) async fn records(&self, beside: &PgSession) -> Result<Option<Arc<Records>>, StoreError> {
         let Some(schema) = self.config.schema_used() else { return Ok(None) };
-        let mut current = beside.records.lock().await;
+        let mut current = beside.pair.records.lock().await;
         if let Some(records) = current.as_ref().filter(|records| !records.connection.is_over()) {
             return Ok(Some(Arc::clone(records)));
         }
-        let opened = self.clock.boot();
-        let name = beside.names.of(names::RECORD);
-        let records = Arc::new(Records::open(&self.config, schema, beside.host, opened, &name).await?);
+        let name = beside.pair.names.of(names::RECORD);
+        let records = Arc::new(Records::open(&self.config, schema, beside.pair.host, &name).await?);
         beside.connection.same_server(&records.connection)?;
         *current = Some(Arc::clone(&records));
         Ok(Some(records))
@@ -41,12 +39,12 @@ impl PgStore {
     /// Writes a leadership, under an epoch that is at least that of its claim and above everything before it.
     pub(crate) async fn write_record(
         &self,
-        beside: &PgLockSession,
+        beside: &PgSession,
         claimed: &Claimed<'_, PgStore>,
         records: &Records,
     ) -> Result<Written<i64>, StoreError> {
         let Claimed { on, key, bid, mark, .. } = *claimed;
-        let session = beside.connection.pid;
+        let session = beside.connection.pid();
         let by = self.clock.boot() + bid.ttl / 10;
         let (mut intended, mut pause) = (None, PAUSE);
         loop {
@@ -84,7 +82,7 @@ impl PgStore {
     /// What the row adds to a look. It counts for the holder only if it is of the very session that has the lock.
     pub(crate) async fn with_record(
         &self,
-        beside: &PgLockSession,
+        beside: &PgSession,
         on: &ElectionName,
         session: Option<i32>,
         seen: Seen,
@@ -111,8 +109,8 @@ impl PgStore {
 
     /// Writes that a leadership was let go, before it is: whoever comes next reads it. Others wait for the lock meanwhile, so
     /// nothing is opened for it, and it is left out where it would take long.
-    pub(crate) async fn release_record(&self, beside: &PgLockSession, on: &ElectionName, grant: &Grant) {
-        let records = beside.records.try_lock().ok().and_then(|records| records.clone());
+    pub(crate) async fn release_record(&self, beside: &PgSession, on: &ElectionName, grant: &Grant) {
+        let records = beside.pair.records.try_lock().ok().and_then(|records| records.clone());
         if let Some(records) = records.filter(|records| !records.connection.is_over()) {
             records.release(on, grant.epoch, grant.incarnation, grant.ttl / 10).await;
         }
@@ -122,7 +120,7 @@ impl PgStore {
     /// cooldown that it did not cause, and it is never longer than one from then.
     pub(crate) async fn in_cooldown(
         &self,
-        beside: &PgLockSession,
+        beside: &PgSession,
         on: &ElectionName,
         bid: &Bid,
     ) -> Result<Option<Seen>, StoreError> {
@@ -138,7 +136,7 @@ impl PgStore {
     }
 
     /// Whether the functions beside the tables are as new as this program, where the URL names tables.
-    pub(crate) async fn tables_found(&self, beside: &PgLockSession) -> Result<Option<Finding>, StoreError> {
+    pub(crate) async fn tables_found(&self, beside: &PgSession) -> Result<Option<Finding>, StoreError> {
         const WHAT: &str = "tables";
         let (Some(schema), Some(records)) = (self.config.schema_used(), self.records(beside).await?) else {
             return Ok(None);
@@ -166,6 +164,6 @@ fn above(least: Epoch, before: &ElectionRow, floor: Epoch) -> Result<Epoch, Stor
 /// When the server cannot be reached, or the role of the URL may not.
 pub async fn init(config: &Config, schema: &Schema, roles: &[String]) -> Result<(), StoreError> {
     let sql = schema.sql(roles)?;
-    let (_, session) = hosts::primary(config, Boot::default(), &names::of_nobody("init"), 0).await?;
+    let (_, session) = hosts::primary(config, &names::of_nobody("init"), 0).await?;
     session.execute(INIT_LIMIT, &sql).await.map_err(SessionFailure::error)
 }

@@ -17,6 +17,12 @@ use crate::errors::{misconfigured, unavailable};
 #[cfg(unix)]
 use std::os::fd::{AsFd, OwnedFd};
 
+/// A duplicate of a connection's socket, for a guard that is to close it last. Elsewhere there are none.
+#[cfg(unix)]
+pub(crate) type SocketDuplicate = OwnedFd;
+#[cfg(not(unix))]
+pub(crate) type SocketDuplicate = std::convert::Infallible;
+
 trait ByteStream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> ByteStream for S {}
 
@@ -71,20 +77,14 @@ pub struct Transport {
     pub(crate) stream: Socket,
     /// The port at this end, where it is a connection by TCP.
     pub(crate) port: Option<u16>,
-    #[cfg(unix)]
-    pub(crate) duplicate: Option<OwnedFd>,
+    pub(crate) duplicate: Option<SocketDuplicate>,
 }
 
 impl Transport {
     /// Any stream. The guard of `bellwether run` cannot keep such a connection open until the work of a killed process has
     /// ended, as it does with sockets; see [`Transport::with_duplicate`].
     pub fn new(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> Transport {
-        Transport {
-            stream: Socket(Box::new(stream)),
-            port: None,
-            #[cfg(unix)]
-            duplicate: None,
-        }
+        Transport { stream: Socket(Box::new(stream)), port: None, duplicate: None }
     }
 
     /// With a duplicate of the socket underneath: the server sees the end of the connection only when this is closed too.
@@ -99,12 +99,10 @@ impl From<TcpStream> for Transport {
     fn from(stream: TcpStream) -> Transport {
         #[cfg(unix)]
         let duplicate = stream.as_fd().try_clone_to_owned().ok();
-        Transport {
-            port: stream.local_addr().ok().map(|address| address.port()),
-            stream: Socket(Box::new(stream)),
-            #[cfg(unix)]
-            duplicate,
-        }
+        #[cfg(not(unix))]
+        let duplicate = None;
+        let port = stream.local_addr().ok().map(|address| address.port());
+        Transport { stream: Socket(Box::new(stream)), port, duplicate }
     }
 }
 

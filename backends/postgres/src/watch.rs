@@ -11,12 +11,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_backend::{Ear, SessionFailure};
-use bellwether_core::Clock;
 
 use crate::connection::PgConnection;
 use crate::followers::FollowerLocks;
 use crate::keys::SESSION_KEY;
-use crate::lock_session::PgLockSession;
+use crate::session::PgSession;
 use crate::store::PgStore;
 use crate::{Config, names};
 
@@ -32,29 +31,24 @@ const SILENT_MAX: Duration = Duration::from_secs(10);
 const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 
 /// Runs until the lock session or the backend ends.
-pub(crate) async fn watch(
-    config: Config,
-    clock: Arc<dyn Clock>,
-    lock: Arc<PgLockSession>,
-    ear: Ear<PgStore>,
-) {
+pub(crate) async fn watch(config: Config, lock: Arc<PgSession>, ear: Ear<PgStore>) {
     tokio::select! {
         biased;
         () = ear.backend_ended() => {}
         () = lock.connection.over() => {}
-        () = watch_others(&config, &*clock, &lock, &ear) => {}
+        () = watch_others(&config, &lock, &ear) => {}
     }
 }
 
-async fn watch_others(config: &Config, clock: &dyn Clock, lock: &PgLockSession, ear: &Ear<PgStore>) {
+async fn watch_others(config: &Config, lock: &PgSession, ear: &Ear<PgStore>) {
     let (mut watching, mut last): (Option<C>, _) = (None, None);
     loop {
         let next = ear.other(last);
         if next.is_some() && watching.as_ref().is_none_or(|c| c.connection.is_over()) {
-            watching = open(config, clock, lock).await;
+            watching = open(config, lock).await;
         }
         if let Some(c) = &mut watching {
-            let (name, followed) = (lock.names.of(names::WATCH), ear.led_by_others());
+            let (name, followed) = (lock.pair.names.of(names::WATCH), ear.led_by_others());
             c.shown.update(&c.connection, name, followed, c.lock_share).await;
         }
         let Some(pid) = next else {
@@ -85,9 +79,9 @@ struct C {
     shown: FollowerLocks,
 }
 
-async fn open(config: &Config, clock: &dyn Clock, lock: &PgLockSession) -> Option<C> {
-    let name = lock.names.of(names::WATCH);
-    let connection = PgConnection::open(config, lock.host, clock.boot(), &name, None).await.ok()?;
+async fn open(config: &Config, lock: &PgSession) -> Option<C> {
+    let name = lock.pair.names.of(names::WATCH);
+    let connection = PgConnection::open(config, lock.pair.host, &name, None).await.ok()?;
     let text = format!(
         "SET lock_timeout = {}; SET idle_session_timeout = {}; SHOW max_locks_per_transaction",
         PARKED.as_millis(),

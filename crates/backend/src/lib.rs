@@ -6,7 +6,7 @@
 //!   claim, renew, release, expiry, epochs, priority, requests and cooldown, with its judgement in the pure
 //!   [`Observations`];
 //! - **session** stores, where a lock belongs to a live session, offer a handful of statements ([`SessionStore`]);
-//!   [`SessionLease`] turns them into the same, with its judgement in the pure [`Taken`] and [`Heartbeat`].
+//!   [`SessionLease`] turns them into the same, with its judgement in the pure `takeover.rs`.
 //!
 //! With the feature `conformance` there is a suite that any backend passes against its real server, as far as its
 //! declared [`Capabilities`] go, and there are wrappers that make a store misbehave.
@@ -39,6 +39,7 @@ mod takeover;
 pub use backend::{Backend, Fut, Notice, Notices, ended_with_its_runtime};
 pub use capabilities::Capabilities;
 pub use checkup::{Discarded, Finding, Grade, Probing};
+pub use coalesce::{Coalesce, Unanswered};
 pub use followers::Followers;
 pub use forward::Forward;
 pub use history::{HISTORY_MAX, Past};
@@ -49,9 +50,9 @@ pub use observations::{ClaimVerdict, Observations, Source};
 pub use record::{Record, Reservation};
 pub use register::{Change, Changes, Found, FoundNote, Life, Note, Register, Write};
 pub use session::{
-    LockAnswer, LockHolder, LockKey, LockResult, LockSession, Presence, PresenceSession, Session,
-    SessionFailure, SessionNotice, WantedLock, WantedPresence,
+    LockAnswer, LockHolder, LockKey, LockResult, Presence, Session, SessionFailure, SessionNotice,
+    WantedLock, WantedPresence,
 };
 pub use session_lease::{Ear, SessionLease};
 pub use session_store::{Claimed, LockMark, SessionId, SessionStore, Sessions, Written};
-pub use takeover::{Condition, Heartbeat, Proven, Taken, Takeover, Witness};
+pub use takeover::Condition;

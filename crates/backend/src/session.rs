@@ -5,13 +5,14 @@ use std::fmt::{Debug, Display};
 use std::hash::Hash;
 use std::time::Duration;
 
-use bellwether_core::{CandidateId, ElectionName, Epoch, Request, StoreError};
+use bellwether_core::{CandidateId, ElectionName, Epoch, ErrorKind, Request, StoreError};
 
+use crate::coalesce::Unanswered;
 use crate::takeover::Condition;
 
 /// The key of an election's lock, and of presence in it.
 pub trait LockKey: Copy + Eq + Ord + Hash + Debug + Send + Sync + 'static {
-    /// The key under which a [`PresenceSession`] is present, as its heartbeat shows it.
+    /// The key under which a presence session is present, as its heartbeat shows it.
     fn presence(self) -> Self;
 }
 
@@ -33,6 +34,20 @@ impl SessionFailure {
     }
 }
 
+impl From<Unanswered> for SessionFailure {
+    fn from(why: Unanswered) -> SessionFailure {
+        let error = |sentence| StoreError::new(ErrorKind::Unavailable, "session", sentence);
+        match why {
+            Unanswered::Miscounted => {
+                SessionFailure::Said(error("the server answered with another number of rows than asked for"))
+            }
+            Unanswered::Abandoned => {
+                SessionFailure::Over(error("whoever asked for all ended before it was answered"))
+            }
+        }
+    }
+}
+
 /// What sessions tell each other through the server. Anybody can send any of these, so each is a hint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SessionNotice<K> {
@@ -46,15 +61,18 @@ pub enum SessionNotice<K> {
     Requested(K, Request),
 }
 
-/// One of the two sessions of a process.
+/// One of the two sessions of a process. The *lock session* holds the locks, the *presence session* shows others what its process leads.
 ///
 /// A statement is never abandoned: either its answer is read, or the session is thrown away. It ends within the `ttl` that it
-/// is given, since after that its answer is of no use.
+/// is given, since after that its answer is of no use. Where a statement changes what the session holds, `lease` is how much silence
+/// the server tolerates from then on before it ends the session.
 pub trait Session: Send + Sync + 'static {
     /// The key of a lock.
     type Key: LockKey;
     /// How the server and the sender of a notice name a session.
     type Id: Copy + Eq + Ord + Hash + Debug + Display + Send + Sync + 'static;
+    /// What the store remembers of a lock that it holds, for later statements.
+    type Mark: Copy + Default + Debug + Send + Sync + 'static;
 
     /// How the server names it.
     fn id(&self) -> Self::Id;
@@ -77,34 +95,20 @@ pub trait Session: Send + Sync + 'static {
         ttl: Duration,
         notice: &SessionNotice<Self::Key>,
     ) -> impl Future<Output = Result<(), SessionFailure>> + Send;
-}
 
-/// The session that holds the locks.
-pub trait LockSession: Session {
-    /// What the store remembers of a lock that it holds, for later statements.
-    type Mark: Copy + Default + Debug + Send + Sync + 'static;
-
-    /// Tries to take these locks in one statement. Each lock comes with an epoch that was issued after the lock was granted. If any was
-    /// granted, the server ends the session from now on after `lease` of silence.
+    /// On the lock session: tries to take these locks in one statement. Each lock comes with an epoch that was issued after the lock was
+    /// granted.
     #[expect(
         clippy::type_complexity,
         reason = "an answer for each, which may be an error that concerns only that one"
     )]
     fn claim(
         &self,
-        wanted: &[WantedLock<Self::Key>],
+        wanted: &[WantedLock<Self::Key, Self::Mark>],
         lease: Duration,
     ) -> impl Future<Output = Result<Vec<LockResult<Self::Id, Self::Mark>>, SessionFailure>> + Send;
 
-    /// Issues a new epoch for a lock that this session holds; `None` if it does not hold it.
-    fn claim_again(
-        &self,
-        wanted: &WantedLock<Self::Key>,
-        lease: Duration,
-        mark: Self::Mark,
-    ) -> impl Future<Output = Result<Option<(Epoch, Self::Mark)>, SessionFailure>> + Send;
-
-    /// Releases a lock and notifies everybody. `lease` is the new one, for the locks that remain. Returns whether the session held it.
+    /// On the lock session: releases a lock and notifies everybody. Returns whether the session held it.
     fn unlock(
         &self,
         key: Self::Key,
@@ -113,23 +117,20 @@ pub trait LockSession: Session {
         lease: Duration,
     ) -> impl Future<Output = Result<bool, SessionFailure>> + Send;
 
-    /// Makes sure that the lock is free, after an error left open whether it was taken.
+    /// On the lock session: makes sure that the lock is free, after an error left open whether it was taken.
     fn undo(&self, key: Self::Key, ttl: Duration) -> impl Future<Output = Result<(), SessionFailure>> + Send;
-}
 
-/// The session that shows others that its process leads.
-pub trait PresenceSession: Session {
-    /// Becomes present in each election whose condition is met, in one statement. `lease` as for [`LockSession::claim`].
+    /// On the presence session: becomes present in each election whose condition is met, in one statement.
     fn appear(
         &self,
         wanted: &[WantedPresence<Self::Key, Self::Id>],
         lease: Duration,
     ) -> impl Future<Output = Result<Vec<Presence>, SessionFailure>> + Send;
 
-    /// Ends presence in an election. `lease` is the new one, for what remains.
+    /// On the presence session: ends presence in an election.
     fn leave(&self, key: Self::Key, ttl: Duration, lease: Duration) -> impl Future<Output = ()> + Send;
 
-    /// Reads who holds each of these locks.
+    /// On the presence session: reads who holds each of these locks.
     fn look(
         &self,
         keys: &[Self::Key],
@@ -138,7 +139,7 @@ pub trait PresenceSession: Session {
 
 /// A lock that a candidate wants.
 #[derive(Clone, Debug)]
-pub struct WantedLock<K> {
+pub struct WantedLock<K, Mark> {
     /// Its key.
     pub key: K,
     /// The election that it stands for.
@@ -147,6 +148,9 @@ pub struct WantedLock<K> {
     pub id: CandidateId,
     /// How long a grant lasts without renewal.
     pub ttl: Duration,
+    /// The mark of a lock that this session should hold already. It is not taken a second time: if it is held, it is granted under a
+    /// new epoch, and else it is not granted.
+    pub held: Option<Mark>,
 }
 
 /// The answer for one lock, or an error that concerns only this one.

@@ -14,26 +14,29 @@ use std::time::Duration;
 
 use bellwether_core::{Bid, Boot, Candidate, CandidateId, ElectionName, Epoch, Grant, Seen, StoreError};
 
-use crate::session::{LockHolder, LockKey, LockResult, LockSession, PresenceSession, Session};
+use crate::session::{LockHolder, LockKey, LockResult, Session, WantedLock};
 use crate::session_lease::Ear;
 use crate::{Capabilities, Discarded, Finding, Followers, Fut, Past, Probing};
 
-/// The two sessions that a statement of several steps may use.
-pub struct Sessions<'a, S: SessionStore> {
-    /// Holds the lock.
-    pub lock: &'a S::Lock,
-    /// Is present.
-    pub presence: &'a S::Presence,
+/// The two sessions of a process.
+pub struct Sessions<S: SessionStore> {
+    /// The lock session.
+    pub lock: Arc<S::Session>,
+    /// The presence session.
+    pub presence: Arc<S::Session>,
 }
 
 /// The mark that a store keeps of a lock in hand.
-pub type LockMark<S> = <<S as SessionStore>::Lock as LockSession>::Mark;
+pub type LockMark<S> = <<S as SessionStore>::Session as Session>::Mark;
 
 /// How the server of a store names a session.
-pub type SessionId<S> = <<S as SessionStore>::Lock as Session>::Id;
+pub type SessionId<S> = <<S as SessionStore>::Session as Session>::Id;
 
 /// What became of a lock that a store was asked for.
 pub(crate) type LockResultOf<S> = LockResult<SessionId<S>, LockMark<S>>;
+
+/// A lock that is asked of a store.
+pub(crate) type WantedLockOf<S> = WantedLock<<S as SessionStore>::Key, LockMark<S>>;
 
 /// How writing a leadership ended, in a store that keeps more than locks.
 #[derive(Clone, Copy, Debug)]
@@ -55,10 +58,8 @@ pub enum Written<M> {
 pub trait SessionStore: Send + Sync + Sized + 'static {
     /// The key of a lock.
     type Key: LockKey;
-    /// The session of the locks.
-    type Lock: LockSession<Key = Self::Key>;
-    /// The session of presence.
-    type Presence: PresenceSession<Key = Self::Key, Id = <Self::Lock as Session>::Id>;
+    /// Either session of a process.
+    type Session: Session<Key = Self::Key>;
 
     /// The name used in errors and logs.
     fn name(&self) -> &'static str;
@@ -90,37 +91,30 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
 
     /// Opens both sessions, on one and the same server. The presence session listens: what it hears goes to `ear`, in the order in which
     /// the server sent it and before the answer to anything that is asked later.
-    fn open(
-        &self,
-        ear: Ear<Self>,
-    ) -> impl Future<Output = Result<(Self::Lock, Self::Presence), StoreError>> + Send;
+    fn open(&self, ear: Ear<Self>) -> impl Future<Output = Result<Sessions<Self>, StoreError>> + Send;
 
     /// Opens another presence session beside a lock session that goes on.
     fn open_presence(
         &self,
-        beside: &Self::Lock,
+        beside: &Self::Session,
         ear: Ear<Self>,
-    ) -> impl Future<Output = Result<Self::Presence, StoreError>> + Send;
+    ) -> impl Future<Output = Result<Self::Session, StoreError>> + Send;
 
     /// Since when both sessions have stood, on a server that was not replaced meanwhile: an instant after they were opened.
-    fn stood_since(&self, of: Sessions<'_, Self>) -> Boot;
+    fn stood_since(&self, of: &Sessions<Self>) -> Boot;
 
     /// Begins to watch for the ends of others' sessions, until this lock session ends; [`Ear::other`] says whose.
-    fn watch(&self, lock: &Arc<Self::Lock>, ear: Ear<Self>) {
+    fn watch(&self, lock: &Arc<Self::Session>, ear: Ear<Self>) {
         let _ = (lock, ear);
     }
 
     /// The lock session ended here; the server may still have it.
-    fn lost(&self, lock: &Self::Lock) {
+    fn lost(&self, lock: &Self::Session) {
         let _ = lock;
     }
 
     /// A presence session ended here and stands for nobody's work any more: the server may forget it, too.
-    fn end_presence(
-        &self,
-        through: &Self::Presence,
-        old: &Self::Presence,
-    ) -> impl Future<Output = ()> + Send {
+    fn end_presence(&self, through: &Self::Session, old: &Self::Session) -> impl Future<Output = ()> + Send {
         let _ = (through, old);
         async {}
     }
@@ -128,7 +122,7 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
     /// Ends the sessions of an earlier start of a candidate. Outside the guarantee.
     fn end_earlier(
         &self,
-        through: &Self::Presence,
+        through: &Self::Session,
         holder: &LockHolder<SessionId<Self>>,
     ) -> impl Future<Output = Result<(), StoreError>> + Send {
         let _ = (through, holder);
@@ -139,7 +133,7 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
     }
 
     /// The most elections that one process may hold.
-    fn elections_max(&self, lock: &Self::Lock) -> usize {
+    fn elections_max(&self, lock: &Self::Session) -> usize {
         let _ = lock;
         usize::MAX
     }
@@ -147,7 +141,7 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
     /// A candidate is about to claim: whether it has to stay away, as after it stepped down.
     fn admit(
         &self,
-        through: Sessions<'_, Self>,
+        through: &Sessions<Self>,
         on: &ElectionName,
         bid: &Bid,
     ) -> impl Future<Output = Result<Option<Seen>, StoreError>> + Send {
@@ -158,14 +152,14 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
     /// Writes a leadership, whose lock and presence are ours, under `epoch` or a later one: above [`Bid::floor`].
     fn write(
         &self,
-        through: Sessions<'_, Self>,
+        through: &Sessions<Self>,
         claimed: Claimed<'_, Self>,
     ) -> impl Future<Output = Result<Written<LockMark<Self>>, StoreError>> + Send;
 
     /// Whether a leadership that could not be written can be now.
     fn is_writable(
         &self,
-        through: Sessions<'_, Self>,
+        through: &Sessions<Self>,
         on: &ElectionName,
     ) -> impl Future<Output = Result<bool, StoreError>> + Send {
         let _ = (through, on);
@@ -175,7 +169,7 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
     /// A leadership is about to be released.
     fn releasing(
         &self,
-        through: Sessions<'_, Self>,
+        through: &Sessions<Self>,
         on: &ElectionName,
         grant: &Grant,
     ) -> impl Future<Output = ()> + Send {
@@ -186,7 +180,7 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
     /// It was released, and this id stays away for `span`.
     fn cool_down(
         &self,
-        through: Sessions<'_, Self>,
+        through: &Sessions<Self>,
         on: &ElectionName,
         id: &CandidateId,
         span: Duration,
@@ -198,7 +192,7 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
     /// What the store knows beyond who holds the lock.
     fn describe(
         &self,
-        through: Sessions<'_, Self>,
+        through: &Sessions<Self>,
         on: &ElectionName,
         holder: Option<SessionId<Self>>,
         seen: Seen,
@@ -210,7 +204,7 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
     /// See [`Backend::followers`](crate::Backend::followers).
     fn followers(
         &self,
-        through: Sessions<'_, Self>,
+        through: &Sessions<Self>,
         on: &ElectionName,
     ) -> impl Future<Output = Result<Option<Followers>, StoreError>> + Send {
         let _ = (through, on);
@@ -225,7 +219,7 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
     /// See [`Backend::remember`](crate::Backend::remember).
     fn remember(
         &self,
-        through: Sessions<'_, Self>,
+        through: &Sessions<Self>,
         on: &ElectionName,
         past: &Past,
     ) -> impl Future<Output = Result<(), StoreError>> + Send {
@@ -236,7 +230,7 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
     /// See [`Backend::history`](crate::Backend::history).
     fn history(
         &self,
-        through: Sessions<'_, Self>,
+        through: &Sessions<Self>,
         on: &ElectionName,
     ) -> impl Future<Output = Result<Vec<Past>, StoreError>> + Send {
         let _ = (through, on);
@@ -246,7 +240,7 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
     /// See [`Backend::elections`](crate::Backend::elections).
     fn elections(
         &self,
-        through: Sessions<'_, Self>,
+        through: &Sessions<Self>,
     ) -> impl Future<Output = Result<Vec<ElectionName>, StoreError>> + Send {
         let _ = through;
         async { Ok(Vec::new()) }
@@ -255,7 +249,7 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
     /// See [`Backend::checkup`](crate::Backend::checkup).
     fn checkup(
         &self,
-        through: Sessions<'_, Self>,
+        through: &Sessions<Self>,
         probing: Probing,
     ) -> impl Future<Output = Result<Vec<Finding>, StoreError>> + Send {
         let _ = (through, probing);
@@ -271,7 +265,7 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
 
     /// Duplicates of what keeps this session open.
     #[cfg(unix)]
-    fn crash_proof(&self, presence: &Self::Presence) -> Vec<std::os::fd::OwnedFd> {
+    fn crash_proof(&self, presence: &Self::Session) -> Vec<std::os::fd::OwnedFd> {
         let _ = presence;
         Vec::new()
     }

@@ -22,7 +22,7 @@ use bellwether_core::Boot;
 
 /// A lock that was granted and is not led on yet.
 #[derive(Clone, Copy, Debug)]
-pub struct Taken {
+pub(crate) struct Taken {
     granted: Boot,
     ttl: Duration,
 }
@@ -36,46 +36,24 @@ pub struct Condition {
     pub quiet: Duration,
 }
 
-/// What becomes of a lock in hand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Takeover {
-    /// Nobody else believes any more.
-    Lead {
-        /// On evidence of a crash rather than of silence or release: the last of the old work may still be dying.
-        after_crash: bool,
-    },
-    /// Somebody may believe until then; sooner, if their presence goes.
-    Wait(Boot),
-}
-
 /// A holder that was seen, and has not said since that it let go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Witness {
+pub(crate) struct Witness {
     /// When, read after the answer.
-    pub at: Boot,
+    pub(crate) at: Boot,
     /// For how long its session had been silent then.
-    pub silent: Duration,
+    pub(crate) silent: Duration,
 }
 
 impl Taken {
     /// `granted` was read after the answer that brought the lock.
-    pub fn new(granted: Boot, ttl: Duration) -> Taken {
+    pub(crate) fn new(granted: Boot, ttl: Duration) -> Taken {
         Taken { granted, ttl }
     }
 
-    /// As it was granted a ttl before that.
-    pub fn waiting_until(until: Boot, ttl: Duration) -> Taken {
-        Taken::new(until - ttl, ttl)
-    }
-
     /// By then nobody believes, whatever happened before the lock was granted.
-    pub fn until(&self) -> Boot {
+    pub(crate) fn until(&self) -> Boot {
         self.granted + self.ttl
-    }
-
-    /// The ttl that all candidates of the election share.
-    pub fn ttl(&self) -> Duration {
-        self.ttl
     }
 
     /// What B has to find. `now` was read before B is asked; `stood_since` is when the younger of this process's own
@@ -83,17 +61,10 @@ impl Taken {
     ///
     /// A session that has stood for a ttl proves by itself that the server did not end sessions meanwhile. Only a
     /// younger one has to take the server's word for it.
-    pub fn condition(&self, now: Boot, stood_since: Boot) -> Condition {
+    pub(crate) fn condition(&self, now: Boot, stood_since: Boot) -> Condition {
         let stood = now.since(stood_since) >= self.ttl;
         let quiet = if stood { Duration::ZERO } else { self.ttl };
         Condition { by_force: now >= self.until(), quiet }
-    }
-
-    /// What becomes of a lock that was waited with, once the presence session has said whether that condition was met.
-    ///
-    /// A presence that went before the ttl was over belonged to somebody who lived until then, so that counts as a crash.
-    pub fn takeover(&self, condition: Condition, met: bool) -> Takeover {
-        if met { Takeover::Lead { after_crash: !condition.by_force } } else { Takeover::Wait(self.until()) }
     }
 }
 
@@ -112,24 +83,15 @@ impl Condition {
 
 impl Witness {
     /// Whether its session ended while it was still talking, as opposed to having been silent for its ttl.
-    pub fn crashed(self, now: Boot, ttl: Duration) -> bool {
+    pub(crate) fn crashed(self, now: Boot, ttl: Duration) -> bool {
         let since = now.since(self.at);
         self.silent + since + ttl / 20 < ttl || since > ttl
     }
 }
 
-/// What both sessions said to one heartbeat that left after the renewal was asked for; `None` where no answer came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Heartbeat {
-    /// A has the lock.
-    pub lock: Option<bool>,
-    /// B is present.
-    pub presence: Option<bool>,
-}
-
 /// What a heartbeat proves of a grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Proven {
+pub(crate) enum Proven {
     /// It counts, from before either session was asked.
     Held,
     /// The lock is gone: so is the leadership.
@@ -140,10 +102,11 @@ pub enum Proven {
     Nothing,
 }
 
-impl Heartbeat {
-    /// What it proves.
-    pub fn proves(self) -> Proven {
-        match (self.lock, self.presence) {
+impl Proven {
+    /// By a heartbeat that left after the renewal was asked for: whether A has the lock and whether B is present; `None` where no
+    /// answer came.
+    pub(crate) fn by(lock: Option<bool>, presence: Option<bool>) -> Proven {
+        match (lock, presence) {
             (Some(false), _) => Proven::Lost,
             (Some(true), Some(true)) => Proven::Held,
             (Some(true), Some(false)) => Proven::Absent,
@@ -183,15 +146,7 @@ mod tests {
         let taken = Taken::new(at(100), TTL);
         assert!(!taken.condition(at(109), at(109)).by_force);
         assert!(taken.condition(at(110), at(109)).is_met(true, Duration::ZERO));
-        assert_eq!(taken.takeover(taken.condition(at(101), at(99)), false), Takeover::Wait(at(110)));
-    }
-
-    #[test]
-    fn a_presence_that_went_before_the_ttl_was_over_is_a_crash_and_the_ttl_itself_is_none() {
-        let taken = Taken::new(at(100), TTL);
-        let lead = |now| taken.takeover(taken.condition(at(now), at(1)), true);
-        assert_eq!(lead(105), Takeover::Lead { after_crash: true });
-        assert_eq!(lead(110), Takeover::Lead { after_crash: false });
+        assert_eq!(taken.until(), at(110));
     }
 
     #[test]
@@ -212,16 +167,8 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_is_waited_on_until_an_instant_is_led_on_from_then_whoever_is_present() {
-        let taken = Taken::waiting_until(at(110), TTL);
-        assert_eq!((taken.until(), taken.ttl()), (at(110), TTL));
-        assert!(!taken.condition(at(109), at(109)).by_force);
-        assert!(taken.condition(at(110), at(109)).by_force);
-    }
-
-    #[test]
     fn a_heartbeat_counts_only_if_both_sessions_answered_for_it() {
-        let proves = |lock, presence| Heartbeat { lock, presence }.proves();
+        let proves = Proven::by;
         assert_eq!(proves(Some(true), Some(true)), Proven::Held);
         assert_eq!(proves(Some(true), Some(false)), Proven::Absent);
         assert_eq!(proves(Some(true), None), Proven::Nothing);

@@ -6,9 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bellwether_backend::{
-    Backend, Capabilities, Claimed, Ear, Fut, LockAnswer, LockHolder, LockKey, LockResult, LockSession,
-    Presence, PresenceSession, Session, SessionFailure, SessionLease, SessionNotice, SessionStore, Sessions,
-    WantedLock, WantedPresence, Written,
+    Backend, Capabilities, Claimed, Ear, Fut, LockAnswer, LockHolder, LockKey, LockResult, Presence, Session,
+    SessionFailure, SessionLease, SessionNotice, SessionStore, Sessions, WantedLock, WantedPresence, Written,
 };
 use bellwether_core::{Boot, Clock, ElectionName, Epoch, Outcome, ReleaseOptions, StoreError};
 use bellwether_deadman::SystemClock;
@@ -52,6 +51,7 @@ struct OneSession {
 impl Session for OneSession {
     type Key = Key;
     type Id = u32;
+    type Mark = ();
 
     fn id(&self) -> u32 {
         self.id
@@ -80,27 +80,17 @@ impl Session for OneSession {
     async fn tell(&self, _: Duration, _: &SessionNotice<Key>) -> Result<(), SessionFailure> {
         Ok(())
     }
-}
-
-impl LockSession for OneSession {
-    type Mark = ();
 
     async fn claim(
         &self,
-        _: &[WantedLock<Key>],
+        wanted: &[WantedLock<Key, ()>],
         _: Duration,
     ) -> Result<Vec<LockResult<u32, ()>>, SessionFailure> {
+        if wanted.iter().any(|one| one.held.is_some()) {
+            return Ok(vec![Ok(LockAnswer::JustFreed)]);
+        }
         *self.server.lock.lock().unwrap() = Some(self.id);
         Ok(vec![Ok(LockAnswer::Granted(Epoch::new(1).unwrap(), ()))])
-    }
-
-    async fn claim_again(
-        &self,
-        _: &WantedLock<Key>,
-        _: Duration,
-        (): (),
-    ) -> Result<Option<(Epoch, ())>, SessionFailure> {
-        Ok(None)
     }
 
     async fn unlock(&self, _: Key, (): (), _: Duration, _: Duration) -> Result<bool, SessionFailure> {
@@ -114,9 +104,7 @@ impl LockSession for OneSession {
     async fn undo(&self, _: Key, _: Duration) -> Result<(), SessionFailure> {
         Ok(())
     }
-}
 
-impl PresenceSession for OneSession {
     async fn appear(
         &self,
         wanted: &[WantedPresence<Key, u32>],
@@ -159,8 +147,7 @@ impl Store {
 
 impl SessionStore for Store {
     type Key = Key;
-    type Lock = OneSession;
-    type Presence = OneSession;
+    type Session = OneSession;
 
     fn name(&self) -> &'static str {
         "scripted"
@@ -193,8 +180,9 @@ impl SessionStore for Store {
         Ok(Key)
     }
 
-    async fn open(&self, _: Ear<Store>) -> Result<(OneSession, OneSession), StoreError> {
-        Ok((self.open_one(&self.lock), self.open_one(&self.presence)))
+    async fn open(&self, _: Ear<Store>) -> Result<Sessions<Store>, StoreError> {
+        let (lock, presence) = (self.open_one(&self.lock), self.open_one(&self.presence));
+        Ok(Sessions { lock: Arc::new(lock), presence: Arc::new(presence) })
     }
 
     async fn open_presence(&self, _: &OneSession, _: Ear<Store>) -> Result<OneSession, StoreError> {
@@ -203,13 +191,13 @@ impl SessionStore for Store {
         Ok(session)
     }
 
-    fn stood_since(&self, _: Sessions<'_, Store>) -> Boot {
+    fn stood_since(&self, _: &Sessions<Store>) -> Boot {
         Boot::default()
     }
 
     async fn write(
         &self,
-        _: Sessions<'_, Store>,
+        _: &Sessions<Store>,
         claimed: Claimed<'_, Store>,
     ) -> Result<Written<()>, StoreError> {
         if self.server.writes_wait.load(Ordering::Relaxed) {

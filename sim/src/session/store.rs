@@ -6,11 +6,10 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use bellwether_backend::{
-    Capabilities, Claimed, Ear, Fut, LockAnswer, LockHolder, LockKey, LockResult, LockSession, Presence,
-    PresenceSession, Session, SessionFailure, SessionNotice, SessionStore, Sessions, WantedLock,
-    WantedPresence, Written,
+    Capabilities, Claimed, Ear, Fut, LockAnswer, LockHolder, LockKey, LockResult, Presence, Session,
+    SessionFailure, SessionNotice, SessionStore, Sessions, WantedLock, WantedPresence, Written,
 };
-use bellwether_core::{Boot, ElectionName, Epoch, ErrorKind, StoreError};
+use bellwether_core::{Boot, ElectionName, ErrorKind, StoreError};
 
 use super::wire::{self, Connection, Heard, Kind, Said, SessionId, Statement, Wire};
 use crate::call::Purpose;
@@ -133,6 +132,7 @@ impl SimSession {
 impl Session for SimSession {
     type Key = Key;
     type Id = SessionId;
+    type Mark = ();
 
     fn id(&self) -> SessionId {
         self.connection.id
@@ -159,34 +159,26 @@ impl Session for SimSession {
     async fn tell(&self, ttl: Duration, notice: &SessionNotice<Key>) -> Result<(), SessionFailure> {
         self.ask(ttl, Statement::Tell(notice.clone())).await.map(drop)
     }
-}
-
-impl LockSession for SimSession {
-    type Mark = ();
 
     async fn claim(
         &self,
-        wanted: &[WantedLock<Key>],
+        wanted: &[WantedLock<Key, ()>],
         lease: Duration,
     ) -> Result<Vec<LockResult<SessionId, ()>>, SessionFailure> {
         let mut answers = Vec::new();
-        for WantedLock { id, ttl, .. } in wanted {
-            answers.push(match self.ask(*ttl, Statement::Try(id.clone(), lease)).await? {
+        for WantedLock { id, ttl, held, .. } in wanted {
+            let said = match held {
+                Some(()) => self.ask(*ttl, Statement::Again).await?,
+                None => self.ask(*ttl, Statement::Try(id.clone(), lease)).await?,
+            };
+            answers.push(match said {
                 Said::Granted(epoch) => Ok(LockAnswer::Granted(epoch, ())),
                 Said::HeldBy(holder) => Ok(LockAnswer::HeldBy(holder)),
+                Said::Yes(false) => Ok(LockAnswer::JustFreed),
                 _ => return Err(confused()),
             });
         }
         Ok(answers)
-    }
-
-    async fn claim_again(
-        &self,
-        wanted: &WantedLock<Key>,
-        _: Duration,
-        (): (),
-    ) -> Result<Option<(Epoch, ())>, SessionFailure> {
-        Ok(self.ask(wanted.ttl, Statement::Again).await?.epoch().map(|epoch| (epoch, ())))
     }
 
     async fn unlock(&self, _: Key, (): (), ttl: Duration, _: Duration) -> Result<bool, SessionFailure> {
@@ -196,9 +188,7 @@ impl LockSession for SimSession {
     async fn undo(&self, _: Key, ttl: Duration) -> Result<(), SessionFailure> {
         self.ask(ttl, Statement::Unlock(false)).await.map(drop)
     }
-}
 
-impl PresenceSession for SimSession {
     async fn appear(
         &self,
         wanted: &[WantedPresence<Key, SessionId>],
@@ -232,8 +222,7 @@ impl PresenceSession for SimSession {
 
 impl SessionStore for SimStore {
     type Key = Key;
-    type Lock = SimSession;
-    type Presence = SimSession;
+    type Session = SimSession;
 
     fn name(&self) -> &'static str {
         "sim"
@@ -267,12 +256,12 @@ impl SessionStore for SimStore {
         Ok(Key)
     }
 
-    async fn open(&self, ear: Ear<SimStore>) -> Result<(SimSession, SimSession), StoreError> {
+    async fn open(&self, ear: Ear<SimStore>) -> Result<Sessions<SimStore>, StoreError> {
         *lock(&self.0.ear) = Some(ear);
         let (lock, presence) =
             futures_util::future::join(self.0.open(Kind::Lock), self.0.open(Kind::Presence)).await;
         match (lock, presence) {
-            (Ok(lock), Ok(presence)) => Ok((lock, presence)),
+            (Ok(lock), Ok(presence)) => Ok(Sessions { lock: Arc::new(lock), presence: Arc::new(presence) }),
             (Ok(one), Err(error)) | (Err(error), Ok(one)) => {
                 one.throw_away();
                 Err(error)
@@ -285,13 +274,13 @@ impl SessionStore for SimStore {
         self.0.open(Kind::Presence).await
     }
 
-    fn stood_since(&self, of: Sessions<'_, SimStore>) -> Boot {
+    fn stood_since(&self, of: &Sessions<SimStore>) -> Boot {
         of.lock.connection.since.max(of.presence.connection.since)
     }
 
     async fn write(
         &self,
-        through: Sessions<'_, SimStore>,
+        through: &Sessions<SimStore>,
         claimed: Claimed<'_, SimStore>,
     ) -> Result<Written<()>, StoreError> {
         if self.0.has_tables {

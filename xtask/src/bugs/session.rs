@@ -57,7 +57,7 @@ pub(super) const BUGS: &[Bug] = &[
         breaks: "A renewal counts though only the session of the lock answered for it.",
         changes: &[Change {
             file: HEARTBEAT,
-            good: "presence: «has(&self.on_presence, key.presence())»",
+            good: "Proven::by(has(&self.on_lock, key), «has(&self.on_presence, key.presence())»)",
             bad: "Some(true)",
         }],
         caught_by: &["exclusion"],

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use bellwether_core::StoreError;
 
+use super::Shared;
 use super::claim::Claim;
 use super::pair::Pair;
-use crate::Fut;
-use crate::session::{Presence, PresenceSession, Session, SessionFailure, WantedPresence};
-use crate::session_store::{SessionId, SessionStore};
+use crate::session::{Presence, Session, SessionFailure, WantedPresence};
+use crate::session_store::{SessionId, SessionStore, WantedLockOf};
 use crate::takeover::{Condition, Taken};
 
 /// How long a claim looks out for a presence that is just going: of a process that was killed, both sessions end, one
@@ -25,7 +25,7 @@ impl<S: SessionStore> Claim<'_, S> {
         let longest = JUST_GOING.min(self.bid.ttl / 10);
         let (mut waited, mut pause) = (Duration::ZERO, Duration::from_millis(1));
         loop {
-            if self.appear(self.condition(taken)).await.map_err(SessionFailure::error)? {
+            if self.appear(self.shared.condition(self.pair, taken)).await.map_err(SessionFailure::error)? {
                 return Ok(true);
             }
             if waited >= longest {
@@ -37,39 +37,38 @@ impl<S: SessionStore> Claim<'_, S> {
         }
     }
 
-    /// What the presence session has to find, with the lock in hand, before this candidate may lead.
-    pub(super) fn condition(&self, taken: Taken) -> Condition {
-        let (now, presence) = (self.now(), self.pair.presence());
-        taken.condition(now, self.shared.store.stood_since(self.pair.sessions(&presence)))
-    }
-
     /// Becomes present, if that is met.
     pub(super) async fn appear(&self, condition: Condition) -> Result<bool, SessionFailure> {
         let wanted = WantedPresence { key: self.key, condition, if_locked_by: None, ttl: self.bid.ttl };
-        let all =
-            |wanted: Vec<_>| -> Fut<'_, _> { Box::pin(async move { self.pair.appear_all(&wanted).await }) };
-        let alone = async {
-            let mut found = self.pair.appear_all(std::slice::from_ref(&wanted)).await?;
-            found
-                .pop()
-                .ok_or_else(|| SessionFailure::Said(self.unavailable("the server answered with nothing")))
-        };
-        let wait = |span| self.shared.store.pause(span);
-        Ok(self.pair.appearances.ask(wanted.clone(), None, wait, all, alone).await?.present)
+        let (wait, call) = (|span| self.shared.store.pause(span), |all| self.pair.appear_all(all));
+        Ok(self.pair.appearances.ask(wanted, None, wait, call).await?.present)
+    }
+}
+
+impl<S: SessionStore> Shared<S> {
+    /// What the presence session has to find, with the lock in hand, before a candidate may lead.
+    pub(super) fn condition(&self, pair: &Pair<S>, taken: Taken) -> Condition {
+        let now = self.store.now();
+        taken.condition(now, self.store.stood_since(&pair.sessions()))
     }
 
-    /// As [`Claim::appear`], asked while the claim is under way and not yet `answered`: only if the lock is ours by then.
+    /// Becomes present while the claim of that lock is under way and not yet `answered`: only if the lock is ours by then.
     /// True is an answer; false is none, since the claim may have come after it.
-    pub(super) async fn appear_early(&self, answered: &AtomicBool) -> bool {
+    pub(super) async fn appear_early(
+        &self,
+        pair: &Pair<S>,
+        claimed: &WantedLockOf<S>,
+        answered: &AtomicBool,
+    ) -> bool {
         for _ in 0..EARLY_LOOKS {
             // As if it were granted now: nobody has waited for anything yet.
             let wanted = WantedPresence {
-                key: self.key,
-                condition: self.condition(Taken::new(self.now(), self.span())),
-                if_locked_by: Some(self.pair.lock.id()),
-                ttl: self.bid.ttl,
+                key: claimed.key,
+                condition: self.condition(pair, Taken::new(self.store.now(), self.span(claimed))),
+                if_locked_by: Some(pair.lock.id()),
+                ttl: claimed.ttl,
             };
-            let found = self.pair.appear_all(&[wanted]).await;
+            let found = pair.appear_all(vec![wanted]).await;
             if found.is_ok_and(|found| found.iter().any(|found| found.present)) {
                 return true;
             }
@@ -84,9 +83,9 @@ impl<S: SessionStore> Claim<'_, S> {
 impl<S: SessionStore> Pair<S> {
     pub(super) async fn appear_all(
         &self,
-        wanted: &[WantedPresence<S::Key, SessionId<S>>],
+        wanted: Vec<WantedPresence<S::Key, SessionId<S>>>,
     ) -> Result<Vec<Presence>, SessionFailure> {
         let longest = wanted.iter().map(|one| one.ttl).max().unwrap_or_default();
-        self.presence().appear(wanted, self.lease_with(longest)).await
+        self.presence().appear(&wanted, self.lease_with(longest)).await
     }
 }

@@ -48,7 +48,7 @@ impl<S: SessionStore> Backend for SessionLease<S> {
     fn followers<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Option<Followers>, StoreError>> {
         Box::pin(async move {
             let pair = self.0.pair().await?;
-            self.0.store.followers(pair.sessions(&pair.presence()), on).await
+            self.0.store.followers(&pair.sessions(), on).await
         })
     }
 
@@ -106,7 +106,7 @@ impl<S: SessionStore> Backend for SessionLease<S> {
         let (shared, on, past) = (Arc::clone(&self.0), on.clone(), past.clone());
         let call = async move {
             let pair = shared.pair().await?;
-            shared.store.remember(pair.sessions(&pair.presence()), &on, &past).await
+            shared.store.remember(&pair.sessions(), &on, &past).await
         };
         Box::pin(async { self.0.store.finish(call).await? })
     }
@@ -117,7 +117,7 @@ impl<S: SessionStore> Backend for SessionLease<S> {
                 return Ok(Vec::new());
             }
             let pair = self.0.pair().await?;
-            self.0.store.history(pair.sessions(&pair.presence()), on).await
+            self.0.store.history(&pair.sessions(), on).await
         })
     }
 
@@ -127,7 +127,7 @@ impl<S: SessionStore> Backend for SessionLease<S> {
                 return Ok(Vec::new());
             }
             let pair = self.0.pair().await?;
-            self.0.store.elections(pair.sessions(&pair.presence())).await
+            self.0.store.elections(&pair.sessions()).await
         })
     }
 
@@ -135,7 +135,7 @@ impl<S: SessionStore> Backend for SessionLease<S> {
         Box::pin(async move {
             let examined = async {
                 let pair = self.0.pair().await?;
-                self.0.store.checkup(pair.sessions(&pair.presence()), probing).await
+                self.0.store.checkup(&pair.sessions(), probing).await
             };
             let failed = |error: StoreError| vec![Finding::failed("server", &error)];
             examined.await.unwrap_or_else(failed)

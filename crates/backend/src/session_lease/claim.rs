@@ -18,12 +18,9 @@ use bellwether_core::{Bid, Boot, ElectionName, Epoch, ErrorKind, Grant, Outcome,
 use super::known::{Known, LockReservation};
 use super::pair::{ClaimStage, Hold, Pair};
 use super::{Shared, failed, held_by, waiting};
-use crate::Fut;
-use crate::session::{
-    LockAnswer, LockHolder, LockSession, PresenceSession, Session, SessionFailure, WantedLock,
-};
-use crate::session_store::{Claimed, LockMark, LockResultOf, SessionId, SessionStore, Written};
-use crate::takeover::{Condition, Taken, Takeover, Witness};
+use crate::session::{LockAnswer, LockHolder, Session, SessionFailure, WantedLock};
+use crate::session_store::{Claimed, LockMark, LockResultOf, SessionId, SessionStore, WantedLockOf, Written};
+use crate::takeover::{Condition, Proven, Taken, Witness};
 
 /// How long a try that is made only in case something was missed waits for others to be made with it.
 const NO_HURRY: Duration = Duration::from_millis(100);
@@ -43,8 +40,7 @@ impl<S: SessionStore> Shared<S> {
         };
         self.leave_lingering(key, &bid.who).await;
         let _turn = pair.turn(key).await;
-        let presence = pair.presence();
-        match self.store.admit(pair.sessions(&presence), &on, &bid).await {
+        match self.store.admit(&pair.sessions(), &on, &bid).await {
             Ok(None) => {}
             Ok(Some(seen)) => return Outcome::Denied(seen),
             Err(error) => return failed(error),
@@ -56,14 +52,46 @@ impl<S: SessionStore> Shared<S> {
                 Some(seen) => Outcome::Denied(seen),
                 None => claim.take().await,
             },
-            Some(ClaimStage::Waiting { until, span }) => claim.go_on(Taken::waiting_until(until, span)).await,
+            Some(ClaimStage::Waiting(taken)) => claim.go_on(taken).await,
             Some(ClaimStage::Unwritten { after_crash, .. }) => claim.write_again(after_crash).await,
-            Some(ClaimStage::Led { who, epoch, .. }) if who.incarnation != bid.who.incarnation => {
-                Outcome::Denied(held_by(&who, epoch))
+            Some(ClaimStage::Led(id, grant)) if grant.incarnation != bid.who.incarnation => {
+                Outcome::Denied(held_by(id, &grant))
             }
             // Ours, and its claim's answer was lost on the way: under a new epoch.
-            Some(ClaimStage::Led { after_crash, .. }) => claim.again(true, Some(after_crash)).await,
+            Some(ClaimStage::Led(_, grant)) => claim.again(true, Some(grant.after_crash)).await,
         }
+    }
+
+    /// Tries these locks, and says of each whether presence came with it, as it may where one is claimed alone.
+    async fn claim_all(
+        &self,
+        pair: &Pair<S>,
+        wanted: Vec<WantedLockOf<S>>,
+    ) -> Result<Vec<(LockResultOf<S>, bool)>, SessionFailure> {
+        let longest = wanted.iter().map(|one| one.ttl).max().unwrap_or_default();
+        let is_granted = |answer: &LockResultOf<S>| matches!(answer, Ok(LockAnswer::Granted(..)));
+        let claim = pair.lock.claim(&wanted, pair.lease_with(longest));
+        let [one] = &wanted[..] else {
+            let answers = claim.await?;
+            pair.appearances.expect(answers.iter().filter(|answer| is_granted(answer)).count());
+            return Ok(answers.into_iter().map(|answer| (answer, false)).collect());
+        };
+        let answered = AtomicBool::new(false);
+        let claim = async {
+            let answers = claim.await;
+            answered.store(true, Ordering::Relaxed);
+            answers
+        };
+        let (answers, present) = tokio::join!(claim, self.appear_early(pair, one, &answered));
+        if present && !answers.iter().flatten().any(is_granted) {
+            pair.presence().leave(one.key, one.ttl, pair.lease_without(one.key)).await;
+        }
+        Ok(answers?.into_iter().map(|answer| (answer, present)).collect())
+    }
+
+    /// For how long the last leader of a lock may still believe: for its own ttl, where that is known and longer than ours.
+    pub(super) fn span(&self, wanted: &WantedLockOf<S>) -> Duration {
+        wanted.ttl.max(self.known().of(wanted.key, &wanted.on).their_ttl().unwrap_or_default())
     }
 }
 
@@ -87,26 +115,24 @@ impl<S: SessionStore> Claim<'_, S> {
             );
             return Outcome::Refused(self.error(ErrorKind::Exhausted, sentence));
         };
-        let (answer, present) = match self.tried().await {
-            Ok(answer) => answer,
-            Err(SessionFailure::Over(error)) => return Outcome::Unknown(error),
+        match self.tried().await {
+            Ok((Ok(LockAnswer::Granted(epoch, mark)), present)) => self.taken(epoch, mark, present).await,
+            Ok((Ok(LockAnswer::HeldBy(holder)), _)) if self.may_reclaim(&holder) => {
+                self.reclaim(&holder).await
+            }
+            Ok((answer, _)) => self.not_taken(answer).await,
+            Err(SessionFailure::Over(error)) => Outcome::Unknown(error),
             Err(SessionFailure::Said(error)) => {
                 self.undo().await;
-                return failed(error);
+                failed(error)
             }
-        };
-        match answer {
-            Ok(LockAnswer::Granted(epoch, mark)) => self.taken(epoch, mark, present).await,
-            Ok(LockAnswer::HeldBy(holder)) if self.may_reclaim(&holder) => self.reclaim(&holder).await,
-            answer => self.not_taken(answer).await,
         }
     }
 
     /// The lock is ours since this moment: may it be led on? Where we are `present` that was judged already.
     async fn taken(&self, epoch: Epoch, mark: LockMark<S>, present: bool) -> Outcome<Grant> {
-        let taken = Taken::new(self.now(), self.span());
-        let stage = ClaimStage::Waiting { until: taken.until(), span: taken.ttl() };
-        self.pair.put(self.key, Hold { ttl: self.bid.ttl, mark, stage });
+        let taken = Taken::new(self.now(), self.shared.span(&self.wanted()));
+        self.pair.put(self.key, Hold { ttl: self.bid.ttl, mark, stage: ClaimStage::Waiting(taken) });
         let met = if present { Ok(true) } else { self.judge(taken).await };
         match met {
             Ok(false) => Outcome::Denied(waiting(taken.until())),
@@ -125,30 +151,34 @@ impl<S: SessionStore> Claim<'_, S> {
 
     /// The lock is ours and its last leader may have believed: is that over?
     async fn go_on(&self, taken: Taken) -> Outcome<Grant> {
-        let condition = self.condition(taken);
-        match self.appear(condition).await.map(|met| taken.takeover(condition, met)) {
-            Ok(Takeover::Lead { after_crash }) => self.again(false, Some(after_crash)).await,
-            Ok(Takeover::Wait(until)) => Outcome::Denied(waiting(until)),
+        let condition = self.shared.condition(self.pair, taken);
+        match self.appear(condition).await {
+            // A presence that went before the ttl was over belonged to somebody who lived until then, so that counts as a crash.
+            Ok(true) => self.again(false, Some(!condition.by_force)).await,
+            Ok(false) => Outcome::Denied(waiting(taken.until())),
             Err(failure) => Outcome::Unknown(failure.error()),
         }
     }
 
     /// A new epoch for a lock that this session has; with `proof`, presence is proven too.
     async fn again(&self, proof: bool, after_crash: Option<bool>) -> Outcome<Grant> {
-        let wanted = self.wanted();
-        let again = self.pair.lock.claim_again(&wanted, self.lease(), self.pair.mark(self.key)).await;
-        match again {
-            Err(failure) => failed(failure.error()),
-            Ok(None) => {
-                self.pair.remove(self.key);
-                Outcome::Unknown(self.unavailable("the lock was gone; somebody unlocked it"))
-            }
-            Ok(Some((epoch, mark))) => {
+        let wanted = WantedLock { held: Some(self.pair.mark(self.key)), ..self.wanted() };
+        let mut answers = match self.pair.lock.claim(&[wanted], self.lease()).await {
+            Ok(answers) => answers,
+            Err(failure) => return failed(failure.error()),
+        };
+        match answers.pop() {
+            Some(Ok(LockAnswer::Granted(epoch, mark))) => {
                 self.pair.set_mark(self.key, mark);
                 if proof && !self.is_present().await {
                     return Outcome::Unknown(self.unavailable("the second session is not there yet"));
                 }
                 self.lead(epoch, after_crash).await
+            }
+            Some(Err(error)) => failed(error),
+            Some(Ok(_)) | None => {
+                self.pair.remove(self.key);
+                Outcome::Unknown(self.unavailable("the lock was gone; somebody unlocked it"))
             }
         }
     }
@@ -156,13 +186,12 @@ impl<S: SessionStore> Claim<'_, S> {
     /// Whether this process is present, or is now: for what is led already.
     async fn is_present(&self) -> bool {
         let beat = self.shared.heartbeat(self.pair).await;
-        beat.of(self.key).presence == Some(true) || self.appear(Condition::BY_FORCE).await.unwrap_or(false)
+        beat.proves(self.key) == Proven::Held || self.appear(Condition::BY_FORCE).await.unwrap_or(false)
     }
 
     /// The lock and presence are ours. `after_crash`: whether the last leader crashed, where that is known.
     async fn lead(&self, epoch: Epoch, after_crash: Option<bool>) -> Outcome<Grant> {
         let _ = self.known(Known::free);
-        let presence = self.pair.presence();
         let claimed = Claimed {
             on: self.on,
             key: self.key,
@@ -171,30 +200,26 @@ impl<S: SessionStore> Claim<'_, S> {
             mark: self.pair.mark(self.key),
             lease: self.lease(),
         };
-        let (epoch, mark, after_crash) =
-            match self.shared.store.write(self.pair.sessions(&presence), claimed).await {
-                Ok(Written::Done { epoch, mark, unreleased }) => {
-                    (epoch, mark, after_crash.unwrap_or(unreleased))
-                }
-                Ok(Written::NotYet) => return self.unwritten(after_crash),
-                Err(error) => return failed(error),
-            };
+        let (epoch, mark, after_crash) = match self.shared.store.write(&self.pair.sessions(), claimed).await {
+            Ok(Written::Done { epoch, mark, unreleased }) => (epoch, mark, after_crash.unwrap_or(unreleased)),
+            Ok(Written::NotYet) => return self.unwritten(after_crash),
+            Err(error) => return failed(error),
+        };
         let Bid { who, ttl, sent, .. } = self.bid.clone();
-        let incarnation = who.incarnation;
+        let grant = Grant { epoch, incarnation: who.incarnation, ttl, counted_from: sent, after_crash };
         // What was known before renews nothing.
-        let stage = ClaimStage::Led { who, epoch, after_crash, renewed: self.now() };
+        let stage = ClaimStage::Led(who.id, Grant { counted_from: self.now(), ..grant.clone() });
         self.pair.put(self.key, Hold { ttl, mark, stage });
         // After it was put: whoever looks after sessions that end has either seen it, and keeps the presence, or is seen here.
         if self.pair.lock.is_over() {
             return Outcome::Unknown(self.unavailable("the session ended before the claim was answered"));
         }
-        Outcome::Done(Grant { epoch, incarnation, ttl, counted_from: sent, after_crash })
+        Outcome::Done(grant)
     }
 
     /// The lock and presence are ours, and the store could not write the leadership when this was last asked.
     async fn write_again(&self, after_crash: Option<bool>) -> Outcome<Grant> {
-        let presence = self.pair.presence();
-        match self.shared.store.is_writable(self.pair.sessions(&presence), self.on).await {
+        match self.shared.store.is_writable(&self.pair.sessions(), self.on).await {
             Ok(true) => self.again(true, after_crash).await,
             Ok(false) => self.unwritten(after_crash),
             Err(error) => failed(error),
@@ -218,10 +243,9 @@ impl<S: SessionStore> Claim<'_, S> {
         };
         self.shared.saw_holder(self.pair, self.key, Some(&holder));
         let seen = self.shared.seen(self.pair, self.key, Some(&holder));
-        let presence = self.pair.presence();
         // Without more to tell it is the same denial.
-        let sessions = self.pair.sessions(&presence);
-        let told = self.shared.store.describe(sessions, self.on, Some(holder.session), seen.clone()).await;
+        let (sessions, session) = (self.pair.sessions(), Some(holder.session));
+        let told = self.shared.store.describe(&sessions, self.on, session, seen.clone()).await;
         Outcome::Denied(told.unwrap_or(seen))
     }
 
@@ -229,38 +253,9 @@ impl<S: SessionStore> Claim<'_, S> {
     async fn tried(&self) -> Result<(LockResultOf<S>, bool), SessionFailure> {
         let is_held = self.known(|known| known.other().is_some());
         let pause = is_held.then(|| NO_HURRY.min(self.bid.ttl / 20));
-        let present = AtomicBool::new(false);
-        let alone = async {
-            let answered = AtomicBool::new(false);
-            let on_lock = async {
-                let answer = self.pair.claim_all(vec![self.wanted()]).await;
-                answered.store(true, Ordering::Relaxed);
-                answer.and_then(|mut answers| {
-                    answers.pop().ok_or_else(|| {
-                        SessionFailure::Said(self.unavailable("the server answered with nothing"))
-                    })
-                })
-            };
-            let (answer, early) = tokio::join!(on_lock, self.appear_early(&answered));
-            present.store(early, Ordering::Relaxed);
-            answer
-        };
-        let all = |wanted| -> Fut<'_, _> {
-            Box::pin(async {
-                let answers = self.pair.claim_all(wanted).await?;
-                let granted = |answer: &&Result<_, _>| matches!(answer, Ok(LockAnswer::Granted(..)));
-                self.pair.appearances.expect(answers.iter().filter(granted).count());
-                Ok(answers)
-            })
-        };
         let wait = |span| self.shared.store.pause(span);
-        let answer = self.pair.claims.ask(self.wanted(), pause, wait, all, alone).await;
-        let present = present.into_inner();
-        if present && !matches!(answer, Ok(Ok(LockAnswer::Granted(..)))) {
-            let lease = self.pair.lease_without(self.key);
-            self.pair.presence().leave(self.key, self.bid.ttl, lease).await;
-        }
-        answer.map(|answer| (answer, present))
+        let call = |all| self.shared.claim_all(self.pair, all);
+        self.pair.claims.ask(self.wanted(), pause, wait, call).await
     }
 
     /// After an error nobody knows whether the lock was taken before it.
@@ -281,13 +276,13 @@ impl<S: SessionStore> Claim<'_, S> {
         if let Err(error) = self.shared.store.end_earlier(&self.pair.presence(), holder).await {
             return failed(error);
         }
-        let answer = match self.pair.claim_all(vec![self.wanted()]).await {
-            Ok(mut answers) => answers.pop().unwrap_or(Ok(LockAnswer::JustFreed)),
-            Err(failure) => return Outcome::Unknown(failure.error()),
-        };
-        match answer {
-            Ok(LockAnswer::Granted(epoch, mark)) => self.taken(epoch, mark, false).await,
-            answer => self.not_taken(answer).await,
+        match self.shared.claim_all(self.pair, vec![self.wanted()]).await.map(|mut answers| answers.pop()) {
+            Ok(Some((Ok(LockAnswer::Granted(epoch, mark)), present))) => {
+                self.taken(epoch, mark, present).await
+            }
+            Ok(Some((answer, _))) => self.not_taken(answer).await,
+            Ok(None) => self.not_taken(Ok(LockAnswer::JustFreed)).await,
+            Err(failure) => Outcome::Unknown(failure.error()),
         }
     }
 
@@ -321,13 +316,9 @@ impl<S: SessionStore> Claim<'_, S> {
         }
     }
 
-    /// For how long the last leader may still believe: for its own ttl, where that is known and longer than ours.
-    pub(super) fn span(&self) -> Duration {
-        self.bid.ttl.max(self.known(|known| known.their_ttl()).unwrap_or_default())
-    }
-
-    fn wanted(&self) -> WantedLock<S::Key> {
-        WantedLock { key: self.key, on: self.on.clone(), id: self.bid.who.id.clone(), ttl: self.bid.ttl }
+    fn wanted(&self) -> WantedLockOf<S> {
+        let (key, on, id) = (self.key, self.on.clone(), self.bid.who.id.clone());
+        WantedLock { key, on, id, ttl: self.bid.ttl, held: None }
     }
 
     fn lease(&self) -> Duration {
@@ -338,25 +329,15 @@ impl<S: SessionStore> Claim<'_, S> {
         work(self.shared.known().of(self.key, self.on))
     }
 
-    pub(super) fn now(&self) -> Boot {
+    fn now(&self) -> Boot {
         self.shared.store.now()
     }
 
-    pub(super) fn unavailable(&self, sentence: &str) -> StoreError {
+    fn unavailable(&self, sentence: &str) -> StoreError {
         self.error(ErrorKind::Unavailable, sentence.to_owned())
     }
 
     fn error(&self, kind: ErrorKind, sentence: String) -> StoreError {
         StoreError::new(kind, self.shared.store.name(), sentence)
-    }
-}
-
-impl<S: SessionStore> Pair<S> {
-    async fn claim_all(
-        &self,
-        wanted: Vec<WantedLock<S::Key>>,
-    ) -> Result<Vec<LockResultOf<S>>, SessionFailure> {
-        let longest = wanted.iter().map(|one| one.ttl).max().unwrap_or_default();
-        self.lock.claim(&wanted, self.lease_with(longest)).await
     }
 }

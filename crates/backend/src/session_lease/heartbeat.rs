@@ -22,26 +22,26 @@ use super::Shared;
 use super::pair::{Pair, lock};
 use crate::session::{LockKey, Session};
 use crate::session_store::SessionStore;
-use crate::takeover::Heartbeat;
+use crate::takeover::Proven;
 
 /// What one heartbeat showed: what either session holds.
 #[derive(Clone)]
 pub(super) struct Beat<K> {
     /// The instant before it left.
     pub(super) left: Boot,
-    pub(super) on_lock: Result<Arc<HashSet<K>>, StoreError>,
-    pub(super) on_presence: Result<Arc<HashSet<K>>, StoreError>,
+    on_lock: Result<Arc<HashSet<K>>, StoreError>,
+    on_presence: Result<Arc<HashSet<K>>, StoreError>,
     /// Nothing happened meanwhile that it does not know of.
     fresh: bool,
 }
 
 impl<K: LockKey> Beat<K> {
-    /// What either session said of one election.
-    pub(super) fn of(&self, key: K) -> Heartbeat {
+    /// What it proves of one election.
+    pub(super) fn proves(&self, key: K) -> Proven {
         let has = |held: &Result<Arc<HashSet<K>>, StoreError>, wanted: K| {
             held.as_ref().ok().map(|held| held.contains(&wanted))
         };
-        Heartbeat { lock: has(&self.on_lock, key), presence: has(&self.on_presence, key.presence()) }
+        Proven::by(has(&self.on_lock, key), has(&self.on_presence, key.presence()))
     }
 
     /// What kept it from being whole, if anything.

@@ -251,17 +251,19 @@ impl<K: Copy + Eq + Hash + Ord, Id: Copy + Eq + Ord> KnownElections<K, Id> {
         self.all.iter().filter(|(_, known)| waits(known)).map(|(key, _)| *key).collect()
     }
 
-    /// That session is over: what it held.
-    pub(super) fn ended(&mut self, session: Id) -> Vec<(K, ElectionName)> {
+    /// That session is over: what it held and is followed here.
+    pub(super) fn ended(&mut self, session: Id) -> Vec<ElectionName> {
         let mut gone: Vec<_> = Vec::new();
         for (key, known) in &mut self.all {
             if known.other() == Some(session) {
                 known.found_free();
-                gone.push((*key, known.name.clone()));
+                if known.followers > 0 {
+                    gone.push((*key, known.name.clone()));
+                }
             }
         }
         gone.sort_unstable_by_key(|(key, _)| *key);
-        gone
+        gone.into_iter().map(|(_, name)| name).collect()
     }
 }
 
@@ -370,17 +372,17 @@ mod tests {
     #[test]
     fn a_session_that_ended_holds_nothing_and_how_it_ended_is_still_known() {
         let mut elections = KnownElections::<u8, u8>::default();
-        for (key, session) in [(1, 1), (2, 2), (3, 1)] {
-            let known = elections.of(key, &name());
-            known.followers = 1;
+        for (key, session) in [(1, 1), (2, 2), (3, 1), (4, 2)] {
+            let known = elections.of(key, &ElectionName::new(key.to_string()).unwrap());
+            known.followers = usize::from(key < 4);
             known.held_by(at(1), &holder(session, None));
         }
         assert_eq!(elections.other_after(None), Some(1));
         assert_eq!(elections.other_after(Some(1)), Some(2));
         assert_eq!(elections.other_after(Some(2)), Some(1), "every session gets its turn");
         elections.of(3, &name()).held_by(at(2), &holder(2, None));
-        let gone: Vec<u8> = elections.ended(2).into_iter().map(|(key, _)| key).collect();
-        assert_eq!(gone, [2, 3]);
+        let gone: Vec<String> = elections.ended(2).iter().map(ToString::to_string).collect();
+        assert_eq!(gone, ["2", "3"], "4 is not followed here");
         assert_eq!(elections.other_after(None), Some(1));
         assert!(elections.of(2, &name()).free().is_some());
     }

@@ -8,9 +8,9 @@ use bellwether_core::{Seen, Signal};
 use super::pair::{ClaimStage, Pair};
 use super::{Ear, Shared};
 use crate::Fut;
-use crate::session::{PresenceSession, Session, WantedPresence};
+use crate::session::{Session, WantedPresence};
 use crate::session_store::SessionStore;
-use crate::takeover::{Condition, Taken};
+use crate::takeover::Condition;
 
 /// From one look at what waits to the next.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -141,20 +141,19 @@ impl<S: SessionStore> Shared<S> {
                 if pair.hold(key).and_then(|hold| hold.waits_until()) == Some(until) {
                     let _ = self.let_go(pair, key, ttl, None).await;
                 }
-            } else if let ClaimStage::Waiting { span, .. } = hold.stage {
+            } else if let ClaimStage::Waiting(taken) = hold.stage {
                 // Only a look: whoever waits asks by itself.
                 let look = WantedPresence { key, condition: Condition::NEVER, if_locked_by: None, ttl };
-                waiting.push((Taken::waiting_until(until, span), look));
+                waiting.push(((key, self.condition(pair, taken)), look));
             }
         }
-        let (taken, looks_at): (Vec<_>, Vec<_>) = waiting.into_iter().unzip();
-        let stood_since = self.store.stood_since(pair.sessions(&pair.presence()));
-        if !looks_at.is_empty()
-            && let Ok(found) = pair.appear_all(&looks_at).await
+        let (waiting, looks): (Vec<_>, Vec<_>) = waiting.into_iter().unzip();
+        if !looks.is_empty()
+            && let Ok(found) = pair.appear_all(looks).await
         {
-            for ((taken, look), found) in taken.into_iter().zip(looks_at).zip(found) {
-                if taken.condition(now, stood_since).is_met(found.others, found.quiet) {
-                    self.changed(look.key, Seen::nothing());
+            for ((key, condition), found) in waiting.into_iter().zip(found) {
+                if condition.is_met(found.others, found.quiet) {
+                    self.changed(key, Seen::nothing());
                 }
             }
         }
@@ -168,9 +167,9 @@ impl<S: SessionStore> Shared<S> {
     async fn look_at_all_doubted(&self, pair: &Pair<S>) -> bool {
         let doubted = self.known().take_doubted();
         let keys: Vec<S::Key> = doubted.iter().map(|(key, ..)| *key).collect();
-        let presence = pair.presence();
+        let sessions = pair.sessions();
         // Where it fails the session is over, and everything is found out anew.
-        let Ok(found) = presence.look(&keys).await else { return true };
+        let Ok(found) = sessions.presence.look(&keys).await else { return true };
         let mut is_settled = true;
         for ((key, on, releases), holder) in doubted.into_iter().zip(found) {
             // A release that was told meanwhile is newer than what was found.
@@ -189,7 +188,7 @@ impl<S: SessionStore> Shared<S> {
             }
             let seen = self.seen(pair, key, holder.as_ref());
             let session = holder.map(|holder| holder.session);
-            let told = self.store.describe(pair.sessions(&presence), &on, session, seen.clone()).await;
+            let told = self.store.describe(&sessions, &on, session, seen.clone()).await;
             if !is_old() {
                 self.changed(key, told.unwrap_or(seen));
             }

@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 use bellwether_core::{
-    Boot, Candidate, ElectionName, Epoch, ErrorKind, Holder, Outcome, Proof, Request, Seen, Signal,
+    Boot, CandidateId, ElectionName, ErrorKind, Grant, Holder, Outcome, Proof, Request, Seen, Signal,
     StoreError,
 };
 use known::{KnownElections, LockReservation};
@@ -37,7 +37,7 @@ use pair::{ClaimStage, Hold, Pair, lock};
 use tokio::sync::{Notify, watch};
 
 use crate::notice_queue::NoticeQueue;
-use crate::session::{LockHolder, PresenceSession, Session, SessionNotice};
+use crate::session::{LockHolder, Session, SessionNotice};
 use crate::session_store::{LockMark, SessionId, SessionStore};
 
 /// How long a look may take.
@@ -63,7 +63,7 @@ struct Shared<S: SessionStore> {
 }
 
 struct Lingering<S: SessionStore> {
-    presence: Arc<S::Presence>,
+    presence: Arc<S::Session>,
     led: Vec<(S::Key, Hold<LockMark<S>>)>,
 }
 
@@ -146,12 +146,13 @@ impl<S: SessionStore> Ear<S> {
     /// That session is over: whatever it held may be free.
     pub fn ended(&self, session: SessionId<S>) {
         let Some(shared) = self.0.upgrade() else { return };
-        let mut gone = shared.known().ended(session);
-        gone.retain(|(key, _)| shared.known().followed(*key).is_some());
+        let gone = shared.known().ended(session);
         if let Some(pair) = shared.current() {
             pair.claims.expect(gone.len());
         }
-        gone.into_iter().for_each(|(key, _)| shared.changed(key, Seen::nothing()));
+        for on in gone {
+            shared.notices.about(on, Signal::Changed(Seen::nothing()));
+        }
     }
 }
 
@@ -165,8 +166,7 @@ impl<S: SessionStore> Shared<S> {
         if let Some(pair) = self.current() {
             return Ok(pair);
         }
-        let (lock_session, presence) = self.store.open(Ear::new(self)).await?;
-        let pair = Arc::new(Pair::new(lock_session, presence));
+        let pair = Arc::new(Pair::new(self.store.open(Ear::new(self)).await?));
         *lock(&self.pair) = Some(Arc::clone(&pair));
         self.store.watch(&pair.lock, Ear::new(self));
         let weak = Arc::downgrade(self);
@@ -204,12 +204,11 @@ impl<S: SessionStore> Shared<S> {
     async fn look(self: &Arc<Self>, on: &ElectionName) -> Result<Looked<S>, StoreError> {
         let key = self.store.key(on)?;
         let pair = self.pair().await?;
-        let presence = pair.presence();
-        let mut found = presence.look(&[key]).await?;
-        let holder = found.pop().flatten();
+        let sessions = pair.sessions();
+        let holder = sessions.presence.look(&[key]).await?.pop().flatten();
         let seen = self.seen(&pair, key, holder.as_ref());
         let session = holder.as_ref().map(|holder| holder.session);
-        let seen = self.store.describe(pair.sessions(&presence), on, session, seen).await?;
+        let seen = self.store.describe(&sessions, on, session, seen).await?;
         Ok(Looked { seen, holder, key, pair })
     }
 
@@ -223,9 +222,10 @@ impl<S: SessionStore> Shared<S> {
             return Seen { holder: leader, epoch: holder.epoch, proof: Proof::Alive, ..Seen::nothing() };
         }
         match pair.hold(key).map(|hold| hold.stage) {
-            Some(ClaimStage::Led { who, epoch, .. }) => held_by(&who, epoch),
+            Some(ClaimStage::Led(id, grant)) => held_by(id, &grant),
             // Ours and not led: nobody leads.
-            Some(ClaimStage::Waiting { until, .. } | ClaimStage::Unwritten { until, .. }) => waiting(until),
+            Some(ClaimStage::Waiting(taken)) => waiting(taken.until()),
+            Some(ClaimStage::Unwritten { until, .. }) => waiting(until),
             None => Seen { proof: Proof::Record, ..Seen::nothing() },
         }
     }
@@ -263,7 +263,7 @@ impl<S: SessionStore> Shared<S> {
 
     /// Who claimed and under which epoch is what the server says. That somebody used its reservation is believed: one that is kept for
     /// too long has others stay away, and one that is given up too early is only politeness lost.
-    fn heard_claim(&self, key: S::Key, sender: SessionId<S>, id: &bellwether_core::CandidateId) {
+    fn heard_claim(&self, key: S::Key, sender: SessionId<S>, id: &CandidateId) {
         let own = self.current().is_none_or(|pair| pair.lock.id() == sender);
         let now = self.store.now();
         let mut elections = self.known();
@@ -307,7 +307,7 @@ impl<S: SessionStore> Shared<S> {
     /// while a claim is under way may be meant for what is being claimed: the core knows when that is answered.
     fn heard_request(&self, key: S::Key, request: Request) {
         let meant = self.current().is_some_and(|pair| match pair.hold(key).map(|hold| hold.stage) {
-            Some(ClaimStage::Led { epoch, .. }) => epoch == request.epoch,
+            Some(ClaimStage::Led(_, grant)) => grant.epoch == request.epoch,
             _ => pair.try_turn(key).is_none(),
         });
         let followed = self.known().followed(key);
@@ -363,9 +363,9 @@ fn waiting(until: Boot) -> Seen {
 }
 
 /// A candidate of this process leads.
-fn held_by(who: &Candidate, epoch: Epoch) -> Seen {
-    let holder = Holder { id: who.id.clone(), incarnation: Some(who.incarnation) };
-    Seen { holder: Some(holder), epoch: Some(epoch), proof: Proof::Alive, ..Seen::nothing() }
+fn held_by(id: CandidateId, grant: &Grant) -> Seen {
+    let holder = Holder { id, incarnation: Some(grant.incarnation) };
+    Seen { holder: Some(holder), epoch: Some(grant.epoch), proof: Proof::Alive, ..Seen::nothing() }
 }
 
 /// An error that says nothing about whether it happened; permanent ones certainly did not.

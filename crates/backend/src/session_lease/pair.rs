@@ -7,13 +7,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bellwether_core::{Boot, Candidate, Epoch, Grant};
+use bellwether_core::{Boot, Candidate, CandidateId, Grant};
 use tokio::sync::{Notify, OwnedMutexGuard};
 
 use super::heartbeat::Heartbeats;
 use crate::coalesce::Coalesce;
-use crate::session::{Presence, WantedLock, WantedPresence};
-use crate::session_store::{LockMark, LockResultOf, SessionId, SessionStore, Sessions};
+use crate::session::{Presence, SessionFailure, WantedPresence};
+use crate::session_store::{LockMark, LockResultOf, SessionId, SessionStore, Sessions, WantedLockOf};
+use crate::takeover::Taken;
 
 /// What became of a lock that a pair has.
 #[derive(Clone, Debug)]
@@ -26,39 +27,40 @@ pub(super) struct Hold<M> {
 /// How far the claim of a lock in hand has come.
 #[derive(Clone, Debug)]
 pub(super) enum ClaimStage {
-    /// The last leader may still believe, for as long as `span`: nobody leads until then.
-    Waiting { until: Boot, span: Duration },
+    /// The last leader may still believe.
+    Waiting(Taken),
     /// Nobody believes any more, but the store cannot write the leadership yet. Given up if nobody asks again until then.
     Unwritten { until: Boot, after_crash: Option<bool> },
-    /// It is led. `renewed` is when the heartbeat left that answered the last renewal.
-    Led { who: Candidate, epoch: Epoch, after_crash: bool, renewed: Boot },
+    /// It is led by that candidate. The grant counts from when the heartbeat left that answered the last renewal.
+    Led(CandidateId, Grant),
 }
 
 impl<M> Hold<M> {
     /// Until when somebody is waited for; `None` once it is led.
     pub(super) fn waits_until(&self) -> Option<Boot> {
         match self.stage {
-            ClaimStage::Waiting { until, .. } | ClaimStage::Unwritten { until, .. } => Some(until),
-            ClaimStage::Led { .. } => None,
+            ClaimStage::Waiting(taken) => Some(taken.until()),
+            ClaimStage::Unwritten { until, .. } => Some(until),
+            ClaimStage::Led(..) => None,
         }
     }
 
     /// Whether it is led by this start of a candidate.
     pub(super) fn is_led_by(&self, who: &Candidate) -> bool {
-        matches!(&self.stage, ClaimStage::Led { who: leader, .. } if leader.incarnation == who.incarnation)
+        matches!(&self.stage, ClaimStage::Led(_, grant) if grant.incarnation == who.incarnation)
     }
 
     /// Whether it is led under exactly that grant.
     pub(super) fn is(&self, grant: &Grant) -> bool {
-        matches!(&self.stage, ClaimStage::Led { who, epoch, .. }
-            if who.incarnation == grant.incarnation && *epoch == grant.epoch)
+        matches!(&self.stage, ClaimStage::Led(_, led)
+            if led.incarnation == grant.incarnation && led.epoch == grant.epoch)
     }
 }
 
 /// Both sessions.
 pub(super) struct Pair<S: SessionStore> {
-    pub(super) lock: Arc<S::Lock>,
-    presence: Mutex<Arc<S::Presence>>,
+    pub(super) lock: Arc<S::Session>,
+    presence: Mutex<Arc<S::Session>>,
     holds: Mutex<HashMap<S::Key, Hold<LockMark<S>>>>,
     turns: Mutex<HashMap<S::Key, Arc<tokio::sync::Mutex<()>>>>,
     /// Claims under way, each of which may become a lock.
@@ -67,15 +69,16 @@ pub(super) struct Pair<S: SessionStore> {
     /// A lock was taken that is not led yet.
     pub(super) waits: Notify,
     pub(super) heartbeats: Heartbeats<S::Key>,
-    pub(super) claims: Coalesce<WantedLock<S::Key>, LockResultOf<S>>,
-    pub(super) appearances: Coalesce<WantedPresence<S::Key, SessionId<S>>, Presence>,
+    /// Each answered with whether presence came with the lock.
+    pub(super) claims: Coalesce<WantedLockOf<S>, (LockResultOf<S>, bool), SessionFailure>,
+    pub(super) appearances: Coalesce<WantedPresence<S::Key, SessionId<S>>, Presence, SessionFailure>,
 }
 
 impl<S: SessionStore> Pair<S> {
-    pub(super) fn new(lock: S::Lock, presence: S::Presence) -> Pair<S> {
+    pub(super) fn new(sessions: Sessions<S>) -> Pair<S> {
         Pair {
-            lock: Arc::new(lock),
-            presence: Mutex::new(Arc::new(presence)),
+            lock: sessions.lock,
+            presence: Mutex::new(sessions.presence),
             holds: Mutex::default(),
             turns: Mutex::default(),
             claiming: Mutex::default(),
@@ -87,19 +90,19 @@ impl<S: SessionStore> Pair<S> {
         }
     }
 
-    pub(super) fn presence(&self) -> Arc<S::Presence> {
+    pub(super) fn presence(&self) -> Arc<S::Session> {
         Arc::clone(&lock(&self.presence))
     }
 
     /// The new one is present nowhere: only a renewal says that this process still leads, and the old one may have ended because
     /// nobody renewed.
-    pub(super) fn replace_presence(&self, new: S::Presence) {
+    pub(super) fn replace_presence(&self, new: S::Session) {
         *lock(&self.presence) = Arc::new(new);
         self.heartbeats.forget();
     }
 
-    pub(super) fn sessions<'a>(&'a self, presence: &'a S::Presence) -> Sessions<'a, S> {
-        Sessions { lock: &self.lock, presence }
+    pub(super) fn sessions(&self) -> Sessions<S> {
+        Sessions { lock: Arc::clone(&self.lock), presence: self.presence() }
     }
 
     pub(super) fn hold(&self, key: S::Key) -> Option<Hold<LockMark<S>>> {
@@ -135,15 +138,15 @@ impl<S: SessionStore> Pair<S> {
 
     /// A heartbeat answers an election once: whoever asks again wants to know what has become of it since.
     pub(super) fn renewed(&self, key: S::Key, left: Boot) {
-        if let Some(Hold { stage: ClaimStage::Led { renewed, .. }, .. }) = self.holds().get_mut(&key) {
-            *renewed = left;
+        if let Some(Hold { stage: ClaimStage::Led(_, grant), .. }) = self.holds().get_mut(&key) {
+            grant.counted_from = left;
         }
     }
 
     /// When the heartbeat left that answered its last renewal.
     pub(super) fn last_renewed(&self, key: S::Key) -> Boot {
         match self.holds().get(&key).map(|hold| &hold.stage) {
-            Some(ClaimStage::Led { renewed, .. }) => *renewed,
+            Some(ClaimStage::Led(_, grant)) => grant.counted_from,
             _ => Boot::default(),
         }
     }

@@ -7,7 +7,7 @@ use bellwether_core::{Candidate, CandidateId, ElectionName, Grant, Outcome, Rele
 
 use super::pair::{ClaimStage, Pair};
 use super::{Lingering, Shared, limit};
-use crate::session::{LockSession, PresenceSession, Session, SessionFailure, SessionNotice};
+use crate::session::{Session, SessionFailure, SessionNotice};
 use crate::session_store::SessionStore;
 
 impl<S: SessionStore> Shared<S> {
@@ -26,17 +26,16 @@ impl<S: SessionStore> Shared<S> {
             return Outcome::Denied(Seen::nothing());
         };
         let _turn = pair.turn(key).await;
-        let Some(ClaimStage::Led { who, .. }) =
+        let Some(ClaimStage::Led(id, _)) =
             pair.hold(key).filter(|hold| hold.is(&grant)).map(|hold| hold.stage)
         else {
             return Outcome::Denied(Seen::nothing());
         };
-        let presence = pair.presence();
-        self.store.releasing(pair.sessions(&presence), &on, &grant).await;
+        self.store.releasing(&pair.sessions(), &on, &grant).await;
         let released = self.let_go(&pair, key, grant.ttl, how.reserve_for.as_ref()).await;
         if let (Outcome::Done(()), Some(span)) = (&released, how.cooldown) {
             // After the release, so that nobody waits for it; if it is lost, only politeness is.
-            self.store.cool_down(pair.sessions(&presence), &on, &who.id, span).await;
+            self.store.cool_down(&pair.sessions(), &on, &id, span).await;
         }
         released
     }
@@ -84,13 +83,11 @@ impl<S: SessionStore> Shared<S> {
         let Some(pair) = self.current() else { return };
         let _turn = pair.turn(key).await;
         let Some(hold) = pair.hold(key) else { return };
-        if let ClaimStage::Led { who: leader, epoch, after_crash, renewed } = &hold.stage {
-            if leader.incarnation != who.incarnation {
+        if let ClaimStage::Led(_, grant) = &hold.stage {
+            if grant.incarnation != who.incarnation {
                 return;
             }
-            let (epoch, incarnation, after_crash) = (*epoch, who.incarnation, *after_crash);
-            let grant = Grant { epoch, incarnation, ttl: hold.ttl, counted_from: *renewed, after_crash };
-            self.store.releasing(pair.sessions(&pair.presence()), &on, &grant).await;
+            self.store.releasing(&pair.sessions(), &on, grant).await;
         }
         let _ = self.let_go(&pair, key, hold.ttl, None).await;
     }
@@ -159,7 +156,7 @@ impl<S: SessionStore> Shared<S> {
     }
 
     /// Whether that presence session stands for somebody's work still.
-    fn lingers(&self, presence: &Arc<S::Presence>) -> bool {
+    fn lingers(&self, presence: &Arc<S::Session>) -> bool {
         self.lingering().iter().any(|old| Arc::ptr_eq(&old.presence, presence))
     }
 }

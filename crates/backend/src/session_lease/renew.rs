@@ -28,7 +28,7 @@ impl<S: SessionStore> Shared<S> {
             Some(beat) => beat,
             None => {
                 let beat = self.heartbeat(&pair).await;
-                let absent = beat.of(key).proves() == Proven::Absent;
+                let absent = beat.proves(key) == Proven::Absent;
                 if absent && self.appear_again(&pair, key, grant).await {
                     self.heartbeat(&pair).await
                 } else {
@@ -44,7 +44,7 @@ impl<S: SessionStore> Shared<S> {
             let error = || StoreError::new(ErrorKind::Unavailable, self.store.name(), sentence);
             Outcome::Unknown(beat.error().unwrap_or_else(error))
         };
-        match beat.of(key).proves() {
+        match beat.proves(key) {
             Proven::Held => {
                 pair.renewed(key, beat.left);
                 Outcome::Done(Grant { counted_from: beat.left, ..grant.clone() })
@@ -71,7 +71,7 @@ impl<S: SessionStore> Shared<S> {
         let earliest = (last + Duration::from_nanos(1)).max(sent - grant.ttl / YOUNG);
         let beat = self.heartbeat_since(pair, earliest).await?;
         let over = pair.lock.is_over() || pair.presence().is_over();
-        (!over && beat.of(key).proves() == Proven::Held).then_some(beat)
+        (!over && beat.proves(key) == Proven::Held).then_some(beat)
     }
 
     /// After the presence session was replaced: presence for what is renewed. But not behind the back of a release that is under way: it
@@ -83,6 +83,6 @@ impl<S: SessionStore> Shared<S> {
         }
         let wanted =
             WantedPresence { key, condition: Condition::BY_FORCE, if_locked_by: None, ttl: grant.ttl };
-        pair.appear_all(&[wanted]).await.is_ok()
+        pair.appear_all(vec![wanted]).await.is_ok()
     }
 }
