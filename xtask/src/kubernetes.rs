@@ -1,4 +1,4 @@
-//! What the tests of Kubernetes run: etcd and kube-apiserver. Where they are, and how to get them.
+//! What the tests of Kubernetes run: etcd, kube-apiserver and candidates made of client-go. Where they are, and how to get them.
 //!
 //! Nobody packages kube-apiserver for Debian, so it is built from source. That takes minutes, once: [`build_ahead`] starts it in
 //! the background, and whoever needs it waits for the rest.
@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::{apt, process};
 use go_build::Build;
-use programs::APISERVER;
+use programs::{APISERVER, CLIENT_GO};
 
 /// The build of the API server that was started ahead and that nobody has waited for yet.
 static AHEAD: Mutex<Option<Build>> = Mutex::new(None);
@@ -24,6 +24,11 @@ pub(crate) fn etcd_version() -> Option<String> {
 /// The same of kube-apiserver.
 pub(crate) fn apiserver_version() -> Option<String> {
     version(programs::apiserver()?)
+}
+
+/// The same of the candidate.
+pub(crate) fn client_go_version() -> Option<String> {
+    version(CLIENT_GO.built()?)
 }
 
 /// Out of Debian's package; nothing is set up on the machine, so no service is started.
@@ -47,6 +52,11 @@ pub(crate) fn install_apiserver() -> Result<(), String> {
     }
     let ahead = AHEAD.lock().unwrap_or_else(PoisonError::into_inner).take();
     ahead.unwrap_or_else(|| Build::start(&APISERVER)).wait()
+}
+
+/// Builds the candidate, which shares most packages with the API server.
+pub(crate) fn install_client_go() -> Result<(), String> {
+    Build::start(&CLIENT_GO).wait()
 }
 
 fn version(program: PathBuf) -> Option<String> {

@@ -90,6 +90,14 @@ pub(crate) const APISERVER: Tool = Tool {
     install: Some(kubernetes::install_apiserver),
 };
 
+pub(crate) const CLIENT_GO: Tool = Tool {
+    name: "client-go",
+    probe: Probe::Place(kubernetes::client_go_version),
+    used_for: "candidates of another make, in elections that Go and Rust share",
+    advice: "`cargo xtask env --install` builds them, which needs Go 1.26 or later (https://go.dev/dl)",
+    install: Some(kubernetes::install_client_go),
+};
+
 pub(crate) const IPROUTE: Tool = Tool {
     name: "iproute2",
     probe: Probe::Command(&["ip", "-V"]),
@@ -105,7 +113,7 @@ fn pgbouncer() -> Option<String> {
 
 /// All of them, for `cargo xtask env`. Servers that tests run against join this list with their backends.
 pub(crate) const ALL: &[&Tool] =
-    &[&RUSTFMT, &CLIPPY, &POSTGRES, &PGBOUNCER, &NATS, &OLD_NATS, &ETCD, &APISERVER, &IPROUTE];
+    &[&RUSTFMT, &CLIPPY, &POSTGRES, &PGBOUNCER, &NATS, &OLD_NATS, &ETCD, &APISERVER, &CLIENT_GO, &IPROUTE];
 
 impl Tool {
     /// What it says of its version, or a sentence that says what to do.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use bellwether_support::netns::Network;
-use bellwether_support::servers::kubernetes::{ADMIN, LIMITED, Server};
+use bellwether_support::servers::kubernetes::{ADMIN, ClientGo, LIMITED, Server, Timing};
 use bellwether_support::{Child, role, until_blocking};
 use serde_json::{Value, json};
 
@@ -71,6 +71,47 @@ async fn a_limited_user_may_do_what_a_role_permits_and_the_requests_are_on_recor
         .filter(|request| request.namespace == "roles" && request.user == LIMITED[1]);
     let asked: Vec<_> = asked.map(|request| (request.verb, request.resource, request.status)).collect();
     assert_eq!(asked, [("list".to_owned(), "leases".to_owned(), 403)]);
+}
+
+#[tokio::test]
+async fn candidates_of_client_go_hand_over_and_tell_when() {
+    let server = Server::shared().await;
+    server.namespace("go").await;
+    let kubeconfig = server.kubeconfig(ADMIN);
+    let start = |id: &str| ClientGo::start(server, &kubeconfig, ("go", "shared"), id, Timing::SHORT);
+    let mut first = start("first");
+    let led = first.until("started_leading");
+    let mut second = start("second");
+    assert_eq!(second.until("new_leader").leader.as_deref(), Some("first"));
+    first.cancel();
+    let next = second.until("started_leading");
+    let ended = first.until("work_ended");
+    assert!(led.at < ended.at && ended.at < next.at, "{led:?} {ended:?} {next:?}");
+    let lease =
+        server.api("GET", "/apis/coordination.k8s.io/v1/namespaces/go/leases/shared", Value::Null).await;
+    assert_eq!(lease["spec"]["holderIdentity"], "second");
+    second.kill();
+    assert!(second.said().iter().all(|said| said.event == "new_leader"));
+}
+
+#[tokio::test]
+async fn client_go_measures_itself_and_counts_no_request_that_the_server_did_not_get() {
+    let server = Server::shared().await;
+    server.namespace("figures").await;
+    let kubeconfig = server.kubeconfig(ADMIN);
+    let bench = |measure: &str, flags: &[&str]| {
+        let flags = [&["--namespace", "figures", "--name", measure], flags].concat();
+        ClientGo::bench(&kubeconfig, measure, Timing::SHORT, &flags)
+    };
+    let figures = bench("acquire", &["--rounds", "3"]);
+    let nanos = figures["nanos"].as_array().expect("three times");
+    assert!(nanos.len() == 3 && nanos.iter().all(|nanos| nanos.as_u64() > Some(0)), "{figures}");
+
+    let figures = bench("requests", &["--for", "1s"]);
+    let served = server.requests().into_iter().filter(|request| request.name == "requests").count() as u64;
+    // Before it counts, and after, it asks for something too.
+    let counted = figures["requests"].as_u64();
+    assert!(counted > Some(0) && counted < Some(served), "{served} served, {figures}");
 }
 
 #[tokio::test]

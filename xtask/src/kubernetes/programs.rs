@@ -9,15 +9,26 @@ use std::path::PathBuf;
 pub(crate) struct GoProgram {
     pub(crate) name: &'static str,
     /// All that the build depends on, besides the Go toolchain.
-    sources: [&'static str; 3],
+    sources: &'static [&'static str],
 }
 
 pub(crate) const APISERVER: GoProgram = GoProgram {
     name: "kube-apiserver",
-    sources: [
+    sources: &[
         include_str!("../../../tests/kubernetes/kube-apiserver/go.mod"),
         include_str!("../../../tests/kubernetes/kube-apiserver/go.sum"),
         include_str!("../../../tests/kubernetes/kube-apiserver/main.go"),
+    ],
+};
+
+pub(crate) const CLIENT_GO: GoProgram = GoProgram {
+    name: "client-go",
+    sources: &[
+        include_str!("../../../tests/kubernetes/client-go/go.mod"),
+        include_str!("../../../tests/kubernetes/client-go/go.sum"),
+        include_str!("../../../tests/kubernetes/client-go/main.go"),
+        include_str!("../../../tests/kubernetes/client-go/election.go"),
+        include_str!("../../../tests/kubernetes/client-go/bench.go"),
     ],
 };
 
@@ -25,7 +36,7 @@ impl GoProgram {
     /// In the user's cache, under a hash of its sources: checkouts with the same sources share one build, and a change of them
     /// never meets an old one.
     pub(crate) fn place(&self) -> Option<PathBuf> {
-        Some(cache()?.join(format!("{}-{:016x}", self.name, hash(&self.sources))).join(self.name))
+        Some(cache()?.join(format!("{}-{:016x}", self.name, hash(self.sources))).join(self.name))
     }
 
     /// The built program, if it has been built.

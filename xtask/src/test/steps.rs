@@ -11,7 +11,9 @@
 use crate::metadata::Workspace;
 use crate::postgres::majors;
 use crate::sim;
-use crate::tools::{APISERVER, CLIPPY, ETCD, IPROUTE, NATS, OLD_NATS, PGBOUNCER, POSTGRES, RUSTFMT, Tool};
+use crate::tools::{
+    APISERVER, CLIENT_GO, CLIPPY, ETCD, IPROUTE, NATS, OLD_NATS, PGBOUNCER, POSTGRES, RUSTFMT, Tool,
+};
 use std::time::Duration;
 
 /// What all steps together may take on two cores when everything is built: nobody waits longer for an answer.
@@ -70,8 +72,7 @@ const FACADE_STEP: &str = "bellwether";
 const SCENARIOS_STEP: &str = "tests";
 const POSTGRES_TOOLS: &[&Tool] = &[&POSTGRES, &PGBOUNCER, &IPROUTE];
 const NATS_TOOLS: &[&Tool] = &[&NATS, &OLD_NATS, &IPROUTE];
-const SUPPORT_TOOLS: &[&Tool] = &[&POSTGRES, &PGBOUNCER, &ETCD, &APISERVER, &IPROUTE];
-const KUBERNETES_TOOLS: &[&Tool] = &[&ETCD, &APISERVER, &IPROUTE];
+const KUBERNETES_TOOLS: &[&Tool] = &[&ETCD, &APISERVER, &CLIENT_GO, &IPROUTE];
 const ALL_SERVERS: &[&Tool] = &[&POSTGRES, &PGBOUNCER, &NATS, &OLD_NATS, &IPROUTE];
 
 /// What the tests run on besides the installed server, which is Debian's and older: the newest.
@@ -174,8 +175,11 @@ pub(super) fn all(workspace: &Workspace) -> Vec<Step> {
             let name = package.name.strip_prefix("bellwether-").unwrap_or(&package.name);
             let what = format!("tests of {}", package.name);
             // What the tests of backends share starts servers too.
-            let needs: &[&Tool] = if name == "support" { SUPPORT_TOOLS } else { &[] };
-            steps.push(step(name, &what, needs, 10, Action::Tests { package: package.name.clone() }));
+            let (needs, budget): (&[&Tool], u64) = match name {
+                "support" => (KUBERNETES_TOOLS, 40),
+                _ => (&[], 10),
+            };
+            steps.push(step(name, &what, needs, budget, Action::Tests { package: package.name.clone() }));
         }
     }
     steps.extend([
@@ -225,6 +229,15 @@ mod tests {
         let named = |name: &str| steps.iter().filter(|step| step.name == name).count();
         assert_eq!((named("core"), named("moon")), (1, 1));
         assert_eq!(named("election"), 1, "a row stays when its package is gone");
+    }
+
+    #[test]
+    fn what_needs_the_api_server_comes_last() {
+        let packages = vec![Package::empty("", "bellwether-support")];
+        let steps = all(&Workspace { root: PathBuf::new(), packages });
+        let last: Vec<&str> = steps.iter().rev().take(2).map(|step| step.name.as_str()).collect();
+        assert_eq!(last, ["support", "kubernetes"]);
+        assert_eq!(steps.iter().filter(|step| step.needs_apiserver()).count(), last.len());
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! The programs are those of `KUBEBUILDER_ASSETS`, or those that `cargo xtask env --install` provides.
 
 mod certificates;
+mod client_go;
 mod ending;
 mod https;
 mod identities;
@@ -24,8 +25,9 @@ use tokio::sync::OnceCell;
 
 use super::own_address;
 use crate::netns::Node;
-use crate::{Scratch, Stopped, until};
+use crate::{Scratch, Stopped, until, until_blocking};
 use certificates::Certificates;
+pub use client_go::{ClientGo, Timing, Transition};
 use ending::Ending;
 pub use https::Answer;
 use https::Https;
@@ -111,7 +113,10 @@ impl Server {
     pub fn down(&mut self, signal: &str) {
         if let Some(mut process) = self.process.take() {
             let _ = Command::new("kill").args([&format!("-{signal}"), &process.id().to_string()]).status();
-            let _ = process.wait();
+            until_blocking(|| match process.try_wait() {
+                Ok(Some(_)) => Ok(()),
+                _ => Err(format!("the API server does not end after {signal}")),
+            });
         }
     }
 
