@@ -150,3 +150,38 @@ async fn a_start_after_a_stop_that_hangs_in_the_store_ends_with_a_sentence() {
     soon(election.start()).await.unwrap();
     soon(election.wait_for_leadership()).await.unwrap();
 }
+
+#[tokio::test]
+async fn a_follower_that_lost_a_race_waits_and_makes_no_claim_if_another_wins_meanwhile() {
+    let (time, memory) = (Virtual::new(), MemoryStore::default());
+    let start = async |id: &str| {
+        let puppet = Puppet::new(Arc::new(memory.connect(Arc::clone(&time) as Arc<dyn Clock>)));
+        let store = Store::with_time(Arc::new(puppet.clone()), Arc::clone(&time) as Arc<dyn Timekeeper>);
+        let election = Election::builder(NAME).backend(store).id(id).ttl(TTL).start().await.unwrap();
+        time.go(time.boot()).await;
+        (puppet, election)
+    };
+    let [(_, a), (quick, b), (slow, c)] = [start("a").await, start("b").await, start("c").await];
+    let hand_over = async |leader: &Election| {
+        soon(leader.step_down()).await.unwrap();
+        time.go(time.boot()).await;
+    };
+    let both = [&quick, &slow];
+    both.iter().for_each(|puppet| puppet.set_all(Rule::Hang));
+    hand_over(&a).await;
+    for puppet in both {
+        assert_eq!(puppet.log.count("called claim"), 2, "both claim at once");
+        puppet.set_all(Rule::Pass);
+        time.go(time.boot()).await;
+    }
+    assert!(b.is_leader());
+
+    hand_over(&b).await;
+    assert!(a.is_leader(), "a has lost no race, so it claims at once");
+    assert_eq!(slow.log.count("called claim"), 2);
+    soon(b.stop()).await.unwrap();
+    hand_over(&a).await;
+    assert_eq!(slow.log.count("called claim"), 2, "c lets others go first, though there are none");
+    time.go(time.boot() + Duration::from_millis(2)).await;
+    assert!(c.is_leader());
+}
