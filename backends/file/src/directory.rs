@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::{Errno, Result};
 
+use crate::value::{RECORD_MAX_BYTES, Value};
+
 /// Files that are being written start with this; a crash may leave them behind.
 pub(crate) const TEMPORARY: &str = ".tmp-";
 
@@ -38,13 +40,6 @@ impl FileIdentity {
     pub(crate) fn modified_ns(&self) -> i128 {
         self.modified_ns
     }
-}
-
-/// What lies under a name.
-pub(crate) enum Contents {
-    Bytes(Vec<u8>),
-    TooLong,
-    NotAFile,
 }
 
 pub(crate) struct Directory {
@@ -93,24 +88,20 @@ impl Directory {
         Ok(self.stat(name)?.as_ref().map(FileIdentity::of))
     }
 
-    /// Reads at most `limit` bytes.
-    pub(crate) fn read(&self, name: &str, limit: usize) -> Result<Option<(FileIdentity, Contents)>> {
+    /// Reads at most [`RECORD_MAX_BYTES`].
+    pub(crate) fn read(&self, name: &str) -> Result<Option<(FileIdentity, Value)>> {
         let fd = match rustix::fs::openat(&self.fd, name, reading(), Mode::empty()) {
             Ok(fd) => fd,
             Err(Errno::NOENT) => return Ok(None),
             // A symbolic link, a socket, a device without a driver.
             Err(Errno::LOOP | Errno::NXIO | Errno::NODEV) => {
-                return Ok(self.identity(name)?.map(|found| (found, Contents::NotAFile)));
+                return Ok(self.identity(name)?.map(|found| (found, Value::NotAFile)));
             }
             Err(errno) => return Err(errno),
         };
         let stat = rustix::fs::fstat(&fd)?;
-        let contents = if !is_regular(&stat) {
-            Contents::NotAFile
-        } else {
-            read_whole(&fd, limit)?.map_or(Contents::TooLong, Contents::Bytes)
-        };
-        Ok(Some((FileIdentity::of(&stat), contents)))
+        let value = if is_regular(&stat) { read_whole(&fd)? } else { Value::NotAFile };
+        Ok(Some((FileIdentity::of(&stat), value)))
     }
 
     /// A complete file on disk, under a name that nobody looks at.
@@ -207,9 +198,8 @@ fn reading() -> OFlags {
     OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC
 }
 
-/// `None` when there is more than `limit`.
-fn read_whole(fd: &OwnedFd, limit: usize) -> Result<Option<Vec<u8>>> {
-    let mut bytes = vec![0; limit + 1];
+fn read_whole(fd: &OwnedFd) -> Result<Value> {
+    let mut bytes = vec![0; RECORD_MAX_BYTES + 1];
     let mut length = 0;
     while length < bytes.len() {
         match rustix::io::read(fd, &mut bytes[length..]) {
@@ -220,5 +210,5 @@ fn read_whole(fd: &OwnedFd, limit: usize) -> Result<Option<Vec<u8>>> {
         }
     }
     bytes.truncate(length);
-    Ok((length <= limit).then_some(bytes))
+    Ok(if length <= RECORD_MAX_BYTES { Value::Bytes(bytes) } else { Value::Huge })
 }

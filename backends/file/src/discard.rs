@@ -12,7 +12,7 @@ use bellwether_core::{ElectionName, StoreError};
 use rustix::fs::{AtFlags, CWD};
 use rustix::io::Errno;
 
-use crate::directory::{Contents, Directory, is_empty};
+use crate::directory::{Directory, is_empty};
 use crate::election::{look, records};
 use crate::errors::meaning;
 use crate::liveness::incarnation_of;
@@ -20,7 +20,7 @@ use crate::marker::{MARKERS, Marker};
 use crate::names::file_name;
 use crate::numbered::number;
 use crate::sweep::is_temporary;
-use crate::value::{Ours, RECORD_MAX_BYTES};
+use crate::value::{Ours, Value};
 use crate::{notes, value};
 
 /// The directories that the first claim in this store will make.
@@ -77,8 +77,8 @@ fn is_ours(dir: &Directory, name: &str) -> Result<bool, Errno> {
     else {
         return Ok(false);
     };
-    Ok(match dir.read(name, RECORD_MAX_BYTES)? {
-        Some((_, Contents::Bytes(bytes))) => ours(&bytes) || is_temporary(name) && bytes.is_empty(),
+    Ok(match dir.read(name)? {
+        Some((_, Value::Bytes(bytes))) => ours(&bytes) || is_temporary(name) && bytes.is_empty(),
         _ => false,
     })
 }

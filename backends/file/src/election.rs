@@ -185,13 +185,9 @@ impl ElectionDirectory {
                 tracing::warn!(%error, "epochs would start over if the records of this election were deleted");
             }
         }
-        let bytes = json::print(&self.on, &record).map_err(|error| {
-            StoreError::new(ErrorKind::Bug, BACKEND, "a record could not be written as JSON").caused_by(error)
-        })?;
-        let version = match self.lease.write(at, &bytes)? {
-            value::ValueWrite::Done(version) => version,
-            value::ValueWrite::Conflict => return Ok(Write::Conflict),
-            value::ValueWrite::Unknown(error) => return Ok(Write::Unknown(error)),
+        let version = match self.lease.write(at, &json::print(&self.on, &record))? {
+            Write::Done(version) => version,
+            other => return Ok(other),
         };
         let Whose::Claim(incarnation, epoch) = whose else { return Ok(Write::Done(version)) };
         if let Some(at) = at.filter(|at| self.lease.stays(*at)) {

@@ -14,13 +14,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bellwether_backend::{Change, Changes, Fut, Mailbox};
+use bellwether_backend::{Change, Changes, Fut, Life, Mailbox};
 use bellwether_core::{ElectionName, Incarnation};
 use futures_util::StreamExt;
 use futures_util::stream::{self, FuturesUnordered};
 use tokio::sync::Notify;
 
-use crate::liveness::is_dead;
+use crate::liveness::life;
 use crate::names::file_name;
 use crate::notify::{DirectoryWatches, FileNotice, FileNotices, death_shows, notices};
 use crate::threads::Threads;
@@ -204,7 +204,6 @@ impl WatchTask {
     fn take(&mut self, notice: FileNotice) {
         match notice {
             FileNotice::Record(on) => self.following.mail.put(on),
-            FileNotice::Note(..) => {}
             FileNotice::Closed(on, incarnation) => self.recheck(on, incarnation),
             FileNotice::Gone(on) => {
                 if let Some(watch) = self.following.followed().elections.get_mut(&on) {
@@ -229,7 +228,7 @@ impl WatchTask {
         self.rechecks.push(Box::pin(async move {
             // Whether the record names it, and which boot it names, is for whoever looks then.
             let boot_id = boot_id.as_deref();
-            let dead = death_shows(|| is_dead(&dir, incarnation, boot_id, boot_id)).await;
+            let dead = death_shows(|| life(&dir, incarnation, boot_id, boot_id) == Life::Dead).await;
             (on, incarnation, dead)
         }));
     }

@@ -1,7 +1,7 @@
 //! The kernel's notification queue on Linux.
 //!
 //! Owns the inotify descriptor and which watch stands for which election. Turns names into notices and drops what is
-//! nobody's business: temporary files, and the removal of old records by a sweep. Repeated notices of one reading
+//! nobody's business: temporary files, notes, and the removal of old records by a sweep. Repeated notices of one reading
 //! become one. Leaves polling to [`crate::notify`].
 
 use std::collections::{HashMap, VecDeque};
@@ -170,23 +170,14 @@ impl WatchedDirectory {
             let elections = self.elections.iter().filter(|_| closed);
             return elections.map(|election| FileNotice::Closed(election.clone(), incarnation)).collect();
         }
-        let Some(stem) = name.strip_suffix(".json").filter(|_| !name.starts_with('.')) else {
-            return Vec::new();
-        };
-        if let Some(number) = number(stem) {
-            if what.contains(ReadFlags::DELETE) && number.saturating_add(KEPT as u64) <= self.highest {
-                return Vec::new();
-            }
-            self.highest = if what.contains(ReadFlags::DELETE) { self.highest } else { number };
-            return self.elections.iter().map(|election| FileNotice::Record(election.clone())).collect();
-        }
-        let digits = stem.bytes().rev().take_while(u8::is_ascii_digit).count();
-        let prefix = &stem[..stem.len() - digits];
-        // Every write of a note sweeps an old one; only writing is news.
-        if digits == 0 || !prefix.ends_with('.') || what.contains(ReadFlags::DELETE) {
+        // Notes beside the lease are nobody's business, and neither is the removal of old records by a sweep.
+        let Some(number) = name.strip_suffix(".json").and_then(number) else { return Vec::new() };
+        let removed = what.contains(ReadFlags::DELETE);
+        if removed && number.saturating_add(KEPT as u64) <= self.highest {
             return Vec::new();
         }
-        self.elections.iter().map(|election| FileNotice::Note(election.clone(), prefix.to_owned())).collect()
+        self.highest = if removed { self.highest } else { number };
+        self.elections.iter().map(|election| FileNotice::Record(election.clone())).collect()
     }
 }
 

@@ -45,7 +45,7 @@ mod threads;
 mod url;
 mod value;
 
-pub use liveness::{Alive, is_dead, life, sweep_dead};
+pub use liveness::{Alive, life, sweep_dead};
 pub use local::{boot_id, is_local};
 pub use names::file_name;
 pub use notify::{DirectoryWatches, FileNotice, FileNotices, death_shows, notices, polled_notices};
@@ -53,4 +53,4 @@ pub use numbered::Numbered;
 pub use prepare::prepare;
 pub use register::{File, FileRegister, from_url, open};
 pub use url::directory;
-pub use value::{FoundValue, NUMBER_MAX, Ours, RECORD_MAX_BYTES, Value, ValueWrite, Version};
+pub use value::{FoundValue, NUMBER_MAX, Ours, RECORD_MAX_BYTES, Value, Version};

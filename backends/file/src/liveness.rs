@@ -118,16 +118,6 @@ pub fn life(
     life_of(&directory, &file_name(incarnation))
 }
 
-/// Whether that incarnation is proven to be dead: see [`life`].
-pub fn is_dead(
-    dir: &Path,
-    incarnation: Incarnation,
-    recorded_boot_id: Option<&str>,
-    our_boot_id: Option<&str>,
-) -> bool {
-    life(dir, incarnation, recorded_boot_id, our_boot_id) == Life::Dead
-}
-
 /// Removes the signs of life of the dead, but not of `named`, whom the record names: its death is still to be proven.
 ///
 /// A dead incarnation writes no more records, so none can come to name it after `named` was read.

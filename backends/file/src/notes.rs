@@ -11,7 +11,7 @@ use bellwether_core::StoreError;
 use crate::names::file_name;
 use crate::numbered::{Numbered, number};
 use crate::prepare::prepare;
-use crate::value::{self, Ours, Value};
+use crate::value::{Ours, Value};
 
 const HISTORY: &str = "history.";
 const COOLDOWN: &str = "cooldown.";
@@ -55,21 +55,17 @@ pub(crate) fn read(dir: &Path, note: &Note) -> Result<FoundNote, StoreError> {
     Ok(numbered(dir, note).load()?.map(|found| (bytes(found.value), found.version.number)))
 }
 
-pub(crate) fn write(dir: &Path, note: &Note, at: Option<u64>, bytes: &[u8]) -> Write<u64> {
-    match replace(dir, note, at, bytes) {
-        Ok(value::ValueWrite::Done(version)) => Write::Done(version.number),
-        Ok(value::ValueWrite::Conflict) => Write::Conflict,
-        Ok(value::ValueWrite::Unknown(error)) => Write::Unknown(error),
-        Err(error) => Write::failed(error),
-    }
-}
-
-fn replace(dir: &Path, note: &Note, at: Option<u64>, bytes: &[u8]) -> Result<value::ValueWrite, StoreError> {
+pub(crate) fn write(
+    dir: &Path,
+    note: &Note,
+    at: Option<u64>,
+    bytes: &[u8],
+) -> Result<Write<u64>, StoreError> {
     prepare(dir)?;
     let notes = numbered(dir, note);
     let found = notes.load()?.map(|found| found.version);
     if found.map(|version| version.number) != at {
-        return Ok(value::ValueWrite::Conflict);
+        return Ok(Write::Conflict);
     }
-    notes.write(found, bytes)
+    Ok(notes.write(found, bytes)?.map(|version| version.number))
 }

@@ -32,8 +32,6 @@ const RECHECK_AFTER_MS: [u64; 7] = [0, 1, 2, 5, 10, 20, 50];
 pub enum FileNotice {
     /// A record of the lease was written or removed.
     Record(ElectionName),
-    /// A note beside the lease was written or removed; the text is its prefix, as [`crate::Numbered`] takes it.
-    Note(ElectionName, String),
     /// This incarnation closed its sign of life: it may be dead.
     Closed(ElectionName, Incarnation),
     /// The directory was removed or moved away, and is no longer watched: make it again, watch it again, look.

@@ -56,13 +56,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bellwether_backend::Write;
 use bellwether_core::{ErrorKind, StoreError};
 use rustix::io::Errno;
 
-use crate::directory::{Contents, Directory, FileIdentity};
+use crate::directory::{Directory, FileIdentity};
 use crate::errors::{BACKEND, linking, meaning};
 use crate::sweep;
-use crate::value::{FoundValue, NUMBER_MAX, Ours, RECORD_MAX_BYTES, Value, ValueWrite, Version};
+use crate::value::{FoundValue, NUMBER_MAX, Ours, RECORD_MAX_BYTES, Value, Version};
 
 /// How often a reader follows records that are swept under its hands before it says so.
 const READ_ATTEMPTS: usize = 16;
@@ -72,7 +73,7 @@ const READ_ATTEMPTS: usize = 16;
 pub struct Numbered {
     dir: PathBuf,
     prefix: String,
-    ours: Ours,
+    pub(crate) ours: Ours,
     /// The highest number seen by this process: after a deletion numbers go on above it.
     known: AtomicU64,
     #[cfg(test)]
@@ -134,7 +135,10 @@ impl Numbered {
     }
 
     /// Replaces the value `at`, or makes the first one; the module's documentation has the argument.
-    pub fn write(&self, at: Option<Version>, bytes: &[u8]) -> Result<ValueWrite, StoreError> {
+    ///
+    /// # Errors
+    /// When it is certainly not written.
+    pub fn write(&self, at: Option<Version>, bytes: &[u8]) -> Result<Write<Version>, StoreError> {
         let failed = |errno| meaning("write to", &self.dir, errno);
         if bytes.len() > RECORD_MAX_BYTES {
             let message = format!("a record has at most {RECORD_MAX_BYTES} bytes, not {}", bytes.len());
@@ -143,7 +147,7 @@ impl Numbered {
         let number = self.number_after(at)?;
         let dir = Directory::open(&self.dir).map_err(failed)?;
         if !self.is_newest(&dir, at).map_err(failed)? {
-            return Ok(ValueWrite::Conflict);
+            return Ok(Write::Conflict);
         }
         self.pause("checked");
         let temporary = dir.temporary(bytes).map_err(failed)?;
@@ -153,12 +157,12 @@ impl Numbered {
         };
         let ours = Version { number, identity };
         if !self.is_newest(&dir, at).map_err(failed)? {
-            return Ok(ValueWrite::Conflict);
+            return Ok(Write::Conflict);
         }
         self.pause("checked again");
         match dir.link(&temporary.name, &self.name(number)) {
             Ok(()) => {}
-            Err(Errno::EXIST) => return Ok(ValueWrite::Conflict),
+            Err(Errno::EXIST) => return Ok(Write::Conflict),
             Err(Errno::NOENT) => return self.swept_away(&dir),
             Err(errno) => return Err(linking(&self.dir, errno)),
         }
@@ -172,19 +176,13 @@ impl Numbered {
             Ok(true) => {}
             Ok(false) => {
                 self.take_back(&dir, ours);
-                return Ok(ValueWrite::Conflict);
+                return Ok(Write::Conflict);
             }
-            Err(errno) => return Ok(ValueWrite::Unknown(failed(errno))),
+            Err(errno) => return Ok(Write::Unknown(failed(errno))),
         }
         drop(temporary);
-        sweep::records(
-            &dir,
-            |name| self.number_of(name),
-            |number| self.name(number),
-            self.ours,
-            ours.identity,
-        );
-        Ok(ValueWrite::Done(ours))
+        sweep::records(&dir, self, ours.identity);
+        Ok(Write::Done(ours))
     }
 
     fn number_after(&self, at: Option<Version>) -> Result<u64, StoreError> {
@@ -241,9 +239,9 @@ impl Numbered {
     }
 
     /// The temporary file has gone: with the directory, or because we slept so long that it was swept.
-    fn swept_away(&self, dir: &Directory) -> Result<ValueWrite, StoreError> {
+    fn swept_away(&self, dir: &Directory) -> Result<Write<Version>, StoreError> {
         match dir.is_in_place() {
-            Ok(true) => Ok(ValueWrite::Conflict),
+            Ok(true) => Ok(Write::Conflict),
             Ok(false) => Err(meaning("write to", &self.dir, Errno::NOENT)),
             Err(errno) => Err(meaning("write to", &self.dir, errno)),
         }
@@ -266,12 +264,7 @@ impl Numbered {
     }
 
     fn value(&self, dir: &Directory, number: u64) -> Result<Option<(FileIdentity, Value)>, Errno> {
-        let read = dir.read(&self.name(number), RECORD_MAX_BYTES)?;
-        Ok(read.map(|(identity, contents)| match contents {
-            Contents::Bytes(bytes) => (identity, Value::Bytes(bytes)),
-            Contents::TooLong => (identity, Value::Huge),
-            Contents::NotAFile => (identity, Value::NotAFile),
-        }))
+        dir.read(&self.name(number))
     }
 
     /// All numbers, upwards.
@@ -288,7 +281,7 @@ impl Numbered {
         format!("{}{number}.json", self.prefix)
     }
 
-    fn number_of(&self, name: &str) -> Option<u64> {
+    pub(crate) fn number_of(&self, name: &str) -> Option<u64> {
         number(name.strip_prefix(self.prefix.as_str())?.strip_suffix(".json")?)
     }
 

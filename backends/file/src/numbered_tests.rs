@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::sweep::KEPT;
+use bellwether_backend::Write;
 
 /// Where a writer can be stopped, in order.
 const STEPS: [&str; 6] = ["checked", "temporary", "checked again", "linked", "synced", "looked"];
@@ -41,15 +42,15 @@ fn names(dir: &Path) -> Vec<String> {
     fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
-fn done(write: Result<ValueWrite, bellwether_core::StoreError>) -> Version {
+fn done(write: Result<Write<Version>, bellwether_core::StoreError>) -> Version {
     match write.unwrap() {
-        ValueWrite::Done(version) => version,
+        Write::Done(version) => version,
         other => panic!("{other:?}"),
     }
 }
 
-fn is_conflict(write: Result<ValueWrite, bellwether_core::StoreError>) -> bool {
-    matches!(write, Ok(ValueWrite::Conflict))
+fn is_conflict(write: Result<Write<Version>, bellwether_core::StoreError>) -> bool {
+    matches!(write, Ok(Write::Conflict))
 }
 
 /// Writes `count` values, one upon the other.
@@ -97,7 +98,7 @@ fn a_writer_stopped_at_any_step_while_others_go_on_holds_nobody_up_and_does_no_h
             assert!(slow.pauses.is_spent(), "{step} was not reached");
             let linked = ["linked", "synced", "looked"].contains(&step);
             assert_eq!(
-                matches!(outcome, ValueWrite::Done(_)),
+                matches!(outcome, Write::Done(_)),
                 linked && (others + 1 < KEPT || step == "looked"),
                 "{step} {others}: {outcome:?}"
             );
@@ -118,7 +119,7 @@ fn a_creator_stopped_at_any_step_never_hides_what_others_created_meanwhile() {
         slow.pauses.once(step, move || advance(&other, 1));
         let outcome = slow.write(None, b"slow").unwrap();
         let linked = ["linked", "synced", "looked"].contains(&step);
-        assert_eq!(matches!(outcome, ValueWrite::Done(_)), linked, "{step}: {outcome:?}");
+        assert_eq!(matches!(outcome, Write::Done(_)), linked, "{step}: {outcome:?}");
         assert_eq!(text(&slow).as_deref(), Some("other"));
     }
 }
@@ -156,7 +157,7 @@ fn records_deleted_by_hand_under_a_writer_make_it_lose() {
         });
         let outcome = slow.write(at, b"slow").unwrap();
         // After the last look nothing can tell any more; the next write does.
-        assert_eq!(matches!(outcome, ValueWrite::Done(_)), step == "looked", "{step}: {outcome:?}");
+        assert_eq!(matches!(outcome, Write::Done(_)), step == "looked", "{step}: {outcome:?}");
         assert_eq!(slow.load().unwrap(), None, "{step}");
         assert!(done(slow.write(None, b"new")).number() > 5, "numbers go on above those that were known");
     }
@@ -226,7 +227,7 @@ fn a_directory_removed_or_moved_away_under_a_writer_is_never_a_success() {
                 fs::create_dir(&dir).unwrap();
             });
             match slow.write(at, b"slow") {
-                Ok(ValueWrite::Done(_)) => panic!("{step} {moved}"),
+                Ok(Write::Done(_)) => panic!("{step} {moved}"),
                 Ok(_) => {}
                 Err(error) => assert!(error.is_retryable(), "{step} {moved}: {error}"),
             }

@@ -28,9 +28,9 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode};
 use rustix::io::Errno;
 use serde::Deserialize;
 
-use crate::directory::{Contents, Directory, FileIdentity, Temporary, unique_name};
+use crate::directory::{Directory, FileIdentity, Temporary, unique_name};
 use crate::errors::{BACKEND, linking, meaning};
-use crate::value::RECORD_MAX_BYTES;
+use crate::value::Value;
 use bellwether_core::duration;
 
 pub(crate) const DIR_MODE: Mode = Mode::from_raw_mode(0o777);
@@ -110,16 +110,16 @@ impl<'a> PathInParent<'a> {
     /// Steps 1 to 4, starting from a file.
     fn set_file_aside(&self) -> Result<(), StoreError> {
         let failed = |errno| meaning("take over", self.path, errno);
-        match self.parent.read(&self.name, RECORD_MAX_BYTES).map_err(failed)? {
+        match self.parent.read(&self.name).map_err(failed)? {
             None => return Ok(()),
-            Some((_, Contents::Bytes(bytes))) if is_seed(&bytes) => {}
+            Some((_, Value::Bytes(bytes))) if is_seed(&bytes) => {}
             // It may be a directory by now.
             Some(_) if kind(self.path) == Ok(Some(FileType::Directory)) => return Ok(()),
             Some(_) => return Err(in_the_way(self.path)),
         }
-        match self.parent.read(&self.seed, RECORD_MAX_BYTES).map_err(failed)? {
+        match self.parent.read(&self.seed).map_err(failed)? {
             None => {}
-            Some((_, Contents::Bytes(bytes))) if is_seed(&bytes) => {}
+            Some((_, Value::Bytes(bytes))) if is_seed(&bytes) => {}
             Some(_) => {
                 let message = format!(
                     "{} was not written by Bellwether, which needs this name to take over {}; move it away",
@@ -151,8 +151,8 @@ impl<'a> PathInParent<'a> {
     /// Steps 3 and 4; false if there is nothing to take over.
     fn finish_takeover(&self) -> Result<bool, StoreError> {
         let failed = |errno| meaning("take over", self.path, errno);
-        let bytes = match self.parent.read(&self.seed, RECORD_MAX_BYTES).map_err(failed)? {
-            Some((_, Contents::Bytes(bytes))) if is_seed(&bytes) => bytes,
+        let bytes = match self.parent.read(&self.seed).map_err(failed)? {
+            Some((_, Value::Bytes(bytes))) if is_seed(&bytes) => bytes,
             _ => return Ok(false),
         };
         let temporary = parent_of(self.path).join(unique_name());
@@ -179,8 +179,8 @@ impl<'a> PathInParent<'a> {
 /// The plain file in the directory's place, if it is one that would be taken over. Changes nothing.
 pub(crate) fn plain(path: &Path) -> Option<(FileIdentity, Vec<u8>)> {
     let place = PathInParent::of(path).ok()?;
-    match place.parent.read(&place.name, RECORD_MAX_BYTES) {
-        Ok(Some((identity, Contents::Bytes(bytes)))) if is_seed(&bytes) => Some((identity, bytes)),
+    match place.parent.read(&place.name) {
+        Ok(Some((identity, Value::Bytes(bytes)))) if is_seed(&bytes) => Some((identity, bytes)),
         _ => None,
     }
 }

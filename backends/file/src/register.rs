@@ -232,7 +232,7 @@ impl Register for FileRegister {
     async fn write_note(&self, on: &ElectionName, note: &Note, at: Option<u64>, bytes: &[u8]) -> Write<u64> {
         let (on, note, bytes) = (on.clone(), note.clone(), bytes.to_vec());
         let written = self.blocking(move |store| notes::write(store.election(&on).dir(), &note, at, &bytes));
-        written.await.unwrap_or_else(Write::Unknown)
+        written.await.map_or_else(Write::Unknown, |written| written.unwrap_or_else(Write::failed))
     }
 
     async fn checkup(&self, probing: Probing, _: &dyn Clock) -> Vec<Finding> {

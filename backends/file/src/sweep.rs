@@ -8,8 +8,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::directory::{Contents, Directory, FileIdentity, TEMPORARY};
-use crate::value::{Ours, RECORD_MAX_BYTES};
+use crate::directory::{Directory, FileIdentity, TEMPORARY};
+use crate::numbered::Numbered;
+use crate::value::{Ours, Value};
 
 /// How many records stay, so that no listing finds an empty directory while numbers move on.
 pub(crate) const KEPT: usize = 8;
@@ -17,36 +18,30 @@ pub(crate) const KEPT: usize = 8;
 const FORGOTTEN_AFTER_NS: i128 = 10 * 60 * 1_000_000_000;
 
 /// `newest` was written just now: by its time the age of other files is judged, on the file system's own clock.
-pub(crate) fn records(
-    dir: &Directory,
-    number_of: impl Fn(&str) -> Option<u64>,
-    name_of: impl Fn(u64) -> String,
-    ours: Ours,
-    newest: FileIdentity,
-) {
+pub(crate) fn records(dir: &Directory, records: &Numbered, newest: FileIdentity) {
     let Ok(names) = dir.names() else { return };
     for name in names.iter().filter(|name| is_temporary(name)) {
         let forgotten = |file: FileIdentity| newest.modified_ns() - file.modified_ns() > FORGOTTEN_AFTER_NS;
-        if let Ok(Some((file, Contents::Bytes(bytes)))) = dir.read(name, RECORD_MAX_BYTES)
+        if let Ok(Some((file, Value::Bytes(bytes)))) = dir.read(name)
             && forgotten(file)
-            && (bytes.is_empty() || ours(&bytes))
+            && (bytes.is_empty() || (records.ours)(&bytes))
         {
             let _ = dir.remove(name);
         }
     }
     let mut old: BTreeMap<u64, FileIdentity> = BTreeMap::new();
-    let mut numbers: Vec<u64> = names.iter().filter_map(|name| number_of(name)).collect();
+    let mut numbers: Vec<u64> = names.iter().filter_map(|name| records.number_of(name)).collect();
     numbers.sort_unstable();
     numbers.truncate(numbers.len().saturating_sub(KEPT));
     for number in numbers {
-        match dir.identity(&name_of(number)) {
+        match dir.identity(&records.name(number)) {
             Ok(Some(file)) => drop(old.insert(number, file)),
             Ok(None) => {}
             Err(_) => return,
         }
     }
     for (number, file) in old {
-        if !remove(dir, &name_of(number), ours, file) {
+        if !remove(dir, &records.name(number), records.ours, file) {
             return;
         }
     }
@@ -60,10 +55,10 @@ pub(crate) fn is_temporary(name: &str) -> bool {
 
 /// Whether the sweep may go on: the name is free now, or taken by what is not ours and stays.
 fn remove(dir: &Directory, name: &str, ours: Ours, expected: FileIdentity) -> bool {
-    match dir.read(name, RECORD_MAX_BYTES) {
+    match dir.read(name) {
         Ok(None) => true,
         Ok(Some((found, _))) if found != expected => false,
-        Ok(Some((_, Contents::Bytes(bytes)))) if ours(&bytes) => dir.remove(name).is_ok(),
+        Ok(Some((_, Value::Bytes(bytes)))) if ours(&bytes) => dir.remove(name).is_ok(),
         Ok(Some(_)) => true,
         Err(_) => false,
     }

@@ -1,10 +1,9 @@
-//! What a register of numbered files holds, and how a write to it ends.
+//! What a register of numbered files holds, and the bounds of a record.
 //!
-//! Owns the words between [`crate::Numbered`] and its callers, and the bounds of a record. Its bytes are JSON, or
+//! Owns the words between [`crate::Numbered`] and its callers, and how long a record may be. Its bytes are JSON, or
 //! whatever somebody put there.
 
 use bellwether_backend::json;
-use bellwether_core::StoreError;
 
 use crate::directory::FileIdentity;
 
@@ -52,18 +51,6 @@ pub enum Value {
     Huge,
     /// A directory, a symbolic link, a pipe: not read, not followed.
     NotAFile,
-}
-
-/// How a write ended. An `Err` beside it means: certainly not written.
-#[derive(Clone, Debug)]
-#[must_use]
-pub enum ValueWrite {
-    /// Written, and on disk.
-    Done(Version),
-    /// The newest value was not what the caller replaced, or it is no longer what the caller wrote: look.
-    Conflict,
-    /// It may be written or not: look.
-    Unknown(StoreError),
 }
 
 /// Whether Bellwether wrote these bytes as a record of an election.

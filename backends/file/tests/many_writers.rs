@@ -2,7 +2,8 @@
 
 mod support;
 
-use bellwether_file::{Numbered, Value, ValueWrite};
+use bellwether_backend::Write;
+use bellwether_file::{Numbered, Value};
 use bellwether_support::{Child, Scratch, role};
 use support::{names, text};
 
@@ -68,12 +69,12 @@ fn count(dir: &str, thread: usize) {
             None => 0,
         };
         match records.write(found.map(|found| found.version), (now + 1).to_string().as_bytes()).unwrap() {
-            ValueWrite::Done(version) => {
+            Write::Done(version) => {
                 assert_eq!(version.number(), now + 1);
                 counted.push(version.number().to_string());
             }
-            ValueWrite::Conflict => {}
-            ValueWrite::Unknown(error) => panic!("{error}"),
+            Write::Conflict => {}
+            Write::Unknown(error) | Write::Refused(error) => panic!("{error}"),
         }
     }
     std::fs::write(format!("{dir}/done-{}-{thread}", std::process::id()), counted.join("\n")).unwrap();

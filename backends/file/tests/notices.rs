@@ -45,7 +45,7 @@ async fn a_write_is_one_notice_for_the_right_election_however_much_it_sweeps() {
         assert_eq!(all(&mut notices).await, [FileNotice::Record(election("two"))]);
     }
     write(one.path(), "history.");
-    assert_eq!(all(&mut notices).await, [FileNotice::Note(election("one"), "history.".into())]);
+    assert_eq!(all(&mut notices).await, []);
     fs::remove_file(two.path().join("12.json")).unwrap();
     assert_eq!(next(&mut notices).await, FileNotice::Record(election("two")));
     watches.unwatch(&election("two"));

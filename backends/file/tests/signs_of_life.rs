@@ -7,14 +7,15 @@ use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
+use bellwether_backend::Life;
 use bellwether_core::ElectionName;
-use bellwether_file::{Alive, FileNotice, boot_id, death_shows, is_dead, notices, sweep_dead};
+use bellwether_file::{Alive, FileNotice, boot_id, death_shows, life, notices, sweep_dead};
 use bellwether_support::{Child, Scratch, role, until_blocking};
 use support::{incarnation, names};
 
 fn proven(dir: &Path, bits: u128) -> bool {
     let boot = boot_id();
-    is_dead(dir, incarnation(bits), boot.as_deref(), boot.as_deref())
+    life(dir, incarnation(bits), boot.as_deref(), boot.as_deref()) == Life::Dead
 }
 
 /// In a child: holds the sign of life of incarnation 7 until it is killed or told to end.
@@ -40,7 +41,7 @@ fn a_living_incarnation_is_not_dead_and_one_that_ended_in_order_proves_nothing()
 fn only_equal_and_known_boots_count() {
     let scratch = Scratch::new();
     fs::write(scratch.path().join(format!("{:032x}.alive", 7)), "").unwrap();
-    let dead = |recorded, ours| is_dead(scratch.path(), incarnation(7), recorded, ours);
+    let dead = |recorded, ours| life(scratch.path(), incarnation(7), recorded, ours) == Life::Dead;
     assert!(dead(Some("a"), Some("a")));
     for (recorded, ours) in
         [(None, None), (Some("a"), None), (None, Some("a")), (Some("a"), Some("b")), (Some(""), Some(""))]

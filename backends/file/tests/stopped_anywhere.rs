@@ -4,7 +4,8 @@ mod support;
 
 use std::time::Duration;
 
-use bellwether_file::{Numbered, Value, ValueWrite};
+use bellwether_backend::Write;
+use bellwether_file::{Numbered, Value};
 use bellwether_support::{Child, Scratch, role, until_blocking};
 
 const ROUNDS: u64 = 40;
@@ -70,9 +71,9 @@ fn count_for_ever(dir: &str) {
             continue;
         }
         match records.write(at.map(|found| found.version), (now + 1).to_string().as_bytes()).unwrap() {
-            ValueWrite::Done(version) => assert_eq!(version.number(), now + 1),
-            ValueWrite::Conflict => {}
-            ValueWrite::Unknown(error) => panic!("{error}"),
+            Write::Done(version) => assert_eq!(version.number(), now + 1),
+            Write::Conflict => {}
+            Write::Unknown(error) | Write::Refused(error) => panic!("{error}"),
         }
     }
 }

@@ -90,7 +90,7 @@ fn race(dir: &Path) {
                 let records = Numbered::new(dir, "", |_| true);
                 loop {
                     let found = records.load().unwrap().expect("record 0 is there once the directory is");
-                    if let bellwether_file::ValueWrite::Done(_) =
+                    if let bellwether_backend::Write::Done(_) =
                         records.write(Some(found.version), b"x").unwrap()
                     {
                         break;

@@ -29,16 +29,16 @@ pub(crate) trait Layout: Send + Sync {
     }
 
     /// The bucket that an election is held in.
-    fn bucket(&self, on: &ElectionName) -> Result<String, StoreError>;
+    fn bucket(&self, on: &ElectionName) -> String;
 
     /// All buckets there may be elections in, where that is known.
     fn buckets(&self) -> Vec<String>;
 
     /// The key of the lease.
-    fn key(&self, on: &ElectionName) -> Result<String, StoreError>;
+    fn key(&self, on: &ElectionName) -> String;
 
     /// Where a note lies.
-    fn note(&self, on: &ElectionName, note: &Note) -> Result<NoteKey, StoreError>;
+    fn note(&self, on: &ElectionName, note: &Note) -> NoteKey;
 
     /// Whether an id can be written as the profile writes it; if not, why.
     fn admit(&self, id: &CandidateId) -> Result<(), StoreError> {
@@ -81,9 +81,9 @@ pub(crate) trait Layout: Send + Sync {
 
     /// What is said in the mark of the deletion, where the profile deletes what is let go; one line. `None`: a record that nobody
     /// holds is a record.
-    fn print_released(&self, on: &ElectionName, record: &Record) -> Result<Option<String>, StoreError> {
+    fn print_released(&self, on: &ElectionName, record: &Record) -> Option<String> {
         let _ = (on, record);
-        Ok(None)
+        None
     }
 
     /// What such a mark says. `None`: it counts for nothing, as the mark of any other deletion.

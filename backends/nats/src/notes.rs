@@ -8,11 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_backend::{FoundNote, Note, Write};
-use bellwether_core::{ElectionName, ErrorKind, StoreError};
+use bellwether_core::{ElectionName, StoreError};
 
 use crate::bucket::{Bucket, BucketUse};
 use crate::bucket_api::Content;
-use crate::errors::BACKEND;
 use crate::layout::NoteKey;
 use crate::register::BucketStore;
 
@@ -20,15 +19,13 @@ use crate::register::BucketStore;
 const COOLDOWN_LIMIT: Duration = Duration::from_secs(1);
 
 impl BucketStore {
-    fn note(&self, on: &ElectionName, note: &Note) -> Result<(Arc<Bucket>, String), StoreError> {
-        match (self.layout.note(on, note)?, &self.notes) {
-            (NoteKey::Apart(key), Some(bucket)) => Ok((Arc::clone(bucket), key)),
-            (NoteKey::Apart(_), None) => Err(StoreError::new(
-                ErrorKind::Bug,
-                BACKEND,
-                "a profile without a bucket for notes needs one",
-            )),
-            (NoteKey::Beside(key), _) => Ok((self.place(on)?.0, key)),
+    fn note(&self, on: &ElectionName, note: &Note) -> (Arc<Bucket>, String) {
+        match self.layout.note(on, note) {
+            NoteKey::Beside(key) => (self.place(on).0, key),
+            NoteKey::Apart(key) => {
+                let bucket = self.notes.as_ref().expect("a profile with notes apart has a bucket for them");
+                (Arc::clone(bucket), key)
+            }
         }
     }
 
@@ -37,7 +34,7 @@ impl BucketStore {
         &self,
         on: &ElectionName,
     ) -> Result<Option<(Arc<Bucket>, String, u64)>, StoreError> {
-        let (bucket, key) = self.note(on, &Note::History)?;
+        let (bucket, key) = self.note(on, &Note::History);
         let found = match bucket.load(&key, self.limit()).await {
             // Where nothing can be read, nothing was written.
             Err(_) if bucket.purpose == BucketUse::Notes => None,
@@ -47,7 +44,7 @@ impl BucketStore {
     }
 
     pub(crate) async fn read_note(&self, on: &ElectionName, note: &Note) -> Result<FoundNote, StoreError> {
-        let (bucket, key) = self.note(on, note)?;
+        let (bucket, key) = self.note(on, note);
         if bucket.purpose == BucketUse::Elections || *note == Note::History {
             return bucket.load(&key, self.limit()).await;
         }
@@ -68,7 +65,7 @@ impl BucketStore {
         at: Option<u64>,
         bytes: &[u8],
     ) -> Result<Write<u64>, StoreError> {
-        let (bucket, key) = self.note(on, note)?;
+        let (bucket, key) = self.note(on, note);
         let limit = self.limit();
         bucket.make_if_missing(limit).await?;
         Ok(bucket.write(&key, at, Content::Value(bytes.to_vec()), limit).await)

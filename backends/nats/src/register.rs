@@ -137,8 +137,8 @@ impl BucketStore {
         }
     }
 
-    pub(crate) fn place(&self, on: &ElectionName) -> Result<(Arc<Bucket>, String), StoreError> {
-        Ok((self.bucket(&self.layout.bucket(on)?), self.layout.key(on)?))
+    pub(crate) fn place(&self, on: &ElectionName) -> (Arc<Bucket>, String) {
+        (self.bucket(&self.layout.bucket(on)), self.layout.key(on))
     }
 
     async fn write(
@@ -147,14 +147,14 @@ impl BucketStore {
         at: Option<u64>,
         new: &Record,
     ) -> Result<Write<u64>, StoreError> {
-        let (bucket, key) = self.place(on)?;
+        let (bucket, key) = self.place(on);
         if let Some(ttl) = new.ttl.filter(|_| new.holder.is_some()) {
             let millis = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX).max(1);
             let shorter = |before: u64| (before == 0 || millis < before).then_some(millis);
             let _ = self.shortest_ttl.fetch_update(Ordering::Relaxed, Ordering::Relaxed, shorter);
             bucket.refuse_ttl(ttl, self.layout.least_age(ttl))?;
         }
-        let released = if new.is_held() { None } else { self.layout.print_released(on, new)? };
+        let released = if new.is_held() { None } else { self.layout.print_released(on, new) };
         let content = match released {
             Some(said) => Content::Released(said),
             None => Content::Value(self.layout.print(on, new)?),
@@ -195,7 +195,7 @@ impl BucketStore {
     }
 
     async fn discard(&self, on: &ElectionName) -> Result<Discarded, StoreError> {
-        let (bucket, key) = self.place(on)?;
+        let (bucket, key) = self.place(on);
         let limit = self.limit();
         let Some(entry) = bucket.last(&key, limit).await? else { return Ok(Discarded::Gone) };
         let revision = entry.revision;
@@ -234,7 +234,7 @@ impl Register for NatsRegister {
     }
 
     async fn load(&self, on: &ElectionName) -> Result<Found<u64>, StoreError> {
-        let (bucket, key) = self.store.place(on)?;
+        let (bucket, key) = self.store.place(on);
         let Some(entry) = bucket.last(&key, self.store.limit()).await? else { return Ok(None) };
         bucket.found(&*self.store.layout, on, entry)
     }
@@ -244,32 +244,29 @@ impl Register for NatsRegister {
     }
 
     fn follow(&self, on: &ElectionName) {
-        // A name that the profile cannot take is refused by the first call, with the reason.
-        if let (Ok(bucket), Ok(key)) = (self.store.layout.bucket(on), self.store.layout.key(on)) {
-            self.store.following.follow(bucket, key, on);
-        }
+        let layout = &self.store.layout;
+        self.store.following.follow(layout.bucket(on), layout.key(on), on);
     }
 
     fn unfollow(&self, on: &ElectionName) {
-        if let (Ok(bucket), Ok(key)) = (self.store.layout.bucket(on), self.store.layout.key(on)) {
-            self.store.following.unfollow(&bucket, &key);
-        }
+        let layout = &self.store.layout;
+        self.store.following.unfollow(&layout.bucket(on), &layout.key(on));
     }
 
     fn admit(&self, on: &ElectionName, bid: &Bid) -> Result<(), StoreError> {
         let layout = &self.store.layout;
         layout.admit(&bid.who.id)?;
-        self.store.bucket(&layout.bucket(on)?).make_with(layout.made_age(bid.ttl));
+        self.store.bucket(&layout.bucket(on)).make_with(layout.made_age(bid.ttl));
         Ok(())
     }
 
     async fn rehearse(&self, on: &ElectionName) -> Result<(), StoreError> {
-        let (bucket, key) = self.store.place(on)?;
+        let (bucket, key) = self.store.place(on);
         bucket.rehearse(&key).await
     }
 
     fn unwatched(&self, on: &ElectionName) -> Option<StoreError> {
-        self.store.following.unwatched_because(&self.store.layout.bucket(on).ok()?)
+        self.store.following.unwatched_because(&self.store.layout.bucket(on))
     }
 
     fn changes(&self) -> Changes<u64> {
@@ -287,7 +284,7 @@ impl Register for NatsRegister {
         if before.is_some() && replaced.is_some_and(|(record, _)| record.beat > 0) {
             return Ok(least);
         }
-        self.store.place(on)?.0.epoch(before, least, self.store.limit()).await
+        self.store.place(on).0.epoch(before, least, self.store.limit()).await
     }
 
     async fn elections(&self) -> Result<Vec<ElectionName>, StoreError> {
@@ -295,7 +292,8 @@ impl Register for NatsRegister {
     }
 
     fn takes_away(&self, on: &ElectionName) -> bool {
-        self.store.place(on).is_ok_and(|(bucket, key)| bucket.takes_away(&key))
+        let (bucket, key) = self.store.place(on);
+        bucket.takes_away(&key)
     }
 
     async fn read_note(&self, on: &ElectionName, note: &Note) -> Result<FoundNote, StoreError> {

@@ -107,12 +107,18 @@ struct ReservationJson {
 }
 
 /// The bytes to write.
-///
-/// # Errors
-/// None that is known: a record has nothing in it that JSON cannot say.
-pub fn print(on: &ElectionName, record: &Record) -> Result<Vec<u8>, serde_json::Error> {
+pub fn print(on: &ElectionName, record: &Record) -> Vec<u8> {
+    serde_json::to_vec(&outgoing(on, record)).expect("a record has nothing in it that JSON cannot say")
+}
+
+/// The same as a value, for a store that writes it as part of a record of another shape.
+pub fn value(on: &ElectionName, record: &Record) -> Json {
+    serde_json::to_value(outgoing(on, record)).expect("a record has nothing in it that JSON cannot say")
+}
+
+fn outgoing<'a>(on: &'a ElectionName, record: &'a Record) -> RecordOut<'a> {
     let holder = record.holder.as_ref();
-    let outgoing = RecordOut {
+    RecordOut {
         holder: holder.map_or("", |holder| holder.id.as_str()),
         renew_time: record.renewed.unwrap_or_default().to_string(),
         lease_duration: duration::print(record.ttl.unwrap_or_default()),
@@ -127,8 +133,7 @@ pub fn print(on: &ElectionName, record: &Record) -> Result<Vec<u8>, serde_json::
         request: record.request.as_ref().map(RequestJson::from),
         reserved: record.reserved.as_ref().map(ReservationJson::from),
         metadata: &record.metadata,
-    };
-    serde_json::to_vec(&outgoing)
+    }
 }
 
 /// What these bytes say, whatever they are.

@@ -191,6 +191,16 @@ impl<V> Write<V> {
     pub fn failed(error: StoreError) -> Write<V> {
         if error.is_retryable() { Write::Unknown(error) } else { Write::Refused(error) }
     }
+
+    /// The same, with another version for what was written.
+    pub fn map<U>(self, version: impl FnOnce(V) -> U) -> Write<U> {
+        match self {
+            Write::Done(done) => Write::Done(version(done)),
+            Write::Conflict => Write::Conflict,
+            Write::Unknown(error) => Write::Unknown(error),
+            Write::Refused(error) => Write::Refused(error),
+        }
+    }
 }
 
 /// A stream of changes.

@@ -79,10 +79,7 @@ impl Register for Bad {
             }
             (_, at) => self.inner.write(on, at.as_ref(), new).await,
         };
-        match written {
-            Write::Done(version) => Write::Done(self.shown(version)),
-            other => other,
-        }
+        written.map(|version| self.shown(version))
     }
 
     fn follow(&self, on: &ElectionName) {

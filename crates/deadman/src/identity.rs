@@ -1,18 +1,6 @@
-//! What tells one boot of a machine, and one start of a process, from another.
+//! What tells one start of a process from another.
 
 use std::io;
-
-/// The kernel's name for this boot of the machine, new after every restart; `None` where there is none.
-///
-/// A record that carries another boot's id was written by a process that cannot be alive here.
-pub fn boot_id() -> Option<String> {
-    if !cfg!(any(target_os = "linux", target_os = "android")) {
-        return None;
-    }
-    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-    let id = text.trim();
-    (!id.is_empty()).then(|| id.to_owned())
-}
 
 /// 128 bits from the kernel's random generator, waiting for it early in boot until it is seeded.
 ///
@@ -59,14 +47,5 @@ mod tests {
         let drawn: Vec<u128> = (0..1_000).map(|_| random_bits()).collect();
         assert_eq!(drawn.iter().collect::<HashSet<_>>().len(), drawn.len());
         assert_eq!(drawn.iter().fold(0, |seen, bits| seen | bits), u128::MAX);
-    }
-
-    #[test]
-    #[cfg(target_os = "linux")]
-    fn the_boot_has_one_name_without_white_space() {
-        let id = boot_id().expect("Linux names its boots");
-        assert_eq!(id.len(), 36, "{id}");
-        assert!(!id.contains(char::is_whitespace));
-        assert_eq!(boot_id(), Some(id));
     }
 }

@@ -6,7 +6,6 @@
 //! - [`SystemClock`] and [`boot_now`] read the boot-time clock, which runs on while the machine sleeps.
 //! - [`BootTimer`] wakes a task at an instant of that clock. Ordinary async timers stand still in suspend, and
 //!   a leader that slept through its own deadline has to hear of it on waking.
-//! - [`boot_id`] tells whether something was written before or after the last restart.
 //! - [`random_bits`] makes incarnations that never repeat.
 //! - [`KernelDeadline`] is a SIGKILL to this very process at an instant, which the kernel sends even when the process is
 //!   stopped.
@@ -38,7 +37,7 @@ mod timerfd;
 
 pub use clock::{COUNTS_SUSPEND, SystemClock, boot_now};
 pub use deadline::KernelDeadline;
-pub use identity::{boot_id, random_bits};
+pub use identity::random_bits;
 pub use pid1::{Pid1Deadline, Pid1Spared, leave_pid1};
 pub use protections::{PROTECTIONS, Protections};
 #[cfg(any(target_os = "linux", target_os = "android"))]

@@ -7,35 +7,46 @@ use crate::Survivor;
 use serde::{Deserialize, Serialize};
 
 /// Raised with every change to these messages.
-pub(crate) const VERSION: u32 = 4;
+pub(crate) const VERSION: u32 = 5;
 /// Longest packet: the names of an election and a candidate are short, and a program's arguments are not sent.
 pub(crate) const MESSAGE_MAX_BYTES: usize = 16 * 1024;
 
-/// Supervisor to guard. Instants are nanoseconds of the boot-time clock.
+/// Supervisor to guard, about the command of this epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum GuardOrder {
-    /// Runs the command; with it come the descriptors of its standard input and of the proofs.
-    /// In a rehearsal the process that would become the command ends instead.
-    Start {
-        epoch: u64,
-        env: Vec<(String, String)>,
-        deadline: u64,
-        grace: u64,
-        namespace: bool,
-        rehearsal: bool,
-        /// The signals that it is to ignore, as bits.
-        ignored: u64,
-        /// Whether sockets that were passed to the supervisor (`LISTEN_FDS`) are for it.
-        listens: bool,
-    },
+pub(crate) struct GuardOrder {
+    pub(crate) epoch: u64,
+    pub(crate) what: CommandOrder,
+}
+
+/// What the supervisor wants of a command. Instants are nanoseconds of the boot-time clock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum CommandOrder {
+    /// Runs it; with this come the descriptors of its standard input and of the proofs.
+    Start(StartOrder),
     /// The leadership was renewed.
-    Extend { epoch: u64, deadline: u64 },
+    Extend { deadline: u64 },
     /// Passes a signal on to the command.
-    Signal { epoch: u64, signal: i32 },
+    Signal(i32),
     /// Sends this signal to the whole tree, unless it is 0, and kills it at that instant.
-    Stop { epoch: u64, signal: i32, kill_by: u64 },
+    Stop { signal: i32, kill_by: u64 },
     /// Kills the whole tree at once.
-    Kill { epoch: u64 },
+    Kill,
+}
+
+/// How a command is to be run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StartOrder {
+    pub(crate) env: Vec<(String, String)>,
+    pub(crate) deadline: u64,
+    pub(crate) grace: u64,
+    /// Whether a PID namespace is wanted.
+    pub(crate) namespace: bool,
+    /// The process that would become the command ends instead.
+    pub(crate) rehearsal: bool,
+    /// The signals that it is to ignore, as bits.
+    pub(crate) ignored: u64,
+    /// Whether sockets that were passed to the supervisor (`LISTEN_FDS`) are for it.
+    pub(crate) listens: bool,
 }
 
 /// Guard to supervisor.
@@ -45,31 +56,26 @@ pub(crate) enum GuardReport {
     Ready { version: u32 },
     /// The guard cannot work, for this reason, and ends.
     Unable { sentence: String },
-    /// Init runs, and its pidfd comes with this; nothing of the command runs yet.
-    /// Where a PID namespace was wanted and there is none, `refused` says why.
-    Contained { epoch: u64, init: i32, namespace: bool, refused: Option<String> },
-    /// The command runs, in the supervisor's process group or in one of its own, and in the latter case perhaps with the terminal.
-    Started { epoch: u64, pid: i32, shares_group: bool, has_terminal: bool },
-    /// The command could not be run, and nothing of it is left.
-    Failed { epoch: u64, errno: Option<i32>, sentence: String },
-    /// The command has ended with this wait status, and its whole tree has been reaped. `overdue`: the guard had told
-    /// it to stop for want of a renewal.
-    Ended { epoch: u64, status: i32, overdue: bool },
-    /// This process of the command's tree cannot be killed. The guard keeps the proofs, and stays, until it has ended by itself.
-    /// COMMAND itself has ended with that wait status, if it is known.
-    Unkillable { epoch: u64, survivor: Survivor, status: Option<i32> },
+    /// What has become of the command of this epoch.
+    Command(u64, CommandReport),
 }
 
-impl GuardOrder {
-    pub(crate) fn epoch(&self) -> u64 {
-        match self {
-            GuardOrder::Start { epoch, .. }
-            | GuardOrder::Extend { epoch, .. }
-            | GuardOrder::Signal { epoch, .. }
-            | GuardOrder::Stop { epoch, .. }
-            | GuardOrder::Kill { epoch } => *epoch,
-        }
-    }
+/// What has become of a command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum CommandReport {
+    /// Init runs, and its pidfd comes with this; nothing of the command runs yet.
+    /// Where a PID namespace was wanted and there is none, `refused` says why.
+    Contained { init: i32, namespace: bool, refused: Option<String> },
+    /// The command runs, in the supervisor's process group or in one of its own, and in the latter case perhaps with the terminal.
+    Started { pid: i32, shares_group: bool, has_terminal: bool },
+    /// The command could not be run, and nothing of it is left.
+    Failed { errno: Option<i32>, sentence: String },
+    /// The command has ended with this wait status, and its whole tree has been reaped. `overdue`: the guard had told
+    /// it to stop for want of a renewal.
+    Ended { status: i32, overdue: bool },
+    /// This process of the command's tree cannot be killed. The guard keeps the proofs, and stays, until it has ended by itself.
+    /// COMMAND itself has ended with that wait status, if it is known.
+    Unkillable { survivor: Survivor, status: Option<i32> },
 }
 
 pub(crate) fn encode(message: &impl Serialize) -> Vec<u8> {
@@ -91,8 +97,7 @@ mod tests {
         let longest = "\u{10ffff}".repeat(63);
         let env =
             ["BELLWETHER_ELECTION", "BELLWETHER_ID"].map(|name| (name.to_owned(), longest.clone())).to_vec();
-        let order = GuardOrder::Start {
-            epoch: (1 << 53) - 1,
+        let start = StartOrder {
             env,
             deadline: u64::MAX,
             grace: u64::MAX,
@@ -101,6 +106,7 @@ mod tests {
             ignored: u64::MAX,
             listens: true,
         };
+        let order = GuardOrder { epoch: (1 << 53) - 1, what: CommandOrder::Start(start) };
         assert_eq!(decode(&encode(&order)), Some(order));
         assert_eq!(decode::<GuardOrder>(b"{}"), None);
     }

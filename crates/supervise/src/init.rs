@@ -12,19 +12,20 @@
 //! between, no unknown process runs. Init ends when COMMAND has ended and, without a namespace, the rest of the tree is gone.
 
 use crate::channel::{self, Packet};
+use crate::guard_protocol;
 use crate::init_protocol::{InitOrder, InitReport};
 use crate::kill_sequence::{INIT_KILLS, KERNEL_KILLS_INIT};
-use crate::launch::{Launch, Program};
+use crate::launch::Launch;
 use crate::tree;
 use crate::{Containment, advised};
 use bellwether_core::Boot;
-use bellwether_deadman::process::{self, IgnoredSignals, Namespace, Pid, Signal, SignalFd};
+use bellwether_deadman::process::{self, Namespace, Pid, Signal, SignalFd};
 use bellwether_deadman::{KernelDeadline, TimerFd, boot_now};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 use std::io;
 use std::ops::ControlFlow;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 
 /// Between two passes over a tree that is being killed.
 const PASS_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
@@ -32,15 +33,8 @@ const PASS_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 pub(crate) struct Init<'a> {
     pub(crate) control: OwnedFd,
     pub(crate) containment: Containment,
-    pub(crate) program: &'a Program,
-    pub(crate) env: &'a [(String, String)],
-    pub(crate) stdin: OwnedFd,
-    pub(crate) terminal: Option<BorrowedFd<'a>>,
-    pub(crate) report: OwnedFd,
-    pub(crate) deadline: Boot,
-    pub(crate) rehearsal: bool,
-    pub(crate) ignored: IgnoredSignals,
-    pub(crate) listens: bool,
+    /// What COMMAND begins with, except for its group and its parent, which init decides.
+    pub(crate) launch: Launch<'a>,
 }
 
 impl Init<'_> {
@@ -49,8 +43,7 @@ impl Init<'_> {
         match self.prepare() {
             Ok((signals, limit)) => self.wait_and_serve(signals, limit),
             Err(error) => {
-                let unable = InitReport::Unable(advised(&error));
-                let _ = channel::send(self.control.as_fd(), &unable.encode(), &[]);
+                answer(&self.control, &InitReport::Unable(advised(&error)));
                 1
             }
         }
@@ -68,16 +61,14 @@ impl Init<'_> {
             }
             Containment::Sweep => {
                 process::adopt_orphans()?;
-                Some(Limit::new(self.deadline)?)
+                Some(Limit::new(Boot::from_nanos(self.launch.order.deadline))?)
             }
         };
         Ok((signals, limit))
     }
 
     fn wait_and_serve(self, signals: SignalFd, limit: Option<Limit>) -> i32 {
-        if channel::send(self.control.as_fd(), &InitReport::Ready.encode(), &[]).is_err() {
-            return 0;
-        }
+        answer(&self.control, &InitReport::Ready);
         let mut serving = Serving {
             control: self.control,
             signals,
@@ -91,22 +82,11 @@ impl Init<'_> {
             None => return 0,
         }
         let parent = (self.containment == Containment::Sweep).then(rustix::process::getpid);
-        let launch = Launch {
-            program: self.program,
-            env: self.env,
-            stdin: self.stdin,
-            own_group: serving.own_group,
-            terminal: self.terminal,
-            ignored: self.ignored,
-            listens: self.listens,
-            report: self.report,
-            parent,
-            rehearsal: self.rehearsal,
-        };
+        let launch = Launch { own_group: serving.own_group, parent, ..self.launch };
         // The report and the standard input go with the closure: this process keeps neither.
         match process::fork(Namespace::Same, || launch.exec()) {
             Ok(pid) => serving.command = Some(pid),
-            Err(error) => serving.answer(InitReport::Unable(advised(&error))),
+            Err(error) => answer(&serving.control, &InitReport::Unable(advised(&error))),
         }
         serving.serve();
         0
@@ -219,7 +199,7 @@ impl Serving {
         self.wake_command();
         if let Some(status) = ended {
             self.command = None;
-            self.answer(InitReport::Ended(status));
+            answer(&self.control, &InitReport::Ended(status));
         }
         childless
     }
@@ -240,7 +220,7 @@ impl Serving {
     /// The next order, if one has arrived; breaks when the channel has ended.
     fn hear(&self) -> ControlFlow<(), Option<InitOrder>> {
         match channel::receive(self.control.as_fd()) {
-            Ok(Some(Packet { bytes, .. })) => ControlFlow::Continue(InitOrder::decode(&bytes)),
+            Ok(Some(Packet { bytes, .. })) => ControlFlow::Continue(guard_protocol::decode(&bytes)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => ControlFlow::Continue(None),
             Ok(None) | Err(_) => ControlFlow::Break(()),
         }
@@ -251,7 +231,7 @@ impl Serving {
             InitOrder::Go { .. } => {}
             InitOrder::Deadline(at) => {
                 if let Some(limit) = &mut self.limit {
-                    limit.set(at);
+                    limit.set(Boot::from_nanos(at));
                 }
             }
             InitOrder::ToCommand(number) => {
@@ -277,9 +257,9 @@ impl Serving {
             }
         }
     }
+}
 
-    fn answer(&self, answer: InitReport) {
-        // It fails only if the guard is gone.
-        let _ = channel::send(self.control.as_fd(), &answer.encode(), &[]);
-    }
+fn answer(control: &OwnedFd, report: &InitReport) {
+    // It fails only if the guard is gone, which the next look at the channel shows.
+    let _ = channel::send(control.as_fd(), &guard_protocol::encode(report), &[]);
 }

@@ -1,6 +1,7 @@
 //! The last steps of a forked process before it becomes COMMAND.
 
 use crate::channel;
+use crate::guard_protocol::StartOrder;
 use bellwether_deadman::process::{self, IgnoredSignals, Pid};
 use std::ffi::OsString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -22,21 +23,15 @@ pub(crate) struct Program {
 /// What COMMAND begins with.
 pub(crate) struct Launch<'a> {
     pub(crate) program: &'a Program,
-    pub(crate) env: &'a [(String, String)],
+    pub(crate) order: &'a StartOrder,
     pub(crate) stdin: OwnedFd,
     /// Whether it leads a process group of its own, or stays in the one that it was made in.
     pub(crate) own_group: bool,
     /// The terminal, if COMMAND is to be in its foreground.
     pub(crate) terminal: Option<BorrowedFd<'a>>,
-    /// The signals that COMMAND is to ignore.
-    pub(crate) ignored: IgnoredSignals,
-    /// Whether sockets that were passed to this program (`LISTEN_FDS`) are COMMAND's now.
-    pub(crate) listens: bool,
     pub(crate) report: OwnedFd,
     /// Its parent, if it is to die with it.
     pub(crate) parent: Option<Pid>,
-    /// Ends where it would become COMMAND.
-    pub(crate) rehearsal: bool,
 }
 
 impl Launch<'_> {
@@ -61,14 +56,14 @@ impl Launch<'_> {
         }
         // If nobody listens any more, the guard is gone and this process about to be.
         let _ = channel::send(self.report.as_fd(), MADE, &[]);
-        process::reset_signals(self.ignored);
-        let mut env = self.env.to_vec();
-        if self.listens {
+        process::reset_signals(IgnoredSignals::from_bits(self.order.ignored));
+        let mut env = self.order.env.clone();
+        if self.order.listens {
             // It names the process that the sockets are for, by its own numbering.
             env.push(("LISTEN_PID".to_owned(), std::process::id().to_string()));
         }
         let error = match rustix::stdio::dup2_stdin(&self.stdin) {
-            Ok(()) if self.rehearsal => return 0,
+            Ok(()) if self.order.rehearsal => return 0,
             Ok(()) => process::exec(&self.program.path, &self.program.argv, &env),
             Err(errno) => errno.into(),
         };

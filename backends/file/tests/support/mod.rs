@@ -6,8 +6,9 @@ pub mod mounts;
 use std::path::Path;
 use std::time::Duration;
 
+use bellwether_backend::Write;
 use bellwether_core::{Incarnation, StoreError};
-use bellwether_file::{File, Numbered, Value, ValueWrite, Version, open};
+use bellwether_file::{File, Numbered, Value, Version, open};
 use bellwether_support::{Actor, clock};
 
 /// A candidate in the election `reports` of this directory.
@@ -15,9 +16,9 @@ pub fn actor(dir: impl AsRef<Path>, id: &str, ttl: Duration) -> Actor<File> {
     Actor::new(open(dir, clock()).unwrap(), id, ttl)
 }
 
-pub fn done(write: Result<ValueWrite, StoreError>) -> Version {
+pub fn done(write: Result<Write<Version>, StoreError>) -> Version {
     match write.unwrap() {
-        ValueWrite::Done(version) => version,
+        Write::Done(version) => version,
         other => panic!("{other:?}"),
     }
 }

@@ -19,11 +19,11 @@ use std::time::Duration;
 
 use bellwether_backend::names::shortened;
 use bellwether_backend::{Capabilities, Note, Record, json};
-use bellwether_core::{CandidateId, ElectionName, Epoch, ErrorKind, Holder, StoreError, Wall};
+use bellwether_core::{CandidateId, ElectionName, Epoch, Holder, StoreError, Wall};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use crate::errors::{BACKEND, invalid, misconfigured};
+use crate::errors::{invalid, misconfigured};
 use crate::layout::{Layout, NoteKey};
 use crate::names::{self, CLUSTER};
 
@@ -62,23 +62,23 @@ impl Layout for Cluster {
         Capabilities::REGISTER.with(|can| (can.floor_outlives_record, can.lists) = (false, false))
     }
 
-    fn bucket(&self, on: &ElectionName) -> Result<String, StoreError> {
-        Ok(bucket(on))
+    fn bucket(&self, on: &ElectionName) -> String {
+        bucket(on)
     }
 
     fn buckets(&self) -> Vec<String> {
         Vec::new()
     }
 
-    fn key(&self, _: &ElectionName) -> Result<String, StoreError> {
-        Ok(LEASE.to_owned())
+    fn key(&self, _: &ElectionName) -> String {
+        LEASE.to_owned()
     }
 
-    fn note(&self, on: &ElectionName, note: &Note) -> Result<NoteKey, StoreError> {
-        Ok(match note {
+    fn note(&self, on: &ElectionName, note: &Note) -> NoteKey {
+        match note {
             Note::History => NoteKey::Apart(names::cluster_note(on, note)),
             Note::Cooldown(id) => NoteKey::Beside(format!("cooldown-{id}")),
-        })
+        }
     }
 
     fn admit(&self, id: &CandidateId) -> Result<(), StoreError> {
@@ -106,9 +106,7 @@ impl Layout for Cluster {
     }
 
     fn print(&self, on: &ElectionName, record: &Record) -> Result<Vec<u8>, StoreError> {
-        print(on, record).map_err(|error| {
-            StoreError::new(ErrorKind::Bug, BACKEND, "a record could not be written as JSON").caused_by(error)
-        })
+        Ok(print(on, record))
     }
 
     fn read(&self, on: &ElectionName, value: &[u8]) -> Result<Record, StoreError> {
@@ -148,18 +146,19 @@ fn in_alphabet(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_')
 }
 
-fn print(on: &ElectionName, record: &Record) -> Result<Vec<u8>, serde_json::Error> {
+fn print(on: &ElectionName, record: &Record) -> Vec<u8> {
     let holder = record.holder.as_ref();
     let ttl = i64::try_from(record.ttl.unwrap_or_default().as_nanos()).unwrap_or(i64::MAX);
     let renewed = record.renewed.unwrap_or_default().as_unix_nanos();
     let expires = holder.map_or(0, |_| renewed.saturating_add(ttl.saturating_mul(2)));
-    serde_json::to_vec(&ClusterRecordOut {
+    let outgoing = ClusterRecordOut {
         node_id: holder.map_or("", |holder| holder.id.as_str()),
         epoch: record.epoch.unwrap_or_default().get(),
         expires_at: rfc3339_nanos(Wall::from_unix_nanos(expires)),
         acquired_at: rfc3339_nanos(record.acquired.unwrap_or_default()),
-        bellwether: serde_json::from_slice(&json::print(on, record)?)?,
-    })
+        bellwether: json::value(on, record),
+    };
+    serde_json::to_vec(&outgoing).expect("a record has nothing in it that JSON cannot say")
 }
 
 /// The record, and the election that it says it is of.

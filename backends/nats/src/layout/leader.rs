@@ -57,21 +57,21 @@ struct LeaderRecordIn {
 }
 
 impl Layout for Leader {
-    fn bucket(&self, _: &ElectionName) -> Result<String, StoreError> {
-        Ok(self.bucket.clone())
+    fn bucket(&self, _: &ElectionName) -> String {
+        self.bucket.clone()
     }
 
     fn buckets(&self) -> Vec<String> {
         vec![self.bucket.clone()]
     }
 
-    fn key(&self, on: &ElectionName) -> Result<String, StoreError> {
-        Ok(self.group.clone().unwrap_or_else(|| names::bare(on)))
+    fn key(&self, on: &ElectionName) -> String {
+        self.group.clone().unwrap_or_else(|| names::bare(on))
     }
 
     /// The bucket is the user's: no key is added to it.
-    fn note(&self, on: &ElectionName, note: &Note) -> Result<NoteKey, StoreError> {
-        Ok(NoteKey::Apart(names::leader_note(&self.bucket, &self.key(on)?, note)))
+    fn note(&self, on: &ElectionName, note: &Note) -> NoteKey {
+        NoteKey::Apart(names::leader_note(&self.bucket, &self.key(on), note))
     }
 
     /// As others expect it: what is not renewed goes away by itself.
@@ -99,7 +99,6 @@ impl Layout for Leader {
     }
 
     fn print(&self, on: &ElectionName, record: &Record) -> Result<Vec<u8>, StoreError> {
-        let unprintable = |error| bug("a record could not be written as JSON").caused_by(error);
         let (holder, epoch) = record
             .holder
             .as_ref()
@@ -107,18 +106,14 @@ impl Layout for Leader {
             .ok_or_else(|| bug("a record without holder or epoch"))?;
         let incarnation =
             holder.incarnation.ok_or_else(|| bug("a record of somebody else was to be written"))?;
-        // What stands beside it is not said twice.
-        let rest = Record { priority: None, metadata: BTreeMap::new(), ..record.clone() };
-        let rest =
-            json::print(on, &rest).and_then(|bytes| serde_json::from_slice(&bytes)).map_err(unprintable)?;
         let outgoing = LeaderRecordOut {
             id: holder.id.as_str(),
             token: token(incarnation, epoch),
             priority: record.priority.unwrap_or(0),
             meta: &record.metadata,
-            bellwether: rest,
+            bellwether: rest(on, record),
         };
-        serde_json::to_vec(&outgoing).map_err(unprintable)
+        Ok(serde_json::to_vec(&outgoing).expect("a record has nothing in it that JSON cannot say"))
     }
 
     fn read(&self, on: &ElectionName, value: &[u8]) -> Result<Record, StoreError> {
@@ -134,10 +129,8 @@ impl Layout for Leader {
         Ok(Record { holder, priority, metadata: metadata(incoming.meta), ..Record::default() })
     }
 
-    fn print_released(&self, on: &ElectionName, record: &Record) -> Result<Option<String>, StoreError> {
-        let rest = Record { priority: None, metadata: BTreeMap::new(), ..record.clone() };
-        let printed = json::print(on, &rest).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        printed.map(Some).map_err(|error| bug("a record could not be written as JSON").caused_by(error))
+    fn print_released(&self, on: &ElectionName, record: &Record) -> Option<String> {
+        Some(rest(on, record).to_string())
     }
 
     fn read_released(&self, on: &ElectionName, said: &str) -> Result<Option<Record>, StoreError> {
@@ -152,6 +145,11 @@ impl Layout for Leader {
         same_election(on, election)?;
         Ok(Some(record))
     }
+}
+
+/// Our own record, without what stands beside it.
+fn rest(on: &ElectionName, record: &Record) -> Json {
+    json::value(on, &Record { priority: None, metadata: BTreeMap::new(), ..record.clone() })
 }
 
 fn parsed(value: &[u8]) -> Option<LeaderRecordIn> {

@@ -4,9 +4,9 @@
 //! ttl may be shorter than a second.
 
 use bellwether_backend::{Note, Record, json};
-use bellwether_core::{ElectionName, ErrorKind, StoreError};
+use bellwether_core::{ElectionName, StoreError};
 
-use crate::errors::{BACKEND, misconfigured};
+use crate::errors::misconfigured;
 use crate::layout::{Layout, NoteKey};
 use crate::names;
 
@@ -15,20 +15,20 @@ pub(crate) struct Native {
 }
 
 impl Layout for Native {
-    fn bucket(&self, _: &ElectionName) -> Result<String, StoreError> {
-        Ok(self.bucket.clone())
+    fn bucket(&self, _: &ElectionName) -> String {
+        self.bucket.clone()
     }
 
     fn buckets(&self) -> Vec<String> {
         vec![self.bucket.clone()]
     }
 
-    fn key(&self, on: &ElectionName) -> Result<String, StoreError> {
-        Ok(names::lease(on))
+    fn key(&self, on: &ElectionName) -> String {
+        names::lease(on)
     }
 
-    fn note(&self, on: &ElectionName, note: &Note) -> Result<NoteKey, StoreError> {
-        Ok(NoteKey::Beside(names::note(on, note)))
+    fn note(&self, on: &ElectionName, note: &Note) -> NoteKey {
+        NoteKey::Beside(names::note(on, note))
     }
 
     fn leases(&self) -> &'static str {
@@ -40,9 +40,7 @@ impl Layout for Native {
     }
 
     fn print(&self, on: &ElectionName, record: &Record) -> Result<Vec<u8>, StoreError> {
-        json::print(on, record).map_err(|error| {
-            StoreError::new(ErrorKind::Bug, BACKEND, "a record could not be written as JSON").caused_by(error)
-        })
+        Ok(json::print(on, record))
     }
 
     fn read(&self, on: &ElectionName, value: &[u8]) -> Result<Record, StoreError> {

@@ -4,7 +4,7 @@ use super::Station;
 use super::init_process::{InitProcess, contain};
 use super::terminal::Terminal;
 use crate::channel;
-use crate::guard_protocol::{GuardOrder, GuardReport};
+use crate::guard_protocol::{self, CommandOrder, CommandReport, GuardReport, StartOrder};
 use crate::init_protocol::{InitOrder, InitReport};
 use crate::kill_sequence::{GUARD_KILLS, GUARD_TERMS, KERNEL_KILLS_GUARD};
 use crate::launch::MADE;
@@ -12,7 +12,7 @@ use crate::tree::{self, Pass};
 use crate::{Containment, advised};
 use bellwether_core::Boot;
 use bellwether_deadman::boot_now;
-use bellwether_deadman::process::{IgnoredSignals, Pid, Signal};
+use bellwether_deadman::process::{Pid, Signal};
 use rustix::process::{WaitOptions, pidfd_send_signal};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -23,16 +23,10 @@ const PASS_EVERY: Duration = Duration::from_millis(1);
 /// Between two passes when all that is left of it cannot be killed.
 const PASS_IN_VAIN_EVERY: Duration = Duration::from_millis(100);
 
-pub(super) struct StartOrder {
+/// The order to start a command, with what came along.
+pub(super) struct Start {
     pub(super) epoch: u64,
-    pub(super) env: Vec<(String, String)>,
-    pub(super) deadline: Boot,
-    pub(super) grace: Duration,
-    /// Whether a PID namespace is wanted.
-    pub(super) namespace: bool,
-    pub(super) rehearsal: bool,
-    pub(super) ignored: IgnoredSignals,
-    pub(super) listens: bool,
+    pub(super) order: StartOrder,
     pub(super) stdin: OwnedFd,
     pub(super) proofs: Vec<OwnedFd>,
 }
@@ -76,31 +70,33 @@ enum Phase {
 
 impl GuardedCommand {
     /// Arms the kernel deadline, then makes the processes. `None` if that failed, which has been reported.
-    pub(super) fn begin(station: &mut Station, start: StartOrder) -> Option<GuardedCommand> {
-        if boot_now() >= GUARD_TERMS.at(start.deadline) - start.grace {
+    pub(super) fn begin(station: &mut Station, start: Start) -> Option<GuardedCommand> {
+        let epoch = start.epoch;
+        let failed = |sentence| GuardReport::Command(epoch, CommandReport::Failed { errno: None, sentence });
+        let (deadline, grace) =
+            (Boot::from_nanos(start.order.deadline), Duration::from_nanos(start.order.grace));
+        if boot_now() >= GUARD_TERMS.at(deadline) - grace {
             let sentence = "too little time is left of the leadership to start the command".to_owned();
-            station.report(&GuardReport::Failed { epoch: start.epoch, errno: None, sentence }, &[]);
+            station.report(&failed(sentence), &[]);
             return None;
         }
-        station.kernel.arm(KERNEL_KILLS_GUARD.at(start.deadline));
-        match GuardedCommand::make(station, start) {
+        station.kernel.arm(KERNEL_KILLS_GUARD.at(deadline));
+        match GuardedCommand::make(station, start, deadline, grace) {
             Ok((run, refused)) => {
                 run.limit(station);
-                let report = GuardReport::Contained {
-                    epoch: run.epoch,
-                    init: run.init.pid.as_raw_pid(),
-                    namespace: run.init.containment == Containment::Namespace,
-                    refused,
-                };
-                station.report(&report, &[&run.init.pidfd]);
+                let namespace = run.init.containment == Containment::Namespace;
+                let report = CommandReport::Contained { init: run.init.pid.as_raw_pid(), namespace, refused };
+                station.report(&GuardReport::Command(epoch, report), &[&run.init.pidfd]);
                 run.tell(InitOrder::Go { own_group: !run.init.shares_group });
                 Some(run)
             }
-            Err((epoch, error)) => {
+            Err(error) => {
                 station.kernel.disarm();
                 let error = advised(&error);
-                let sentence = format!("cannot make the process that contains the command: {error}");
-                station.report(&GuardReport::Failed { epoch, errno: None, sentence }, &[]);
+                station.report(
+                    &failed(format!("cannot make the process that contains the command: {error}")),
+                    &[],
+                );
                 None
             }
         }
@@ -109,32 +105,26 @@ impl GuardedCommand {
     /// Also why there is no PID namespace, if one was wanted.
     fn make(
         station: &mut Station,
-        mut start: StartOrder,
-    ) -> Result<(GuardedCommand, Option<String>), (u64, io::Error)> {
-        let (epoch, wanted) = (start.epoch, start.namespace);
+        mut start: Start,
+        deadline: Boot,
+        grace: Duration,
+    ) -> io::Result<(GuardedCommand, Option<String>)> {
         let lend = |_| Terminal::lend(&start.stdin, station.supervisors_group);
-        let terminal = (!start.rehearsal).then_some(()).and_then(lend);
-        let (report, mut their_report) = channel::pair().map_err(|error| (epoch, error))?;
-        let mut refused = None;
-        let made = rustix::net::sockopt::set_socket_passcred(&report, true)
-            .map_err(io::Error::from)
-            .and_then(|()| {
-                let mut contain = |containment| {
-                    contain(containment, station, &mut start, terminal.as_ref(), &mut their_report)
-                };
-                if wanted {
-                    match contain(Containment::Namespace) {
-                        Ok(init) => return Ok(init),
-                        Err(error) => refused = Some(error.to_string()),
-                    }
-                }
-                contain(Containment::Sweep)
-            });
-        let init = made.map_err(|error| (epoch, error))?;
+        let terminal = (!start.order.rehearsal).then_some(()).and_then(lend);
+        let (report, mut their_report) = channel::pair()?;
+        rustix::net::sockopt::set_socket_passcred(&report, true)?;
+        let wanted = start.order.namespace;
+        let mut contain =
+            |containment| contain(containment, station, &mut start, terminal.as_ref(), &mut their_report);
+        let (init, refused) = match wanted.then(|| contain(Containment::Namespace)) {
+            Some(Ok(init)) => (init, None),
+            Some(Err(error)) => (contain(Containment::Sweep)?, Some(error.to_string())),
+            None => (contain(Containment::Sweep)?, None),
+        };
         let run = GuardedCommand {
-            epoch,
-            deadline: start.deadline,
-            grace: start.grace,
+            epoch: start.epoch,
+            deadline,
+            grace,
             phase: Phase::Running,
             overdue: false,
             init,
@@ -195,30 +185,30 @@ impl GuardedCommand {
         }
     }
 
-    pub(super) fn obey(&mut self, station: &mut Station, order: GuardOrder) {
+    pub(super) fn obey(&mut self, station: &mut Station, order: CommandOrder) {
         match order {
-            GuardOrder::Start { .. } => {}
+            CommandOrder::Start(_) => {}
             // A command that was told to stop does not run on. In a planned end, a renewal moves the deadline of the kill. A command
             // that was stopped because no renewal came is killed in time even if one comes after all.
-            GuardOrder::Extend { deadline, .. }
+            CommandOrder::Extend { deadline }
                 if self.phase == Phase::Running
                     || matches!(self.phase, Phase::Stopping(_)) && !self.overdue =>
             {
                 self.deadline = Boot::from_nanos(deadline);
                 self.limit(station);
                 if self.init.containment == Containment::Sweep {
-                    self.tell(InitOrder::Deadline(self.deadline));
+                    self.tell(InitOrder::Deadline(deadline));
                 }
             }
-            GuardOrder::Extend { .. } => {}
-            GuardOrder::Signal { signal, .. } => self.tell(InitOrder::ToCommand(signal)),
-            GuardOrder::Stop { signal, kill_by, .. } => {
+            CommandOrder::Extend { .. } => {}
+            CommandOrder::Signal(signal) => self.tell(InitOrder::ToCommand(signal)),
+            CommandOrder::Stop { signal, kill_by } => {
                 if matches!(self.phase, Phase::Running | Phase::Stopping(_)) {
                     self.tell(InitOrder::ToTree(signal));
                     self.stopping(Boot::from_nanos(kill_by));
                 }
             }
-            GuardOrder::Kill { .. } => self.kill(),
+            CommandOrder::Kill => self.kill(),
         }
     }
 
@@ -277,8 +267,7 @@ impl GuardedCommand {
                     self.kill();
                 } else if let (Phase::Killing, Some(survivor)) = (self.phase, pass.unkillable()) {
                     self.phase = Phase::InVain;
-                    let report = GuardReport::Unkillable { epoch: self.epoch, survivor, status: self.status };
-                    station.report(&report, &[]);
+                    self.report(station, CommandReport::Unkillable { survivor, status: self.status });
                 }
             }
         }
@@ -296,24 +285,25 @@ impl GuardedCommand {
         station.kernel.disarm();
         drop(self.terminal.take());
         self.proofs.clear();
-        let epoch = self.epoch;
-        let report = match (self.failure, self.pid) {
+        let report = match (self.failure.take(), self.pid) {
             (Some(StartFailure::NotRunnable(errno)), _) => {
-                GuardReport::Failed { epoch, errno: Some(errno), sentence: String::new() }
+                CommandReport::Failed { errno: Some(errno), sentence: String::new() }
             }
-            (Some(StartFailure::NotMade(sentence)), _) => {
-                GuardReport::Failed { epoch, errno: None, sentence }
-            }
+            (Some(StartFailure::NotMade(sentence)), _) => CommandReport::Failed { errno: None, sentence },
             (None, Some(_)) => {
                 let status = self.status.unwrap_or(Signal::KILL.as_raw());
-                GuardReport::Ended { epoch, status, overdue: self.overdue }
+                CommandReport::Ended { status, overdue: self.overdue }
             }
             (None, None) => {
                 let sentence = "the command was killed before it could begin".to_owned();
-                GuardReport::Failed { epoch, errno: None, sentence }
+                CommandReport::Failed { errno: None, sentence }
             }
         };
-        station.report(&report, &[]);
+        self.report(station, report);
+    }
+
+    fn report(&self, station: &Station, report: CommandReport) {
+        station.report(&GuardReport::Command(self.epoch, report), &[]);
     }
 
     fn hear_command(&mut self, station: &Station) {
@@ -331,9 +321,7 @@ impl GuardedCommand {
                     if let (Some(pid), None) = (self.pid, &self.failure) {
                         let pid = pid.as_raw_pid();
                         let (shares_group, has_terminal) = (self.init.shares_group, self.terminal.is_some());
-                        let started =
-                            GuardReport::Started { epoch: self.epoch, pid, shares_group, has_terminal };
-                        station.report(&started, &[]);
+                        self.report(station, CommandReport::Started { pid, shares_group, has_terminal });
                     }
                 }
             }
@@ -343,7 +331,7 @@ impl GuardedCommand {
     fn hear_init(&mut self) {
         loop {
             match channel::receive(self.init.control.as_fd()) {
-                Ok(Some(packet)) => match InitReport::decode(&packet.bytes) {
+                Ok(Some(packet)) => match guard_protocol::decode(&packet.bytes) {
                     Some(InitReport::Ended(status)) => {
                         self.status = Some(status);
                         if self.init.containment == Containment::Sweep {
@@ -365,6 +353,6 @@ impl GuardedCommand {
 
     fn tell(&self, word: InitOrder) {
         // An init that is gone is noticed by its end; one that does not read is killed in time.
-        let _ = channel::send(self.init.control.as_fd(), &word.encode(), &[]);
+        let _ = channel::send(self.init.control.as_fd(), &guard_protocol::encode(&word), &[]);
     }
 }

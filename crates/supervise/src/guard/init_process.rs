@@ -1,12 +1,14 @@
 //! Starting init, the process that a command's tree descends from.
 
 use super::Station;
-use super::command::StartOrder;
+use super::command::Start;
 use super::terminal::{Terminal, controls_session};
 use crate::Containment;
 use crate::channel;
+use crate::guard_protocol;
 use crate::init::Init;
 use crate::init_protocol::InitReport;
+use crate::launch::Launch;
 use bellwether_deadman::process::{self, Namespace, Pid, Signal};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::DupFlags;
@@ -34,7 +36,7 @@ pub(super) struct InitProcess {
 pub(super) fn contain(
     containment: Containment,
     station: &mut Station,
-    start: &mut StartOrder,
+    start: &mut Start,
     terminal: Option<&Terminal>,
     report: &mut OwnedFd,
 ) -> io::Result<InitProcess> {
@@ -59,19 +61,16 @@ pub(super) fn contain(
                 return 1;
             }
         }
-        let init = Init {
-            control: theirs,
-            containment,
+        let launch = Launch {
             program: &station.program,
-            env: &start.env,
+            order: &start.order,
             stdin,
+            own_group: false,
             terminal: terminal.map(AsFd::as_fd),
             report: its_report,
-            deadline: start.deadline,
-            rehearsal: start.rehearsal,
-            ignored: start.ignored,
-            listens: start.listens,
+            parent: None,
         };
+        let init = Init { control: theirs, containment, launch };
         init.live()
     })?;
     let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
@@ -103,6 +102,6 @@ impl InitProcess {
     fn first_answer(&self) -> Option<InitReport> {
         let mut fds = [PollFd::new(&self.control, PollFlags::IN)];
         while poll(&mut fds, None).is_err() {}
-        channel::receive(self.control.as_fd()).ok()?.and_then(|packet| InitReport::decode(&packet.bytes))
+        channel::receive(self.control.as_fd()).ok()?.and_then(|packet| guard_protocol::decode(&packet.bytes))
     }
 }

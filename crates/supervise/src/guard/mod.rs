@@ -20,18 +20,16 @@ mod terminal;
 
 use crate::advised;
 use crate::channel::{self, Packet};
-use crate::guard_protocol::{self, GuardOrder, GuardReport, VERSION};
+use crate::guard_protocol::{self, CommandOrder, GuardOrder, GuardReport, VERSION};
 use crate::launch::Program;
-use bellwether_core::Boot;
-use bellwether_deadman::process::{self, IgnoredSignals, Pid, Signal, SignalFd};
+use bellwether_deadman::process::{self, Pid, Signal, SignalFd};
 use bellwether_deadman::{KernelDeadline, TimerFd, boot_now};
-use command::{GuardedCommand, StartOrder};
+use command::{GuardedCommand, Start};
 use rustix::event::{PollFd, PollFlags, poll};
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// Bad usage, as the command has it.
 const USAGE: i32 = 64;
@@ -149,32 +147,16 @@ impl Guard {
     }
 
     fn obey(&mut self, packet: Packet) {
-        let Some(order) = guard_protocol::decode::<GuardOrder>(&packet.bytes) else { return };
-        match (order, &mut self.run) {
-            (
-                GuardOrder::Start { epoch, env, deadline, grace, namespace, rehearsal, ignored, listens },
-                None,
-            ) => {
+        let Some(GuardOrder { epoch, what }) = guard_protocol::decode(&packet.bytes) else { return };
+        match (what, &mut self.run) {
+            (CommandOrder::Start(order), None) => {
                 let mut descriptors = packet.descriptors.into_iter();
                 let Some(stdin) = descriptors.next() else { return };
-                let start = StartOrder {
-                    epoch,
-                    env,
-                    deadline: Boot::from_nanos(deadline),
-                    grace: Duration::from_nanos(grace),
-                    namespace,
-                    rehearsal,
-                    ignored: IgnoredSignals::from_bits(ignored),
-                    listens,
-                    stdin,
-                    proofs: descriptors.collect(),
-                };
+                let start = Start { epoch, order, stdin, proofs: descriptors.collect() };
                 self.run = GuardedCommand::begin(&mut self.station, start);
             }
-            // One at a time: the supervisor starts the next when it has heard of the end of the last.
-            (GuardOrder::Start { .. }, Some(_)) => {}
-            (order, Some(run)) if run.epoch() == order.epoch() => run.obey(&mut self.station, order),
-            // For a command that has ended meanwhile.
+            (what, Some(run)) if run.epoch() == epoch => run.obey(&mut self.station, what),
+            // For a command that has ended meanwhile; or a start too early, since the supervisor waits for the end of the last command.
             (_, _) => {}
         }
     }

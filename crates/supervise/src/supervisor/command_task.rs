@@ -3,7 +3,7 @@
 use super::guard_limit::GuardLimit;
 use super::guard_lost::{self, InitHandle, Unkilled};
 use super::guard_process::GuardProcess;
-use crate::guard_protocol::{GuardOrder, GuardReport};
+use crate::guard_protocol::{CommandOrder, CommandReport, StartOrder};
 use crate::kill_sequence::{GUARD_KILLS, PROCESS_1_ENDS};
 use crate::{CommandEnd, CommandSpec, Containment, EndCause, ExitStatus, NotRunnable, StartError};
 use bellwether_core::Boot;
@@ -131,11 +131,13 @@ impl CommandTask {
             let limit = self.limit();
             tokio::select! {
                 report = guard.receive() => match report {
-                    Ok((report, descriptor)) => {
+                    Ok((epoch, report, descriptor)) if epoch == self.epoch => {
                         if let Some(ended) = self.hear(report, descriptor, &mut started) {
                             return ended;
                         }
                     }
+                    // Of an earlier command.
+                    Ok(_) => {}
                     Err(error) => return self.guard_died(started, error).await,
                 },
                 () = self.standing.changed() => self.follow(),
@@ -176,8 +178,7 @@ impl CommandTask {
     }
 
     fn order_start(&self, proofs: &[OwnedFd]) -> io::Result<()> {
-        let order = GuardOrder::Start {
-            epoch: self.epoch,
+        let order = StartOrder {
             env: self.env.clone(),
             deadline: self.limit.deadline().as_nanos(),
             grace: self.spec.grace.as_nanos().try_into().unwrap_or(u64::MAX),
@@ -189,18 +190,19 @@ impl CommandTask {
         let stdin = io::stdin();
         let descriptors: Vec<_> =
             std::iter::once(stdin.as_fd()).chain(proofs.iter().map(AsFd::as_fd)).collect();
-        self.guard.as_ref().expect("there until it has died").send(&order, &descriptors)
+        let guard = self.guard.as_ref().expect("there until it has died");
+        guard.send(self.epoch, CommandOrder::Start(order), &descriptors)
     }
 
     /// The end, if this report is about it.
     fn hear(
         &mut self,
-        report: GuardReport,
+        report: CommandReport,
         descriptor: Option<OwnedFd>,
         started: &mut Option<Started>,
     ) -> Option<CommandEnd> {
         match report {
-            GuardReport::Contained { epoch, init, namespace, refused } if epoch == self.epoch => {
+            CommandReport::Contained { init, namespace, refused } => {
                 let containment = if namespace { Containment::Namespace } else { Containment::Sweep };
                 if containment == Containment::Namespace {
                     self.pid1 = None;
@@ -210,7 +212,7 @@ impl CommandTask {
                     let _ = process::adopt_orphans();
                     if let Some(error) = refused.filter(|_| self.namespace_announced) {
                         tracing::warn!(
-                            epoch, %error, "no PID namespace could be made this time: {}", containment.promise()
+                            epoch = self.epoch, %error, "no PID namespace could be made this time: {}", containment.promise()
                         );
                     }
                 }
@@ -220,17 +222,17 @@ impl CommandTask {
                 }
                 None
             }
-            GuardReport::Started { epoch, pid, shares_group, has_terminal } if epoch == self.epoch => {
+            CommandReport::Started { pid, shares_group, has_terminal } => {
                 let containment = self.init.as_ref().map_or(Containment::Sweep, |init| init.containment);
                 self.limit.command_started();
-                tracing::debug!(epoch, pid, %containment, "command started");
+                tracing::debug!(epoch = self.epoch, pid, %containment, "command started");
                 // If nobody waits any more, the handle is gone, and its channel with it: that kills the command.
                 let pid = pid.cast_unsigned();
                 let running = Running { pid, containment, shares_group, has_terminal };
                 let _ = started.take().map(|started| started.send(Ok(running)));
                 None
             }
-            GuardReport::Failed { epoch, errno, sentence } if epoch == self.epoch => {
+            CommandReport::Failed { errno, sentence } => {
                 let error = match (errno, self.stopping) {
                     (Some(errno), _) => {
                         StartError::NotRunnable(NotRunnable::from_errno(&self.spec.program, errno))
@@ -242,13 +244,13 @@ impl CommandTask {
                 let _ = started.take().map(|started| started.send(Err(error)));
                 Some(CommandEnd { exit: ExitStatus::Code(126), why: EndCause::ByItself })
             }
-            GuardReport::Ended { epoch, status, overdue } if epoch == self.epoch => {
+            CommandReport::Ended { status, overdue } => {
                 let exit = ExitStatus::from_wait(status);
                 let why =
                     self.stopping.unwrap_or(if overdue { EndCause::Overdue } else { EndCause::ByItself });
                 Some(CommandEnd { exit, why })
             }
-            GuardReport::Unkillable { epoch, survivor, status } if epoch == self.epoch => {
+            CommandReport::Unkillable { survivor, status } => {
                 // Reported at once: nobody else leads before it has ended or the lease has run out. The guard reports its end.
                 tracing::error!(
                     "{survivor} was started by the command and cannot be killed: it has more rights than bellwether. End it by \
@@ -259,8 +261,6 @@ impl CommandTask {
                     Some((CommandEnd { exit, why: EndCause::Unkillable(survivor) }, self.limit.deadline()));
                 None
             }
-            // Of an earlier command, or a greeting.
-            _ => None,
         }
     }
 
@@ -281,14 +281,14 @@ impl CommandTask {
             self.limit.extend(deadline);
             self.tell_pid1();
             // If it cannot be said, the command ends earlier than it had to.
-            self.say(&GuardOrder::Extend { epoch: self.epoch, deadline: deadline.as_nanos() });
+            self.say(CommandOrder::Extend { deadline: deadline.as_nanos() });
         }
     }
 
     fn grant(&mut self, request: ChildRequest) {
         match request {
             ChildRequest::Signal(signal) => {
-                self.say(&GuardOrder::Signal { epoch: self.epoch, signal: signal.as_raw() });
+                self.say(CommandOrder::Signal(signal.as_raw()));
             }
             ChildRequest::Stop(signal) => {
                 self.stop(
@@ -312,7 +312,7 @@ impl CommandTask {
         }
         if self.stopping.is_none() {
             let signal = signal.map_or(0, Signal::as_raw);
-            self.say_or_kill(&GuardOrder::Stop { epoch: self.epoch, signal, kill_by: kill_by.as_nanos() });
+            self.say_or_kill(CommandOrder::Stop { signal, kill_by: kill_by.as_nanos() });
         }
         self.stopping.get_or_insert(why);
     }
@@ -323,14 +323,14 @@ impl CommandTask {
             // Nothing but this is needed, so a guard that has been stopped is not waited for.
             let _ = pidfd_send_signal(ended, Signal::KILL);
         }
-        self.say_or_kill(&GuardOrder::Kill { epoch: self.epoch });
+        self.say_or_kill(CommandOrder::Kill);
     }
 
-    fn say(&self, order: &GuardOrder) -> bool {
-        self.guard.as_ref().is_some_and(|guard| guard.send(order, &[]).is_ok())
+    fn say(&self, order: CommandOrder) -> bool {
+        self.guard.as_ref().is_some_and(|guard| guard.send(self.epoch, order, &[]).is_ok())
     }
 
-    fn say_or_kill(&mut self, order: &GuardOrder) {
+    fn say_or_kill(&mut self, order: CommandOrder) {
         if !self.say(order) {
             self.kill_guard();
         }

@@ -1,7 +1,7 @@
 //! What the supervisor does when the guard is gone: it ends init, and what init leaves.
 
 use super::guard_process::GuardProcess;
-use crate::guard_protocol::GuardReport;
+use crate::guard_protocol::CommandReport;
 use crate::kill_sequence::PROCESS_1_ENDS;
 use crate::{Containment, Survivor, children, tree};
 use bellwether_core::Boot;
@@ -127,7 +127,7 @@ impl Unkilled {
             };
             loop {
                 match guard.receive().await {
-                    Ok((GuardReport::Ended { epoch: ended, .. }, _)) if ended == epoch => return true,
+                    Ok((ended, CommandReport::Ended { .. }, _)) if ended == epoch => return true,
                     Ok(_) => {}
                     Err(_) => return false,
                 }

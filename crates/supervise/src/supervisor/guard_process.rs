@@ -1,7 +1,7 @@
 //! The guard process as the supervisor holds it.
 
 use crate::channel::{self, Packet};
-use crate::guard_protocol::{self, GuardOrder, GuardReport, VERSION};
+use crate::guard_protocol::{self, CommandOrder, CommandReport, GuardOrder, GuardReport, VERSION};
 use crate::{CommandSpec, ROLE, children};
 use bellwether_deadman::ReadableFd;
 use std::io;
@@ -52,15 +52,22 @@ impl GuardProcess {
         self.process.0.as_mut().is_some_and(|process| matches!(process.try_wait(), Ok(None)))
     }
 
-    pub(super) fn send(&self, order: &GuardOrder, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
-        channel::send(self.socket.as_fd(), &guard_protocol::encode(order), descriptors)
+    /// Orders something about the command of this epoch.
+    pub(super) fn send(
+        &self,
+        epoch: u64,
+        what: CommandOrder,
+        descriptors: &[BorrowedFd<'_>],
+    ) -> io::Result<()> {
+        let order = guard_protocol::encode(&GuardOrder { epoch, what });
+        channel::send(self.socket.as_fd(), &order, descriptors)
     }
 
-    /// The next report, with what came along. Cancel-safe.
+    /// The next report about the command of an epoch, with what came along. Cancel-safe.
     ///
     /// # Errors
     /// No more reports will come: the guard is gone or cannot work, or this process cannot read what it sends.
-    pub(super) async fn receive(&self) -> io::Result<(GuardReport, Option<OwnedFd>)> {
+    pub(super) async fn receive(&self) -> io::Result<(u64, CommandReport, Option<OwnedFd>)> {
         loop {
             let Some(Packet { bytes, descriptors, .. }) = self.socket.read_with(channel::receive).await?
             else {
@@ -72,7 +79,9 @@ impl GuardProcess {
                     return Err(io::Error::other("it is another version of this program"));
                 }
                 Some(GuardReport::Unable { sentence }) => return Err(io::Error::other(sentence)),
-                Some(report) => return Ok((report, descriptors.into_iter().next())),
+                Some(GuardReport::Command(epoch, report)) => {
+                    return Ok((epoch, report, descriptors.into_iter().next()));
+                }
             }
         }
     }

@@ -4,7 +4,7 @@
 //! before there is a leadership to waste on it.
 
 use super::guard_process::GuardProcess;
-use crate::guard_protocol::{GuardOrder, GuardReport};
+use crate::guard_protocol::{CommandOrder, CommandReport, StartOrder};
 use crate::{CommandSpec, Containment};
 use bellwether_deadman::{BootTimer, ReadableFd, boot_now};
 use std::io;
@@ -17,8 +17,7 @@ const REHEARSAL_MAX: Duration = Duration::from_secs(20);
 const NO_EPOCH: u64 = 0;
 
 pub(super) async fn rehearse(guard: &GuardProcess, spec: &CommandSpec) -> io::Result<Containment> {
-    let order = GuardOrder::Start {
-        epoch: NO_EPOCH,
+    let order = StartOrder {
         env: Vec::new(),
         deadline: (boot_now() + REHEARSAL_MAX).as_nanos(),
         grace: 0,
@@ -27,7 +26,7 @@ pub(super) async fn rehearse(guard: &GuardProcess, spec: &CommandSpec) -> io::Re
         ignored: 0,
         listens: false,
     };
-    if let Err(error) = guard.send(&order, &[io::stdin().as_fd()]) {
+    if let Err(error) = guard.send(NO_EPOCH, CommandOrder::Start(order), &[io::stdin().as_fd()]) {
         return Err(guard.last_word(error).await);
     }
     // What a start needs here.
@@ -41,24 +40,21 @@ pub(super) async fn rehearse(guard: &GuardProcess, spec: &CommandSpec) -> io::Re
 async fn outcome(guard: &GuardProcess) -> io::Result<Containment> {
     let mut contained = None;
     loop {
-        let (report, descriptor) = guard.receive().await?;
+        let (_, report, descriptor) = guard.receive().await?;
         match report {
-            GuardReport::Contained { namespace, .. } => {
+            CommandReport::Contained { namespace, .. } => {
                 let _init = descriptor.map(ReadableFd::new).transpose()?;
                 contained = Some(if namespace { Containment::Namespace } else { Containment::Sweep });
             }
-            GuardReport::Ended { status, .. } => {
+            CommandReport::Ended { status, .. } => {
                 let early = || io::Error::other("the rehearsal of a start ended early");
                 return contained.filter(|_| status == 0).ok_or_else(early);
             }
-            GuardReport::Failed { errno: Some(errno), .. } => {
+            CommandReport::Failed { errno: Some(errno), .. } => {
                 return Err(io::Error::from_raw_os_error(errno));
             }
-            GuardReport::Failed { errno: None, sentence, .. } => return Err(io::Error::other(sentence)),
-            GuardReport::Ready { .. }
-            | GuardReport::Unable { .. }
-            | GuardReport::Started { .. }
-            | GuardReport::Unkillable { .. } => {}
+            CommandReport::Failed { errno: None, sentence, .. } => return Err(io::Error::other(sentence)),
+            CommandReport::Started { .. } | CommandReport::Unkillable { .. } => {}
         }
     }
 }
