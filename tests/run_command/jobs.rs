@@ -58,17 +58,17 @@ fn status_tells_a_script_whether_a_candidate_leads() {
 #[test]
 fn a_lease_is_kept_after_the_command_has_ended_so_that_the_job_runs_once() {
     let stage = plain();
-    let mut first = run(&stage, &["--ttl", "1s", "--keep-for", "4s"], "exit 3");
+    let mut first = run(&stage, &["--ttl", "2s", "--keep-for", "6s"], "exit 3");
     let started = first.expect("child_started");
     let exited = first.expect("child_exited");
-    let (code, _, stderr) = end_of(&stage, "b", &["run", "job", "-n", "--ttl", "1s", "--", "true"]);
+    let (code, _, stderr) = end_of(&stage, "b", &["run", "job", "-n", "--ttl", "2s", "--", "true"]);
     assert_eq!(code, Some(75), "the job ran twice: {stderr}");
     let ended = first.ended();
     assert_eq!(ended.code, Some(3));
     assert!(ended.stderr.contains("job: the leadership is kept for another "), "{}", ended.stderr);
     let released = first.said.iter().find(|line| line.event() == "released").expect("released");
     assert!(released.boot() > exited.boot());
-    assert!(released.boot().since(started.boot()).as_millis() >= 3_900, "{released:?} after {started:?}");
+    assert!(released.boot().since(started.boot()).as_millis() >= 5_900, "{released:?} after {started:?}");
 }
 
 #[test]

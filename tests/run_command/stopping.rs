@@ -6,11 +6,11 @@ use rustix::process::Signal;
 use crate::shortage::guard_of;
 use crate::{WAIT, command, has_said, plain, ready_after, run, words};
 
-/// Takes three leases to stop, and says when it is done.
-const SLOW: &str = "trap 'say stopping; sleep 3; say finished; exit 0' TERM";
+/// Takes longer than two leases to stop, and says when it is done. A lease of two seconds survives a busy machine.
+const SLOW: &str = "trap 'say stopping; sleep 5; say finished; exit 0' TERM";
 
 fn follower(stage: &bellwether_tests::Stage) -> Candidate {
-    let mut follower = Candidate::start(command(stage, "b", &["--ttl", "1s"], "say ready; sleep 1000"));
+    let mut follower = Candidate::start(command(stage, "b", &["--ttl", "2s"], "say ready; sleep 1000"));
     follower.joined();
     follower
 }
@@ -19,7 +19,7 @@ fn follower(stage: &bellwether_tests::Stage) -> Candidate {
 fn a_command_that_is_asked_to_stop_may_finish_before_anybody_else_leads() {
     for how in ["a signal", "a request"] {
         let stage = plain();
-        let mut leader = run(&stage, &["--ttl", "1s"], &format!("{SLOW}{WAIT}"));
+        let mut leader = run(&stage, &["--ttl", "2s"], &format!("{SLOW}{WAIT}"));
         let led = ready_after(&mut leader, None);
         let mut follower = follower(&stage);
         if how == "a signal" {

@@ -5,8 +5,7 @@
 //! somebody deleted stays deleted, and every call fails at once.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bellwether_backend::{Found, Record, Write};
@@ -37,37 +36,44 @@ pub(crate) struct Bucket {
     pub(crate) name: String,
     pub(crate) purpose: BucketUse,
     pub(crate) connection: Arc<NatsConnection>,
-    settings: Mutex<Option<Arc<StreamSettings>>>,
+    known: Mutex<Known>,
+}
+
+/// What is known of a bucket.
+#[derive(Default)]
+struct Known {
+    /// Its settings, where they are fit.
+    settings: Option<StreamSettings>,
     /// It was there.
-    seen: AtomicBool,
+    seen: bool,
     /// When it was created, by the server's word.
-    created: Mutex<Option<String>>,
+    created: Option<String>,
     /// It was deleted and made anew under our eyes: what is missing from it was not taken away by age.
-    anew: AtomicBool,
-    made_here: AtomicBool,
+    anew: bool,
+    made_here: bool,
     /// How long it keeps records if it is made here, in nanoseconds; 0 is for good.
-    age: AtomicU64,
+    age: u64,
     /// Keys of which only the mark of a deletion is left, with its revision: creating anew is a write over that.
-    marks: Mutex<HashMap<String, u64>>,
+    marks: HashMap<String, u64>,
     /// Keys that this user is known to be let write.
-    rehearsed: Mutex<HashSet<String>>,
+    rehearsed: HashSet<String>,
+}
+
+impl Known {
+    fn max_age(&self) -> Option<Duration> {
+        let age = Duration::from_nanos(self.settings.as_ref()?.max_age);
+        Some(age).filter(|age| !age.is_zero())
+    }
 }
 
 impl Bucket {
     pub(crate) fn new(name: String, purpose: BucketUse, connection: Arc<NatsConnection>) -> Bucket {
-        Bucket {
-            name,
-            purpose,
-            connection,
-            settings: Mutex::default(),
-            seen: AtomicBool::new(false),
-            created: Mutex::default(),
-            anew: AtomicBool::new(false),
-            made_here: AtomicBool::new(false),
-            age: AtomicU64::new(0),
-            marks: Mutex::default(),
-            rehearsed: Mutex::default(),
-        }
+        Bucket { name, purpose, connection, known: Mutex::default() }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        // Nothing in here panics half-way through a change.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn api(&self, limit: Duration) -> BucketApi<'_> {
@@ -83,7 +89,7 @@ impl Bucket {
     async fn info_if_made(&self, limit: Duration) -> Result<Option<Info>, StoreError> {
         // Asked before the call: while it was under way, another election's claim may have made the bucket, and that is not one that
         // was there and is gone.
-        let may_be_made = self.connection.config().create && !self.seen.load(Ordering::Relaxed);
+        let may_be_made = self.connection.config().create && !self.known().seen;
         match self.api(limit).info(None).await {
             Err(failure) if may_be_made && failure.is(STREAM_NOT_FOUND) => Ok(None),
             info => self.learnt(info).map(Some),
@@ -92,13 +98,10 @@ impl Bucket {
 
     fn learnt(&self, info: Result<Info, CallFailure>) -> Result<Info, StoreError> {
         let info = info.map_err(|failure| self.unseen(failure))?;
-        let before = {
-            let mut created = self.created.lock().unwrap_or_else(PoisonError::into_inner);
-            created.replace(info.created.clone())
-        };
-        if before.is_some_and(|before| before != info.created) {
-            self.anew.store(true, Ordering::Relaxed);
-        }
+        let mut known = self.known();
+        let before = known.created.replace(info.created.clone());
+        known.anew |= before.is_some_and(|before| before != info.created);
+        drop(known);
         self.learn(&info.config)?;
         Ok(info)
     }
@@ -118,7 +121,7 @@ impl Bucket {
 
     /// The newest of a key, the mark of a deletion included.
     pub(crate) async fn last(&self, key: &str, limit: Duration) -> Result<Option<KeyEntry>, StoreError> {
-        if self.known().is_none() && self.info_if_made(limit).await?.is_none() {
+        if !self.is_known() && self.info_if_made(limit).await?.is_none() {
             return Ok(None);
         }
         let found = match self.api(limit).last(key).await {
@@ -126,7 +129,7 @@ impl Bucket {
             found => found.map_err(|failure| failure.error("read the record"))?,
         };
         self.note(key, found.as_ref());
-        if found.is_none() && self.max_age().is_some() {
+        if found.is_none() && self.known().max_age().is_some() {
             // Taken away by age, or is this another bucket of the same name?
             self.info(limit).await?;
         }
@@ -136,10 +139,10 @@ impl Bucket {
     /// Remembers marks of deletions.
     pub(crate) fn note(&self, key: &str, found: Option<&KeyEntry>) {
         let mark = found.filter(|entry| !matches!(entry.content, Content::Value(_)));
-        let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known();
         match mark {
-            Some(mark) => marks.insert(key.to_owned(), mark.revision),
-            None => marks.remove(key),
+            Some(mark) => known.marks.insert(key.to_owned(), mark.revision),
+            None => known.marks.remove(key),
         };
     }
 
@@ -161,7 +164,7 @@ impl Bucket {
             Content::Deleted => return Ok(None),
         };
         if record.holder.is_some() && record.ttl.is_none() && layout.others_go_by_age() {
-            record.ttl = self.max_age();
+            record.ttl = self.known().max_age();
         }
         Ok(Some((record, entry.revision)))
     }
@@ -169,12 +172,8 @@ impl Bucket {
     /// Whether a key under which nothing was found can be one whose record the server has taken away by its age: without a
     /// mark, on a bucket that has a max age.
     pub(crate) fn takes_away(&self, key: &str) -> bool {
-        let marked = self.marks.lock().unwrap_or_else(PoisonError::into_inner).contains_key(key);
-        !marked && !self.anew.load(Ordering::Relaxed) && self.max_age().is_some()
-    }
-
-    fn max_age(&self) -> Option<Duration> {
-        self.known().map(|settings| Duration::from_nanos(settings.max_age)).filter(|age| !age.is_zero())
+        let known = self.known();
+        !known.marks.contains_key(key) && !known.anew && known.max_age().is_some()
     }
 
     /// Writes at that revision; `None` creates, also where a key was deleted.
@@ -185,8 +184,7 @@ impl Bucket {
         content: Content,
         limit: Duration,
     ) -> Write<u64> {
-        let mark =
-            || self.marks.lock().unwrap_or_else(PoisonError::into_inner).get(key).copied().unwrap_or(0);
+        let mark = || self.known().marks.get(key).copied().unwrap_or(0);
         let expected = at.unwrap_or_else(mark);
         match self.api(limit).put(key, expected, content.clone()).await {
             Err(failure) if at.is_none() && failure.is(WRONG_LAST_SEQUENCE) => {}
@@ -205,13 +203,12 @@ impl Bucket {
 
     /// Whether this user may write a key, found out once and without writing. What gets no answer is asked again the next time.
     pub(crate) async fn rehearse(&self, key: &str) -> Result<(), StoreError> {
-        let rehearsed = || self.rehearsed.lock().unwrap_or_else(PoisonError::into_inner);
-        if rehearsed().contains(key) {
+        if self.known().rehearsed.contains(key) {
             return Ok(());
         }
         match self.api(REHEARSAL_LIMIT).rehearse(key).await {
             Ok(()) => {
-                rehearsed().insert(key.to_owned());
+                self.known().rehearsed.insert(key.to_owned());
                 Ok(())
             }
             Err(CallFailure::NoAnswer(error)) if !error.is_retryable() => Err(error),
@@ -235,17 +232,17 @@ impl Bucket {
     }
 
     pub(crate) fn was_made_here(&self) -> bool {
-        self.made_here.load(Ordering::Relaxed)
+        self.known().made_here
     }
 
     /// If it has to be made, it is made to keep records for so long; zero is for good.
     pub(crate) fn make_with(&self, age: Duration) {
-        self.age.store(u64::try_from(age.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.known().age = u64::try_from(age.as_nanos()).unwrap_or(u64::MAX);
     }
 
     /// Refuses a lease of this length if the bucket forgets records earlier than that.
     pub(crate) fn refuse_ttl(&self, ttl: Duration, least_age: Duration) -> Result<(), StoreError> {
-        if let Some(max_age) = self.max_age().filter(|max_age| *max_age < least_age) {
+        if let Some(max_age) = self.known().max_age().filter(|max_age| *max_age < least_age) {
             let print = bellwether_core::duration::print;
             return Err(misconfigured(format!(
                 "the bucket {} forgets records after {}, too early for a ttl of {}: set its max age to 0 or to at least {}, or \
@@ -261,7 +258,7 @@ impl Bucket {
 
     /// Makes the bucket if it is yet to be made.
     pub(crate) async fn make_if_missing(&self, limit: Duration) -> Result<(), StoreError> {
-        if self.known().is_none() {
+        if !self.is_known() {
             self.info_or_make(limit).await?;
         }
         Ok(())
@@ -275,13 +272,10 @@ impl Bucket {
     }
 
     async fn make(&self, limit: Duration) -> Result<Info, StoreError> {
-        match self
-            .api(limit)
-            .create(self.connection.config().replicas, self.age.load(Ordering::Relaxed))
-            .await
-        {
+        let age = self.known().age;
+        match self.api(limit).create(self.connection.config().replicas, age).await {
             Ok(_) => {
-                self.made_here.store(true, Ordering::Relaxed);
+                self.known().made_here = true;
                 tracing::info!(bucket = self.name, "the bucket was created");
             }
             // Somebody was first, with other settings, which are looked at now.
@@ -295,15 +289,10 @@ impl Bucket {
 
     /// It is there, and fit for what it is for.
     pub(crate) fn is_known(&self) -> bool {
-        self.known().is_some()
-    }
-
-    fn known(&self) -> Option<Arc<StreamSettings>> {
-        self.settings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.known().settings.is_some()
     }
 
     fn learn(&self, settings: &StreamSettings) -> Result<(), StoreError> {
-        self.seen.store(true, Ordering::Relaxed);
         let fit = match unfit(settings, &subject(&self.name, ">")) {
             None => Ok(()),
             Some(reason) => {
@@ -314,8 +303,9 @@ impl Bucket {
                 Err(misconfigured(format!("{cannot} the bucket {}, because {reason}", self.name)))
             }
         };
-        let known = fit.is_ok().then(|| Arc::new(settings.clone()));
-        *self.settings.lock().unwrap_or_else(PoisonError::into_inner) = known;
+        let mut known = self.known();
+        known.seen = true;
+        known.settings = fit.is_ok().then(|| settings.clone());
         fit
     }
 
@@ -325,7 +315,7 @@ impl Bucket {
             return failure.error("look at the bucket");
         }
         // What is made anew in its place is looked at like a new one.
-        *self.settings.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.known().settings = None;
         let (what, another) = match self.purpose {
             BucketUse::Elections => ("", ""),
             BucketUse::Notes => (" for notes, such as past leaderships", " name another with notes=BUCKET,"),
