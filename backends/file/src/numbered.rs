@@ -238,7 +238,7 @@ impl Numbered {
         }
     }
 
-    /// The temporary file has gone: with the directory, or because we slept so long that it was swept.
+    /// The temporary file has gone: with the directory, or because this process slept until it was swept.
     fn swept_away(&self, dir: &Directory) -> Result<Write<Version>, StoreError> {
         match dir.is_in_place() {
             Ok(true) => Ok(Write::Conflict),

@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 
 use crate::errors::BACKEND;
 
-/// A disk writes for so many at once; of thousands of elections that renew together, the others wait for their turn.
+/// Most disk calls at a time. Of thousands of elections that renew together, the others wait for their turn.
 const THREADS_MAX: usize = 64;
 const IDLE_MAX: Duration = Duration::from_secs(10);
 

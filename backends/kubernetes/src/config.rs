@@ -17,10 +17,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use bellwether_backend::url;
 use bellwether_core::{StoreError, duration};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
-use crate::errors::{invalid, misconfigured};
+use crate::errors::{BACKEND, invalid, misconfigured};
 use crate::names;
 
 const OPTIONS: &str = "kubeconfig, context, events, timeout, watch";
@@ -93,15 +94,15 @@ impl Config {
         if !namespace.is_empty() {
             config = config.namespace(namespace)?;
         }
-        for option in query.split('&').filter(|option| !option.is_empty()) {
-            let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        for option in url::options(BACKEND, query) {
+            let (name, value) = option?;
             match name {
                 "kubeconfig" => file = Some(PathBuf::from(value)),
-                "context" => context = Some(value.to_owned()),
-                "events" => config.events = yes_or_no(name, value)?,
-                "timeout" => config.timeout = Some(time(name, value)?),
+                "context" => context = Some(value),
+                "events" => config.events = url::yes_or_no(BACKEND, name, &value)?,
+                "timeout" => config.timeout = Some(url::time(BACKEND, name, &value)?),
                 "watch" => {
-                    let lasts = duration::parse(value).filter(|lasts| (WATCH.0..=WATCH.1).contains(lasts));
+                    let lasts = duration::parse(&value).filter(|lasts| (WATCH.0..=WATCH.1).contains(lasts));
                     config.watch = lasts.ok_or_else(|| invalid("watch is a time from 1s to 200s"))?;
                 }
                 _ => {
@@ -225,19 +226,6 @@ async fn from_file(file: &PathBuf, context: Option<String>) -> Result<kube::Conf
     let read = Kubeconfig::read_from(file).map_err(unfit)?;
     let options = KubeConfigOptions { context, ..KubeConfigOptions::default() };
     kube::Config::from_custom_kubeconfig(read, &options).await.map_err(unfit)
-}
-
-fn yes_or_no(option: &str, value: &str) -> Result<bool, StoreError> {
-    match value {
-        "" | "yes" | "true" => Ok(true),
-        "no" | "false" => Ok(false),
-        _ => Err(invalid(format!("{option} is yes or no"))),
-    }
-}
-
-fn time(option: &str, value: &str) -> Result<Duration, StoreError> {
-    let time = duration::parse(value).filter(|time| *time >= Duration::from_millis(10));
-    time.ok_or_else(|| invalid(format!("{option} is a time as 500ms or 2s, at least 10ms")))
 }
 
 #[cfg(test)]

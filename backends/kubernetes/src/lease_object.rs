@@ -14,11 +14,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_backend::{Record, json};
-use bellwether_core::{CandidateId, ElectionName, Epoch, ErrorKind, Holder, StoreError, Wall};
+use bellwether_core::{CandidateId, ElectionName, Epoch, Holder, StoreError, Wall};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::errors::{BACKEND, misconfigured};
+use crate::errors::misconfigured;
 
 /// The full name of the election, which the name of a Lease may be too narrow for.
 pub(crate) const ELECTION: &str = "bellwether/election";
@@ -194,10 +194,7 @@ impl LeaseObject {
 
     /// This Lease with another record in it.
     pub(crate) fn with_record(&self, on: &ElectionName, record: &Record) -> Result<LeaseObject, StoreError> {
-        let bug = |error| {
-            StoreError::new(ErrorKind::Bug, BACKEND, "a record could not be written as JSON").caused_by(error)
-        };
-        let text = String::from_utf8_lossy(&json::print(on, record).map_err(bug)?).into_owned();
+        let text = String::from_utf8_lossy(&json::print(on, record)).into_owned();
         let mut new = self.clone();
         let mut annotate = |key: &str, value: String| new.metadata.annotations.insert(key.to_owned(), value);
         annotate(ELECTION, on.to_string());

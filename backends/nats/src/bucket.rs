@@ -235,7 +235,7 @@ impl Bucket {
         self.known().made_here
     }
 
-    /// If it has to be made, it is made to keep records for so long; zero is for good.
+    /// Sets how long the bucket keeps records if it has to be made; zero means for good.
     pub(crate) fn make_with(&self, age: Duration) {
         self.known().age = u64::try_from(age.as_nanos()).unwrap_or(u64::MAX);
     }

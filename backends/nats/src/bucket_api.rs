@@ -36,7 +36,7 @@ const NO_REVISION: u64 = i64::MAX as u64;
 const OPERATION: &str = "KV-Operation";
 /// What the server itself writes in the place of what expired or was removed.
 const MARKER: &str = "Nats-Marker-Reason";
-/// What a leader that let go leaves in the mark of its record's deletion.
+/// What a leader leaves in the mark of its record's deletion when it releases.
 const RELEASED: &str = "Bellwether-Released";
 /// How far back the server looks for repeated messages, in nanoseconds; what it does by default.
 const REPEATS: u64 = 120_000_000_000;
@@ -52,7 +52,7 @@ pub(crate) struct KeyEntry {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     Value(Vec<u8>),
-    /// The mark of a deletion by a leader that let go, with what it left to say.
+    /// The mark of a deletion by a leader that released, with what it left for its successor.
     Released(String),
     /// The mark of a deletion by the server, because the record had not been renewed for the bucket's max age.
     Expired,

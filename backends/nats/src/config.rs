@@ -10,7 +10,7 @@
 //! | `profile` | `native` | names of keys and the shape of records: `native`, `cluster` as go-cluster 0.1 has them, or `leader` on a bucket of one's own |
 //! | `group` | the election's name | with `profile=leader`, the key |
 //! | `notes` | `bellwether` | with `profile=cluster` and `profile=leader`, the bucket for past leaderships; `bellwether-notes` where `bucket=bellwether` |
-//! | `create`, `replicas` | no, 1 | make a bucket that is to be written when there is none, with so many replicas |
+//! | `create`, `replicas` | no, 1 | make a bucket that is to be written when there is none, with this many replicas |
 //! | `creds`, `nkey` | – | a credentials file; a file with a seed |
 //! | `ca`, `cert` and `key` | the system's, none | whom to trust, and our own certificate |
 //! | `domain`, `inbox` | – | JetStream's domain; the prefix of subjects that answers come to |
@@ -22,9 +22,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bellwether_core::{StoreError, duration};
+use bellwether_backend::url;
+use bellwether_core::StoreError;
 
-use crate::errors::invalid;
+use crate::errors::{BACKEND, invalid};
 use crate::names;
 use crate::profile::Profile;
 
@@ -131,9 +132,8 @@ impl Config {
             connect_timeout: CONNECT_TIMEOUT,
         };
         let (mut certificate, mut key) = (None, None);
-        for option in query.split('&').filter(|option| !option.is_empty()) {
-            let (name, value) = option.split_once('=').unwrap_or((option, ""));
-            let value = decoded(value)?;
+        for option in url::options(BACKEND, query) {
+            let (name, value) = option?;
             match name {
                 "cert" => certificate = Some(PathBuf::from(value)),
                 "key" => key = Some(PathBuf::from(value)),
@@ -187,7 +187,7 @@ impl Config {
             "notes" => self.notes = Some(bucket(value)?),
             "group" => self.group = Some(group(value)?),
             "profile" => self.profile = profile(&value)?,
-            "create" => self.create = yes_or_no(name, &value)?,
+            "create" => self.create = url::yes_or_no(BACKEND, name, &value)?,
             "replicas" => {
                 let number = value.parse().ok().filter(|number| (1..=5).contains(number));
                 self.replicas = number.ok_or_else(|| invalid("replicas is a number from 1 to 5"))?;
@@ -197,8 +197,8 @@ impl Config {
             "ca" => self.authority = Some(value.into()),
             "domain" => self.domain = Some(token("domain", value)?),
             "inbox" => self.inbox = Some(token("inbox", value)?),
-            "ping" => self.ping_interval = time(name, &value)?,
-            "timeout" => self.connect_timeout = time(name, &value)?,
+            "ping" => self.ping_interval = url::time(BACKEND, name, &value)?,
+            "timeout" => self.connect_timeout = url::time(BACKEND, name, &value)?,
             _ => {
                 return Err(invalid(format!(
                     "there is no option {name:?} in a URL of NATS servers: there are {OPTIONS}"
@@ -241,6 +241,7 @@ fn server(host: &str) -> Result<String, StoreError> {
 }
 
 fn identity(text: &str) -> Result<Authentication, StoreError> {
+    let decoded = |text| url::decoded(BACKEND, text);
     match text.split_once(':') {
         Some((user, password)) => Ok(Authentication::User(decoded(user)?, decoded(password)?)),
         None => Ok(Authentication::Token(decoded(text)?)),
@@ -277,35 +278,6 @@ fn token(option: &str, value: String) -> Result<String, StoreError> {
     } else {
         Ok(value)
     }
-}
-
-fn yes_or_no(option: &str, value: &str) -> Result<bool, StoreError> {
-    match value {
-        "" | "yes" | "true" => Ok(true),
-        "no" | "false" => Ok(false),
-        _ => Err(invalid(format!("{option} is yes or no"))),
-    }
-}
-
-fn time(option: &str, value: &str) -> Result<Duration, StoreError> {
-    let time = duration::parse(value).filter(|time| *time >= Duration::from_millis(10));
-    time.ok_or_else(|| invalid(format!("{option} is a time as 500ms or 2s, at least 10ms")))
-}
-
-fn decoded(text: &str) -> Result<String, StoreError> {
-    let wrong = || invalid("a % in the URL starts two hexadecimal digits; write %25 for the sign itself");
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        if byte == b'%' {
-            let digits = [rest.next().ok_or_else(wrong)?, rest.next().ok_or_else(wrong)?];
-            let digits = std::str::from_utf8(&digits).map_err(|_| wrong())?;
-            bytes.push(u8::from_str_radix(digits, 16).map_err(|_| wrong())?);
-        } else {
-            bytes.push(byte);
-        }
-    }
-    String::from_utf8(bytes).map_err(|_| wrong())
 }
 
 #[cfg(test)]

@@ -27,8 +27,8 @@ use crate::errors::{BACKEND, CallFailure, invalid, unavailable};
 const RECONNECT_DELAY_MAX: Duration = Duration::from_millis(500);
 /// How often a call that waits for the link asks for it.
 const LINK_INTERVAL: Duration = Duration::from_millis(100);
-/// After so many refusals in a row, some four seconds, who we are is taken to be unwelcome for good; fewer may come from a server that
-/// has not yet heard of its accounts.
+/// After this many refused logins in a row, some four seconds, the login counts as wrong for good; fewer may come from a server that has
+/// not yet read its accounts.
 const UNWELCOME_AFTER: u32 = 10;
 /// Refusals that may wait to be matched with the calls they are about.
 const REFUSALS_MAX: usize = 256;

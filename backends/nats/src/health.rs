@@ -252,7 +252,7 @@ async fn answer(client: async_nats::Client, mut questions: Subscriber, node: Arc
     while let Some(question) = questions.next().await {
         let Some(reply) = question.reply else { continue };
         match serde_json::to_vec(&node.response()) {
-            // The next question may fare better, and whoever asked this one has a time-out.
+            // If it fails, whoever asked has a time-out, and can ask again.
             Ok(answer) => drop(client.publish(reply, answer.into()).await),
             Err(error) => tracing::warn!(%error, "an answer about health cannot be written"),
         }

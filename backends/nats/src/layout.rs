@@ -79,7 +79,7 @@ pub(crate) trait Layout: Send + Sync {
     /// What these bytes say. An error only where they are another election's; what makes no sense is a record that makes none.
     fn read(&self, on: &ElectionName, value: &[u8]) -> Result<Record, StoreError>;
 
-    /// What is said in the mark of the deletion, where the profile deletes what is let go; one line. `None`: a record that nobody
+    /// What is said in the mark of the deletion, where the profile deletes a record on release; one line. `None`: a record that nobody
     /// holds is a record.
     fn print_released(&self, on: &ElectionName, record: &Record) -> Option<String> {
         let _ = (on, record);

@@ -12,8 +12,8 @@
 //! What holds, and why:
 //!
 //! - **A record is replaced only at the revision that was read**, by the server's own check. So a write that the client sends late, after a
-//!   reconnect, does harm to nobody.
-//! - **The careful read** asks the stream's leader. What replicas have is never judged by;
+//!   reconnect, harms nobody.
+//! - **The careful read** asks the stream's leader. No decision rests on what a replica has;
 //!   a release that the watch has just told of needs no read, since the claim names its revision.
 //! - **No server clock and no server-side expiry**: followers time the lease themselves, on every version alike.
 //! - **Unknown is unknown**: a write without an answer, or while the stream has no leader, is neither held nor denied.

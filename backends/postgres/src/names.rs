@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use bellwether_backend::url::unescape;
 use bellwether_core::CandidateId;
 
 use crate::store::lock;
@@ -137,20 +138,6 @@ pub(crate) fn escape(id: &str) -> String {
         }
     }
     text
-}
-
-pub(crate) fn unescape(text: &str) -> Option<String> {
-    let mut bytes = Vec::new();
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        if byte == b'%' {
-            let digits = [rest.next()?, rest.next()?];
-            bytes.push(u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?);
-        } else {
-            bytes.push(byte);
-        }
-    }
-    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]

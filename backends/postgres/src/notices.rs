@@ -17,10 +17,11 @@
 use std::time::Duration;
 
 use bellwether_backend::SessionNotice;
+use bellwether_backend::url::unescape;
 use bellwether_core::{Ask, CandidateId, Epoch, Request};
 
 use crate::Keys;
-use crate::names::{escape, millis, unescape};
+use crate::names::{escape, millis};
 
 /// As it is sent. A claim is told by the statement that makes it ([`claimed`]).
 pub(crate) fn write(notice: &SessionNotice<Keys>) -> String {

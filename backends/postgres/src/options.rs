@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use bellwether_backend::url::unescape;
 use bellwether_core::StoreError;
 
 use crate::config::bad;
-use crate::names::unescape;
 
 /// Options by name. Of one that is given twice the last counts.
 #[derive(Default)]

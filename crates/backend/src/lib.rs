@@ -35,6 +35,7 @@ mod session;
 mod session_lease;
 mod session_store;
 mod takeover;
+pub mod url;
 
 pub use backend::{Backend, Fut, Notice, Notices, ended_with_its_runtime};
 pub use capabilities::Capabilities;

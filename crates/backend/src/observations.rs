@@ -42,7 +42,7 @@ pub struct Observations<V> {
 #[derive(Clone, Debug)]
 struct Sight<V> {
     found: Option<(Record, V)>,
-    /// Records that kept others out and were not let go, but vanished or were rolled back; oldest loss first.
+    /// Records that kept others out and were not released, but vanished or were rolled back; oldest loss first.
     ghosts: Vec<Ghost>,
     /// When the present sign of life, or the present absence of one, was first seen.
     since: Boot,
@@ -90,7 +90,7 @@ impl Ghost {
         ghosts.push(Ghost { record, since, certain });
     }
 
-    /// Whether this is the same leadership come back, or let go: then it speaks for itself again.
+    /// Whether this is the same leadership come back, or its release: then nothing has to be remembered of it.
     ///
     /// A store that fell back may issue an epoch a second time, and a release names nobody: it is this leadership's only if it was
     /// acquired at the same instant.
@@ -101,14 +101,14 @@ impl Ghost {
 }
 
 impl<V> Sight<V> {
-    /// How long news that the leadership seen last was let go may be acted on without a read. Never beyond the end of that
+    /// How long news of the release of the leadership seen last may be acted on without a read. Never beyond the end of that
     /// leadership as it was known: news can lie unread while a process is stopped, and the store may be in another life by then.
     fn fresh(&self, now: Boot, new: &Record, source: Source) -> Option<Boot> {
         let (old, _) = self.found.as_ref()?;
-        let let_go =
+        let released =
             old.is_held() && !new.is_held() && !new.broken && old.epoch == new.epoch && old.epoch.is_some();
         let end = self.since + old.ttl?;
-        (source == Source::Watch && let_go).then(|| end.min(now + FRESH))
+        (source == Source::Watch && released).then(|| end.min(now + FRESH))
     }
 }
 
@@ -222,7 +222,7 @@ impl<V: Clone + Ord> Observations<V> {
         }
     }
 
-    /// Whether the watch has just told that the leader let go, so that a claim may do without a read: what was told is replaced
+    /// Whether the watch has just told of a release, so that a claim needs no read: what was told is replaced
     /// only if it is still what is there.
     pub fn is_fresh_release(&self, now: Boot, on: &ElectionName) -> bool {
         let sight = self.sights.get(on);

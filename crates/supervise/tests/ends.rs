@@ -81,7 +81,7 @@ fn a_command_whose_handle_is_dropped_dies_at_once() {
     let mut host = stage.host(&["grace=500"], &["deaf", "daemon"]);
     host.running();
     host.tell("drop");
-    // The leadership is let go only when the tree is gone.
+    // The leadership is released only when the tree is gone.
     host.expect("released");
     assert!(!stage.witnessed());
     stage.expect_empty();

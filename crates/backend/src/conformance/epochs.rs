@@ -27,14 +27,14 @@ async fn over_release(stage: Stage) -> Ran {
     let mut leader = stage.candidate("a").await?;
     let mut last = leader.lead().await?;
     for id in ["b", "a", "b", "c"] {
-        leader.let_go(&last).await?;
+        leader.release_done(&last).await?;
         // A new connection each time: it knows nothing but what the store knows.
         leader = stage.candidate(id).await?;
         let grant = leader.lead().await?;
         up(&last, &grant)?;
         last = grant;
     }
-    leader.let_go(&last).await
+    leader.release_done(&last).await
 }
 
 async fn over_expiry(stage: Stage) -> Ran {
@@ -71,7 +71,7 @@ async fn over_deletion(stage: Stage) -> Ran {
 async fn over_deletion_after_release(stage: Stage) -> Ran {
     let a = stage.candidate("a").await?;
     let first = a.lead().await?;
-    a.let_go(&first).await?;
+    a.release_done(&first).await?;
     stage.delete().await?;
     let second = stage.candidate("b").await?.lead().await?;
     up(&first, &second)
@@ -80,7 +80,7 @@ async fn over_deletion_after_release(stage: Stage) -> Ran {
 async fn over_unknown(stage: Stage) -> Ran {
     let (a, faults) = stage.faulty("a").await?;
     let first = a.lead().await?;
-    a.let_go(&first).await?;
+    a.release_done(&first).await?;
     let mut last = first;
     for _ in 0..3 {
         faults.next(Op::Write, Fault::LosesAnswer);
@@ -90,7 +90,7 @@ async fn over_unknown(stage: Stage) -> Ran {
         let grant = a.lead().await?;
         up(&last, &grant)?;
         ensure!(hidden.is_none_or(|hidden| grant.epoch > hidden), "{:?} was used twice", grant.epoch);
-        a.let_go(&grant).await?;
+        a.release_done(&grant).await?;
         last = grant;
     }
     Ok(())
@@ -99,11 +99,11 @@ async fn over_unknown(stage: Stage) -> Ran {
 async fn above_floor(stage: Stage) -> Ran {
     let mut a = stage.candidate("a").await?;
     let first = a.lead().await?;
-    a.let_go(&first).await?;
+    a.release_done(&first).await?;
     a.bid.floor = Epoch::new(first.epoch.get() + 1_000).unwrap_or(Epoch::MAX);
     // That the grant is above the floor is what `lead` looks at.
     let second = a.lead().await?;
-    a.let_go(&second).await?;
+    a.release_done(&second).await?;
     let third = stage.candidate("b").await?.lead().await?;
     up(&second, &third)
 }
@@ -112,10 +112,10 @@ async fn floor_outlives_record(stage: Stage) -> Ran {
     needs!(stage.can.floor_outlives_record, "epochs come from the store's own counter");
     let mut a = stage.candidate("a").await?;
     let first = a.lead().await?;
-    a.let_go(&first).await?;
+    a.release_done(&first).await?;
     a.bid.floor = Epoch::new(first.epoch.get() + 1_000).unwrap_or(Epoch::MAX);
     let second = a.lead().await?;
-    a.let_go(&second).await?;
+    a.release_done(&second).await?;
     stage.delete().await?;
     let third = stage.candidate("b").await?.lead().await?;
     up(&second, &third)

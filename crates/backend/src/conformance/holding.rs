@@ -29,7 +29,7 @@ async fn single_acquires(stage: Stage) -> Ran {
     ensure!(grant.ttl >= stage.ttl, "granted {:?} instead of {:?}", grant.ttl, stage.ttl);
     ensure!(!grant.after_crash, "nobody had crashed");
     a.keep(&grant).await?;
-    a.let_go(&grant).await
+    a.release_done(&grant).await
 }
 
 async fn second_is_blocked(stage: Stage) -> Ran {
@@ -49,7 +49,7 @@ async fn one_connection_two_candidates(stage: Stage) -> Ran {
     let grant = a.lead().await?;
     b.denied().await?;
     a.keep(&grant).await?;
-    a.let_go(&grant).await?;
+    a.release_done(&grant).await?;
     let second = b.lead().await?;
     ensure!(second.epoch > grant.epoch, "{:?} followed {:?}", second.epoch, grant.epoch);
     a.denied().await?;
@@ -69,7 +69,7 @@ async fn one_of_many(stage: Stage) -> Ran {
         // Nobody winning is allowed: everyone may have lost against somebody who then gave up.
         ensure!(winners.len() <= 1, "round {round}: {} candidates were let in: {winners:?}", winners.len());
         if let [(winner, Outcome::Done(grant))] = winners[..] {
-            crowd[winner].let_go(grant).await?;
+            crowd[winner].release_done(grant).await?;
         }
     }
     Ok(())
@@ -141,19 +141,19 @@ async fn renewal_extends(stage: Stage) -> Ran {
         }
         tokio::time::sleep(stage.ttl / 40).await;
     }
-    a.let_go(&grant).await
+    a.release_done(&grant).await
 }
 
 async fn release_lets_in(stage: Stage) -> Ran {
     let (a, b) = (stage.candidate("a").await?, stage.candidate("b").await?);
     let grant = a.lead().await?;
     b.denied().await?;
-    a.let_go(&grant).await?;
+    a.release_done(&grant).await?;
     // One try, no waiting: whoever is told of the release finds the door open.
     let second = b.lead().await?;
     ensure!(second.epoch > grant.epoch, "{:?} followed {:?}", second.epoch, grant.epoch);
     ensure!(!second.after_crash, "a release is not a crash");
-    b.let_go(&second).await?;
+    b.release_done(&second).await?;
     let third = a.lead().await?;
     ensure!(third.epoch > second.epoch, "{:?} followed {:?}", third.epoch, second.epoch);
     Ok(())
@@ -165,12 +165,12 @@ async fn missed_a_change(stage: Stage) -> Ran {
     for _ in 0..6 {
         let first = a.lead().await?;
         c.denied().await?;
-        a.let_go(&first).await?;
+        a.release_done(&first).await?;
         let second = b.lead().await?;
         c.denied().await?;
-        b.let_go(&second).await?;
+        b.release_done(&second).await?;
         let third = c.lead().await?;
-        c.let_go(&third).await?;
+        c.release_done(&third).await?;
     }
     Ok(())
 }
@@ -178,7 +178,7 @@ async fn missed_a_change(stage: Stage) -> Ran {
 async fn released_is_over(stage: Stage) -> Ran {
     let a = stage.candidate("a").await?;
     let grant = a.lead().await?;
-    a.let_go(&grant).await?;
+    a.release_done(&grant).await?;
     certainly_not("the renewal of a released leadership", || a.renew(&grant)).await?;
     let seen = a.observe().await?;
     ensure!(seen.leader().is_none(), "{:?} still leads", seen.leader());

@@ -43,7 +43,7 @@ async fn restart_waits(stage: Stage) -> Ran {
 async fn retired(stage: Stage) -> Ran {
     let a = stage.candidate("a").await?;
     let grant = a.lead().await?;
-    a.let_go(&grant).await?;
+    a.release_done(&grant).await?;
     a.backend.retire(&a.on, &a.bid.who);
     // The same connection, once more, as a process does that stops one election and starts it again.
     let again = stage.actor("a", a.backend.clone(), a.clock.clone());

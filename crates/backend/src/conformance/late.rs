@@ -5,7 +5,7 @@ use std::time::Duration;
 use bellwether_core::Outcome;
 
 use super::case::{Case, Ran, Stop, case, ensure};
-use super::stage::{Stage, held, let_go_after_all, unknown};
+use super::stage::{Stage, held, released_after_all, unknown};
 use super::stale::untouched;
 use crate::faults::{Fault, Gate, Op};
 
@@ -33,7 +33,7 @@ async fn late_claim_released(stage: Stage) -> Ran {
     gate.open();
     let late = held("the late claim", claim.await.map_err(|error| Stop::failed(error.to_string()))?)?;
     // Its candidate has given up meanwhile; nobody leads on this grant, and it must not cost a ttl.
-    a.let_go(&late).await?;
+    a.release_done(&late).await?;
     b.lead().await?;
     Ok(())
 }
@@ -84,7 +84,7 @@ async fn late_delivery_of_release(stage: Stage) -> Ran {
     let old = a.lead().await?;
     let gate = Gate::new();
     faults.next(Op::Write, Fault::HoldsDelivery(gate.clone()));
-    let known = let_go_after_all("a release that is still under way", a.release(&old).await)?;
+    let known = released_after_all("a release that is still under way", a.release(&old).await)?;
     let new = if known { b.lead().await? } else { b.take_over(&old).await? };
     gate.open();
     stage.promptly("the release is delivered", gate.done()).await?;
@@ -113,7 +113,7 @@ async fn slow_store(stage: Stage) -> Ran {
     let grant = a.lead().await?;
     let grant = a.keep(&grant).await?;
     b.denied().await?;
-    a.let_go(&grant).await?;
+    a.release_done(&grant).await?;
     b.lead().await?;
     a.denied().await?;
     Ok(())

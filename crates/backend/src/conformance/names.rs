@@ -33,7 +33,7 @@ async fn many_elections(stage: Stage) -> Ran {
     let (gone, mut kept): (Vec<_>, Vec<_>) =
         held.into_iter().enumerate().partition(|(number, _)| number % 3 == 0);
     for (_, (on, grant)) in &gone {
-        a.in_election(on).let_go(grant).await?;
+        a.in_election(on).release_done(grant).await?;
         b.in_election(on).lead().await?;
     }
     let kept: Vec<_> = kept.drain(..).map(|(_, held)| held).collect();
@@ -97,7 +97,7 @@ async fn odd_names(stage: Stage) -> Ran {
         }
     }
     for (leader, grant) in &leaders {
-        leader.let_go(grant).await?;
+        leader.release_done(grant).await?;
         let seen = other.in_election(&leader.on).observe().await?;
         ensure!(seen.leader().is_none(), "{:?} is still led after its release", leader.on);
     }

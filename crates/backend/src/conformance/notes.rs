@@ -41,7 +41,7 @@ async fn history_completed(stage: Stage) -> Ran {
     ensure!(all == [first.clone()], "remembered as {all:?}");
     // Keeping a history must not disturb what it is about.
     untouched(&a, &grant).await?;
-    a.let_go(&grant).await?;
+    a.release_done(&grant).await?;
     first.until = Some(Wall::from_unix_nanos(1_700_000_100_000_000_000));
     first.ended = Some("released".to_owned());
     a.backend.remember(&a.on, &first).await?;

@@ -39,7 +39,7 @@ async fn on_release(stage: Stage) -> Ran {
     let mut news = b.backend.signals();
     b.backend.follow(&b.on);
     b.denied().await?;
-    a.let_go(&grant).await?;
+    a.release_done(&grant).await?;
     let told = changed(&mut news, &b.on, |seen| seen.leader().is_none());
     stage.promptly("news of the release", told).await??;
     b.lead().await?;
@@ -103,9 +103,9 @@ async fn not_followed(stage: Stage) -> Ran {
     for on in [&quiet, &left] {
         let other = a.in_election(on);
         let grant = other.lead().await?;
-        other.let_go(&grant).await?;
+        other.release_done(&grant).await?;
     }
-    a.let_go(&grant).await?;
+    a.release_done(&grant).await?;
     // News of what came last is the sign that news of what came before would be here too.
     let told = async {
         while let Some(notice) = news.next().await {

@@ -47,7 +47,7 @@ async fn observe_shows(stage: Stage) -> Ran {
         ensure!(free_at >= end, "others are told to try {:?} too early", end.since(free_at));
     }
 
-    a.let_go(&grant).await?;
+    a.release_done(&grant).await?;
     let seen = b.observe().await?;
     ensure!(seen.leader().is_none() && seen.holder.is_none(), "after the release: {seen:?}");
     ensure!(matches!(seen.proof, Proof::Released | Proof::Absent), "the proof is {:?}", seen.proof);

@@ -64,7 +64,7 @@ async fn reaches_leader(stage: Stage) -> Ran {
     let b = stage.candidate("b").await?;
     let told = ask(&stage, &b, (&a, &mut news, &grant), &step_down(grant.epoch)).await?;
     ensure!(told == step_down(grant.epoch), "the leader was told {told:?}");
-    a.let_go(&grant).await?;
+    a.release_done(&grant).await?;
     // The next leader finds no request of its predecessor's.
     let grant = b.lead().await?;
     b.keep(&grant).await?;
@@ -110,7 +110,7 @@ async fn every_kind(stage: Stage) -> Ran {
 async fn old_epoch(stage: Stage) -> Ran {
     let (a, mut news, old) = listening(&stage).await?;
     needs!(stage.can.epoch_visible, "only the leader knows its epoch");
-    a.let_go(&old).await?;
+    a.release_done(&old).await?;
     let grant = a.lead().await?;
     let b = stage.candidate("b").await?;
     let stale = step_down(old.epoch);
@@ -127,7 +127,7 @@ async fn nobody(stage: Stage) -> Ran {
     let early = step_down(Epoch::new(1).expect("small"));
     certainly_not("a request before anybody led", || b.backend.request(&b.on, &early)).await?;
     let grant = a.lead().await?;
-    a.let_go(&grant).await?;
+    a.release_done(&grant).await?;
     let late = step_down(grant.epoch);
     certainly_not("a request after the release", || b.backend.request(&b.on, &late)).await?;
     b.lead().await?;

@@ -148,7 +148,7 @@ impl Actor {
     /// Leads and releases, so that there is a record: a store may take two writes to make one.
     pub(super) async fn lead_once(&self) -> Result<(), Stop> {
         let grant = self.lead().await?;
-        self.let_go(&grant).await
+        self.release_done(&grant).await
     }
 
     /// Claims once, and must not get it.
@@ -226,8 +226,8 @@ impl Actor {
         self.backend.release(&self.on, grant, how).await
     }
 
-    /// Releases, and has to succeed.
-    pub(super) async fn let_go(&self, grant: &Grant) -> Result<(), Stop> {
+    /// Releases, and has to get it done.
+    pub(super) async fn release_done(&self, grant: &Grant) -> Result<(), Stop> {
         held("the release", self.release(grant).await)
     }
 
@@ -270,8 +270,8 @@ pub(super) fn unknown<T: Debug>(what: &str, outcome: Outcome<T>) -> Result<(), S
     }
 }
 
-/// Whether a release whose answer was kept back is known to have let go: a backend may find out by itself.
-pub(super) fn let_go_after_all(what: &str, outcome: Outcome<()>) -> Result<bool, Stop> {
+/// Whether a release whose answer was held back is known to be done: a backend may find out by itself.
+pub(super) fn released_after_all(what: &str, outcome: Outcome<()>) -> Result<bool, Stop> {
     match outcome {
         Outcome::Done(()) => Ok(true),
         Outcome::Unknown(_) => Ok(false),

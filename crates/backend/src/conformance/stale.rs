@@ -32,7 +32,7 @@ async fn stale_release(stage: Stage) -> Ran {
 async fn own_older_epoch(stage: Stage) -> Ran {
     let a = stage.candidate("a").await?;
     let old = a.lead().await?;
-    a.let_go(&old).await?;
+    a.release_done(&old).await?;
     let new = a.lead().await?;
     ensure!(new.epoch > old.epoch, "{:?} followed {:?}", new.epoch, old.epoch);
     // The same incarnation, so only the epoch tells them apart.

@@ -3,7 +3,7 @@
 use bellwether_core::{ErrorKind, Grant, Outcome};
 
 use super::case::{Case, Ran, case, ensure};
-use super::stage::{Stage, certainly_not, held, let_go_after_all, unknown};
+use super::stage::{Stage, certainly_not, held, released_after_all, unknown};
 use crate::faults::{Fault, Op};
 
 pub(super) const CASES: &[Case] = &[
@@ -24,7 +24,7 @@ async fn unknown_resolved(stage: Stage) -> Ran {
     // Not stuck behind oneself: one more try is enough.
     let grant = a.lead().await?;
     a.keep(&grant).await?;
-    a.let_go(&grant).await
+    a.release_done(&grant).await
 }
 
 async fn unknown_excludes(stage: Stage) -> Ran {
@@ -46,7 +46,7 @@ async fn unknown_released(stage: Stage) -> Ran {
     unknown("a claim whose answer is lost", a.claim().await)?;
     let seen = a.observe().await?;
     ensure!(seen.leader() == Some(&a.bid.who.id), "the store shows {:?}", seen.leader());
-    // Where the epoch can be read, that is enough to let go; elsewhere claiming again tells it.
+    // Where the epoch can be read, that is enough to release; elsewhere a second claim tells it.
     let grant = match seen.epoch {
         Some(epoch) => Grant {
             epoch,
@@ -57,7 +57,7 @@ async fn unknown_released(stage: Stage) -> Ran {
         },
         None => a.lead().await?,
     };
-    a.let_go(&grant).await?;
+    a.release_done(&grant).await?;
     b.lead().await?;
     Ok(())
 }
@@ -79,7 +79,7 @@ async fn conflict_with_oneself(stage: Stage) -> Ran {
         grant = a.keep(&grant).await?;
     }
     // And with a claim: denied by oneself or held, but never stuck.
-    a.let_go(&grant).await?;
+    a.release_done(&grant).await?;
     faults.next(Op::Write, Fault::Twice);
     let again = match a.claim().await {
         Outcome::Done(grant) => grant,
@@ -101,7 +101,7 @@ async fn lost_renewal(stage: Stage) -> Ran {
         grant = a.keep(&grant).await?;
     }
     b.denied().await?;
-    a.let_go(&grant).await
+    a.release_done(&grant).await
 }
 
 async fn lost_release(stage: Stage) -> Ran {
@@ -112,7 +112,7 @@ async fn lost_release(stage: Stage) -> Ran {
     faults.always(Op::Write, Fault::None);
     b.denied().await?;
     faults.next(Op::Write, Fault::LosesAnswer);
-    let_go_after_all("a release whose answer is lost", a.release(&grant).await)?;
+    released_after_all("a release whose answer is lost", a.release(&grant).await)?;
     b.lead().await?;
     // Tried once more, as a careful leader does: it finds another's record, and leaves it alone.
     certainly_not("a release after the release", || a.release(&grant)).await?;

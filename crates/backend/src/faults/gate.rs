@@ -1,4 +1,4 @@
-//! Where calls are held back until a test lets them go.
+//! Where calls are held back until a test opens the gate.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -58,7 +58,7 @@ pub enum Op {
 pub enum Fault {
     /// Nothing: to let calls through before a planned one.
     None,
-    /// It reaches the store so much later.
+    /// It reaches the store this much later.
     Slow(Duration),
     /// It never reaches the store, and the caller gets an error of this kind.
     Fails(ErrorKind),
@@ -106,7 +106,7 @@ impl Faults {
         self.plans().always.insert(op, fault);
     }
 
-    /// Every call takes so much longer to reach the store.
+    /// Every call takes this much longer to reach the store.
     pub fn latency(&self, latency: Duration) {
         self.plans().latency = latency;
     }

@@ -27,7 +27,7 @@ impl<R: Register> Shared<R> {
             Ok(Some(seen)) => return Outcome::Denied(seen),
             Err(error) => return Outcome::failed(error),
         }
-        // Who was told just now that the leader let go need not read it once more: the write names the version it was told of.
+        // A candidate that has just been told of a release need not read it again: the write names the version that it was told.
         if self.memory().observations.is_fresh_release(self.clock.boot(), on)
             && let Some(outcome) = self.take(on, bid).await
         {

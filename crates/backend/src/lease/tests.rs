@@ -360,7 +360,7 @@ async fn a_record_that_was_told_is_not_read_and_one_that_nobody_follows_is_not_t
 }
 
 #[tokio::test]
-async fn so_many_reads_are_under_way_at_once_and_no_more() {
+async fn reads_under_way_at_once_are_bounded() {
     let lease = Lease::new(Shown::default(), Arc::new(Hands::default()));
     lease.register().hangs.store(true, Ordering::SeqCst);
     for n in 0..2 * signals::LOOKS_MAX {

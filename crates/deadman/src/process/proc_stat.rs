@@ -43,7 +43,7 @@ pub fn is_gone(error: &io::Error) -> bool {
 mod tests {
     use super::*;
 
-    /// A line of `/proc/PID/stat` with this state and so many threads.
+    /// A line of `/proc/PID/stat` with this state and this number of threads.
     fn line(state: char, threads: u32) -> String {
         format!("7 (a) Z (b) {state} 5 7 7 0 -1 4194304 127 0 0 0 0 0 0 0 20 0 {threads} 0 4711 0 0")
     }

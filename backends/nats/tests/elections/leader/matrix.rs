@@ -58,7 +58,7 @@ async fn a_killed_leader_is_replaced() {
     }
     let (_server, url) = server().await;
     let judge = Judge::default();
-    let mut child = Child::start("matrix::a_killed_leader_is_replaced", &url);
+    let mut child = Child::start("leader::matrix::a_killed_leader_is_replaced", &url);
     let follower = tokio::task::spawn_blocking(move || (child.wait_for("leading"), child));
     let (said, mut child) = soon(follower).await.expect("the child leads");
     let epoch: u64 = said.rsplit(' ').next().and_then(|word| word.parse().ok()).expect("an epoch");

@@ -13,7 +13,7 @@ use bellwether_nats::from_url;
 use bellwether_support::servers::nats::Version;
 use tokio::sync::oneshot;
 
-/// A machine whose wall clock is wrong by so many hours.
+/// A machine whose wall clock is wrong by this many hours.
 struct Wrong(i64);
 
 impl Clock for Wrong {
