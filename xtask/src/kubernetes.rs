@@ -1,4 +1,5 @@
-//! What the tests of Kubernetes run: etcd, kube-apiserver and candidates made of client-go. Where they are, and how to get them.
+//! What the tests of Kubernetes run: etcd, kube-apiserver, candidates made of client-go, and Helm. Where they are, and how to get
+//! them.
 //!
 //! Nobody packages kube-apiserver for Debian, so it is built from source. That takes minutes, once: [`build_ahead`] starts it in
 //! the background, and whoever needs it waits for the rest.
@@ -11,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::{apt, process};
 use go_build::Build;
-use programs::{APISERVER, CLIENT_GO};
+use programs::{APISERVER, CLIENT_GO, HELM};
 
 /// The build of the API server that was started ahead and that nobody has waited for yet.
 static AHEAD: Mutex<Option<Build>> = Mutex::new(None);
@@ -29,6 +30,11 @@ pub(crate) fn apiserver_version() -> Option<String> {
 /// The same of the candidate.
 pub(crate) fn client_go_version() -> Option<String> {
     version(CLIENT_GO.built()?)
+}
+
+/// What Helm says of its version.
+pub(crate) fn helm_version() -> Option<String> {
+    process::version(&[HELM.built()?.to_str()?, "version", "--template", "Helm {{.Version}}"])
 }
 
 /// Out of Debian's package; nothing is set up on the machine, so no service is started.
@@ -57,6 +63,11 @@ pub(crate) fn install_apiserver() -> Result<(), String> {
 /// Builds the candidate, which shares most packages with the API server.
 pub(crate) fn install_client_go() -> Result<(), String> {
     Build::start(&CLIENT_GO).wait()
+}
+
+/// Builds Helm, which shares most packages with the API server.
+pub(crate) fn install_helm() -> Result<(), String> {
+    Build::start(&HELM).wait()
 }
 
 fn version(program: PathBuf) -> Option<String> {

@@ -14,11 +14,11 @@ use crate::postgres::majors;
 use crate::process::{Stopwatch, cargo, listen, run as run_to_end, say};
 use crate::terminal::{Paint, on_stdout, span};
 use crate::{Problem, Verdict, bugs, features, kubernetes, tidy};
-use binaries::Binaries;
+use binaries::{Binaries, Variable};
 use selection::Selection;
 use std::collections::BTreeSet;
 use std::time::Duration;
-use steps::{Action, Step};
+use steps::{Action, Program, Step};
 use tally::Tally;
 
 pub(crate) fn run(args: &[String]) -> Result<Verdict, Problem> {
@@ -55,7 +55,7 @@ fn tested_packages(steps: &[&Step]) -> Vec<String> {
     for step in steps {
         match &step.action {
             Action::Tests { package } => drop(packages.insert(package.clone())),
-            Action::OnMajor { programs, .. } => {
+            Action::Programs { programs } | Action::OnMajor { programs, .. } => {
                 packages.extend(programs.iter().map(|(package, ..)| (*package).to_owned()));
             }
             _ => {}
@@ -111,14 +111,9 @@ impl Session<'_> {
             }
             Action::Tests { package } => self.binaries.run(self.workspace.package(package)?),
             Action::OnMajor { major, programs } => {
-                let server = [("BELLWETHER_TEST_POSTGRES", majors::provide(*major)?)];
-                let mut tally = Tally::default();
-                for (package, program, tests) in *programs {
-                    let package = self.workspace.package(package)?;
-                    tally.add(self.binaries.run_test(package, program, tests, &server)?);
-                }
-                Ok(tally)
+                self.programs(programs, &[("BELLWETHER_TEST_POSTGRES", majors::provide(*major)?)])
             }
+            Action::Programs { programs } => self.programs(programs, &[]),
             Action::Bugs => bugs::all().map(Tally::of_verdict),
             Action::Cargo { package, args, env, counted } => {
                 if let Some(package) = package {
@@ -137,6 +132,14 @@ impl Session<'_> {
                 Ok(tally.ended(status.success()))
             }
         }
+    }
+
+    fn programs(&self, programs: &[Program], env: &[Variable]) -> Result<Tally, Problem> {
+        let mut tally = Tally::default();
+        for (package, program, tests) in programs {
+            tally.add(self.binaries.run_test(self.workspace.package(package)?, program, tests, env)?);
+        }
+        Ok(tally)
     }
 
     fn line(&self, finished: &Finished) -> String {

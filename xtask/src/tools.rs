@@ -98,6 +98,14 @@ pub(crate) const CLIENT_GO: Tool = Tool {
     install: Some(kubernetes::install_client_go),
 };
 
+pub(crate) const HELM: Tool = Tool {
+    name: "Helm",
+    probe: Probe::Place(kubernetes::helm_version),
+    used_for: "the tests of the chart in deploy/kubernetes",
+    advice: "`cargo xtask env --install` builds it, which needs Go 1.26 or later (https://go.dev/dl)",
+    install: Some(kubernetes::install_helm),
+};
+
 pub(crate) const IPROUTE: Tool = Tool {
     name: "iproute2",
     probe: Probe::Command(&["ip", "-V"]),
@@ -112,8 +120,10 @@ fn pgbouncer() -> Option<String> {
 }
 
 /// All of them, for `cargo xtask env`. Servers that tests run against join this list with their backends.
-pub(crate) const ALL: &[&Tool] =
-    &[&RUSTFMT, &CLIPPY, &POSTGRES, &PGBOUNCER, &NATS, &OLD_NATS, &ETCD, &APISERVER, &CLIENT_GO, &IPROUTE];
+pub(crate) const ALL: &[&Tool] = &[
+    &RUSTFMT, &CLIPPY, &POSTGRES, &PGBOUNCER, &NATS, &OLD_NATS, &ETCD, &APISERVER, &CLIENT_GO, &HELM,
+    &IPROUTE,
+];
 
 impl Tool {
     /// What it says of its version, or a sentence that says what to do.

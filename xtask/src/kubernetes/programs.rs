@@ -1,4 +1,4 @@
-//! Where the programs are that tests of Kubernetes run: etcd, kube-apiserver, and a candidate made of client-go.
+//! Where the programs are that tests of Kubernetes run: etcd, kube-apiserver, a candidate made of client-go, and Helm.
 //!
 //! `tests/support` compiles this file too, so tests look exactly where `cargo xtask` puts them.
 
@@ -29,6 +29,15 @@ pub(crate) const CLIENT_GO: GoProgram = GoProgram {
         include_str!("../../../tests/kubernetes/client-go/main.go"),
         include_str!("../../../tests/kubernetes/client-go/election.go"),
         include_str!("../../../tests/kubernetes/client-go/bench.go"),
+    ],
+};
+
+pub(crate) const HELM: GoProgram = GoProgram {
+    name: "helm",
+    sources: &[
+        include_str!("../../../tests/kubernetes/helm/go.mod"),
+        include_str!("../../../tests/kubernetes/helm/go.sum"),
+        include_str!("../../../tests/kubernetes/helm/main.go"),
     ],
 };
 

@@ -4,9 +4,10 @@
 //! per package would compile the same crates over and over with slightly different features. Run one by one
 //! so that each package has its own time and count.
 
+use super::steps::APART;
 use super::tally::Tally;
 use crate::Problem;
-use crate::metadata::{Package, Workspace};
+use crate::metadata::{Package, Target, Workspace};
 use crate::process::{cargo, listen, say};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -52,10 +53,12 @@ impl Binaries {
         Ok(Binaries { root: workspace.root.clone(), programs, complete: status.success() })
     }
 
-    /// Runs every test program that the package should have.
+    /// Runs every test program that the package should have, but for those that another step runs.
     pub(super) fn run(&self, package: &Package) -> Result<Tally, Problem> {
         let mut tally = Tally::default();
-        for target in package.targets.iter().filter(|target| target.tested) {
+        let apart = |name: &str| APART.iter().any(|(of, program, _)| *of == package.name && *program == name);
+        let here = |target: &&Target| target.tested && !(target.kind == "test" && apart(&target.name));
+        for target in package.targets.iter().filter(here) {
             tally.add(self.run_target(package, (&target.kind, &target.name), &[], &[])?);
         }
         Ok(tally)

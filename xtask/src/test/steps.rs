@@ -12,7 +12,7 @@ use crate::metadata::Workspace;
 use crate::postgres::majors;
 use crate::sim;
 use crate::tools::{
-    APISERVER, CLIENT_GO, CLIPPY, ETCD, IPROUTE, NATS, OLD_NATS, PGBOUNCER, POSTGRES, RUSTFMT, Tool,
+    APISERVER, CLIENT_GO, CLIPPY, ETCD, HELM, IPROUTE, NATS, OLD_NATS, PGBOUNCER, POSTGRES, RUSTFMT, Tool,
 };
 use std::time::Duration;
 
@@ -44,8 +44,10 @@ pub(super) enum Action {
     Features,
     /// Every test program, built once; part of any choice that runs one.
     Build,
-    /// The test programs of one package.
+    /// The test programs of one package, but for [`APART`].
     Tests { package: String },
+    /// These test programs.
+    Programs { programs: &'static [Program] },
     /// These test programs, each of a package, on a PostgreSQL server of that major.
     OnMajor { major: u32, programs: &'static [Program] },
     /// Every planted bug, in a copy of the project.
@@ -73,7 +75,12 @@ const SCENARIOS_STEP: &str = "tests";
 const POSTGRES_TOOLS: &[&Tool] = &[&POSTGRES, &PGBOUNCER, &IPROUTE];
 const NATS_TOOLS: &[&Tool] = &[&NATS, &OLD_NATS, &IPROUTE];
 const KUBERNETES_TOOLS: &[&Tool] = &[&ETCD, &APISERVER, &CLIENT_GO, &IPROUTE];
+const DEPLOY_TOOLS: &[&Tool] = &[&ETCD, &APISERVER, &HELM];
 const ALL_SERVERS: &[&Tool] = &[&POSTGRES, &PGBOUNCER, &NATS, &OLD_NATS, &IPROUTE];
+
+/// What needs the API server, in packages whose other tests do not: these have a step of their own.
+pub(super) const APART: &[Program] =
+    &[("bellwether-tests", "kubernetes", &[]), ("bellwether", "kubernetes", &[])];
 
 /// What the tests run on besides the installed server, which is Debian's and older: the newest.
 const FURTHER_MAJOR: u32 = *majors::SUPPORTED.end();
@@ -169,6 +176,10 @@ pub(super) fn all(workspace: &Workspace) -> Vec<Step> {
         if *name == POSTGRES_STEP {
             steps.push(on_major(FURTHER_MAJOR, 75, SOME_PROGRAMS));
         }
+        if *name == KUBERNETES_STEP {
+            let what = "manifests, chart and example on a real API server";
+            steps.push(step(name, what, DEPLOY_TOOLS, 40, Action::Programs { programs: APART }));
+        }
     }
     for package in &workspace.packages {
         if PACKAGES.iter().all(|(_, listed, _, _)| *listed != package.name) {
@@ -183,9 +194,9 @@ pub(super) fn all(workspace: &Workspace) -> Vec<Step> {
         }
     }
     steps.extend([
-        step("doctests", "the code in the documentation", &[], 60, DOCTESTS),
+        step("doctests", "the code in the documentation", &[], 40, DOCTESTS),
         step("docs", "the documentation builds without a warning", &[], 30, DOCS),
-        step("sim", "500 seeds without a violation", &[], 60, SEEDS),
+        step("sim", "500 seeds without a violation", &[], 50, SEEDS),
         step("sim", "every planted bug is caught", &[], 90, Action::Bugs),
     ]);
     steps.sort_by_key(Step::needs_apiserver);
@@ -235,8 +246,8 @@ mod tests {
     fn what_needs_the_api_server_comes_last() {
         let packages = vec![Package::empty("", "bellwether-support")];
         let steps = all(&Workspace { root: PathBuf::new(), packages });
-        let last: Vec<&str> = steps.iter().rev().take(2).map(|step| step.name.as_str()).collect();
-        assert_eq!(last, ["support", "kubernetes"]);
+        let last: Vec<&str> = steps.iter().rev().take(3).map(|step| step.name.as_str()).collect();
+        assert_eq!(last, ["support", "kubernetes", "kubernetes"]);
         assert_eq!(steps.iter().filter(|step| step.needs_apiserver()).count(), last.len());
     }
 

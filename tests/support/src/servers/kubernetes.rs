@@ -156,6 +156,14 @@ impl Server {
         identities::kubeconfig(self.scratch.path(), user, &self.url())
     }
 
+    /// A kubeconfig file for this service account, with a token that the server made for it.
+    pub async fn kubeconfig_of_account(&self, namespace: &str, name: &str) -> PathBuf {
+        let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token");
+        let token = self.api("POST", &path, json!({ "spec": {} })).await["status"]["token"].clone();
+        let token = token.as_str().expect("a token");
+        identities::kubeconfig_with(self.scratch.path(), name, token, &self.url())
+    }
+
     /// As [`Server::kubeconfig`], by way of a [`Proxy`](crate::Proxy) on this port of the loopback.
     pub fn kubeconfig_through(&self, proxy: u16, user: &str) -> PathBuf {
         identities::kubeconfig(self.scratch.path(), user, &format!("https://127.0.0.1:{proxy}"))
@@ -258,6 +266,11 @@ fn command(program: &Path, node: Option<&Node>) -> Command {
 
 fn log(dir: &Path, name: &str) -> std::fs::File {
     std::fs::File::create(dir.join(format!("{name}.log"))).expect("a scratch directory is writable")
+}
+
+/// Helm, which renders charts and needs no server for that.
+pub fn helm() -> PathBuf {
+    programs::HELM.built().unwrap_or_else(|| missing("helm"))
 }
 
 fn missing(program: &str) -> PathBuf {

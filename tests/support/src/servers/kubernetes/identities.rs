@@ -29,10 +29,14 @@ pub(super) fn token(user: &str) -> String {
     format!("token-of-{user}")
 }
 
-/// A new file each time, as JSON, which is YAML.
 pub(super) fn kubeconfig(dir: &Path, user: &str, url: &str) -> PathBuf {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
     assert!(user == ADMIN || LIMITED.contains(&user), "the server knows no {user}");
+    kubeconfig_with(dir, user, &token(user), url)
+}
+
+/// A new file each time, as JSON, which is YAML.
+pub(super) fn kubeconfig_with(dir: &Path, user: &str, token: &str, url: &str) -> PathBuf {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
     let config = json!({
         "apiVersion": "v1",
         "kind": "Config",
@@ -42,7 +46,7 @@ pub(super) fn kubeconfig(dir: &Path, user: &str, url: &str) -> PathBuf {
             "name": "test",
             "cluster": { "server": url, "certificate-authority": certificates::ca(dir) },
         }],
-        "users": [{ "name": user, "user": { "token": token(user) } }],
+        "users": [{ "name": user, "user": { "token": token } }],
     });
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let file = dir.join(format!("kubeconfig-{user}-{count}"));
