@@ -66,6 +66,15 @@ fn explain_goes_by_the_grace_that_run_goes_by() {
 }
 
 #[test]
+fn a_ttl_that_a_store_rounds_up_is_explained_as_it_counts() {
+    let explain = |ttl: &str| said(&["explain", "--backend", "kubernetes://jobs", "--ttl", ttl]);
+    let rounded = explain("1500ms");
+    assert!(rounded.starts_with("a ttl of 1.5s counts as 2s on this store\n"), "{rounded}");
+    let as_it_is = explain("2s");
+    assert_eq!(rounded.lines().skip(1).collect::<Vec<_>>(), as_it_is.lines().collect::<Vec<_>>());
+}
+
+#[test]
 fn every_event_that_a_command_causes_is_in_the_reference() {
     let table = said(&["tables", "events"]);
     for row in

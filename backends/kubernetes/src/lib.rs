@@ -36,4 +36,4 @@ mod watch;
 pub use config::{Config, Environment};
 pub use kube;
 pub use lease_object::LeaseVersion;
-pub use register::{Kubernetes, KubernetesRegister, from_config, from_env, from_url};
+pub use register::{Kubernetes, KubernetesRegister, from_config, from_env, from_url, options};

@@ -12,7 +12,7 @@ use bellwether_backend::{
     Capabilities, Changes, Discarded, Finding, Found, FoundNote, Lease, Note, Probing, Record, Register,
     Write,
 };
-use bellwether_core::{Clock, ElectionName, Epoch, StoreError};
+use bellwether_core::{Clock, ElectionName, Epoch, Options, StoreError};
 use http::Method;
 use serde::Deserialize;
 use serde_json::json;
@@ -29,6 +29,8 @@ use crate::{changes, checkup, names};
 /// Elections on the Leases of a namespace.
 pub type Kubernetes = Lease<KubernetesRegister>;
 
+/// The API has whole seconds.
+const TTL_UNIT: Duration = Duration::from_secs(1);
 /// How long a call may take at the shortest and longest; in between it is a sixth of the shortest ttl.
 const LIMITS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(2));
 /// For looks, where no ttl is known.
@@ -57,6 +59,13 @@ pub fn from_env(clock: Arc<dyn Clock>) -> Result<Kubernetes, StoreError> {
 /// Elections in that cluster. Connects with the first call.
 pub fn from_config(config: Config, clock: Arc<dyn Clock>) -> Kubernetes {
     Lease::new(KubernetesRegister::new(config, Arc::clone(&clock)), clock)
+}
+
+/// The options that candidates start from: the usual ones, with a ttl in whole seconds.
+pub fn options() -> Options {
+    let mut options = Options::default();
+    options.timing.ttl_unit = TTL_UNIT;
+    options
 }
 
 /// A namespace in which every election has a Lease.
@@ -256,7 +265,7 @@ impl Register for KubernetesRegister {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities::REGISTER.with(|can| {
-            can.ttl_unit = Duration::from_secs(1);
+            can.ttl_unit = TTL_UNIT;
             can.floor_outlives_record = false;
         })
     }

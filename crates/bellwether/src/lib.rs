@@ -61,7 +61,7 @@ pub mod file {
 #[cfg(feature = "kubernetes-any-version")]
 pub mod kubernetes {
     pub use bellwether_kubernetes::{
-        Config, Environment, Kubernetes, KubernetesRegister, from_config, from_env, from_url, kube,
+        Config, Environment, Kubernetes, KubernetesRegister, from_config, from_env, from_url, kube, options,
     };
 }
 

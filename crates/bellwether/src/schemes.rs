@@ -116,7 +116,7 @@ static SCHEMES: [Scheme; 5] = [
                 let config = bellwether_kubernetes::Config::from_url(url)?.in_environment(&environment)?;
                 Ok(Store::from(bellwether_kubernetes::from_config(config, crate::clock())))
             },
-            options: usual,
+            options: |_| Ok(bellwether_kubernetes::options()),
         }),
     },
 ];

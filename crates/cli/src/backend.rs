@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use bellwether::{ElectionName, Options, Scheme, Store};
+use bellwether::{ElectionName, Options, Scheme, Settings, Store};
 
 use crate::args::{Global, PostgresFlags};
 use crate::exit::{Exit, Failure};
@@ -31,6 +31,13 @@ pub(crate) fn options(global: &Global) -> Result<Options, Failure> {
         Some(scheme) if scheme.is_built_in() => Ok(scheme.default_options(&url)?),
         _ => Ok(Options::default()),
     }
+}
+
+/// What to say about a ttl that the store does not keep as it was asked for.
+pub(crate) fn rounded_ttl(asked: &Options, settings: &Settings) -> Option<String> {
+    let (asked, kept) = (asked.timing.ttl, settings.timing().ttl());
+    let print = bellwether::duration::print;
+    (asked != kept).then(|| format!("a ttl of {} counts as {} on this store", print(asked), print(kept)))
 }
 
 /// The election, for what is done to one.

@@ -59,6 +59,8 @@ pub struct Timing {
 pub struct TimingOptions {
     /// How long a grant lasts without renewal.
     pub ttl: Duration,
+    /// The ttl is rounded up to a multiple of this, because the store keeps no finer ones; zero for any.
+    pub ttl_unit: Duration,
     /// The time from one renewal to the next; by default a third of the ttl.
     pub renew: Option<Duration>,
     /// The pause before trying again, where the store announces no change; by default 2/15 of the ttl.
@@ -75,6 +77,7 @@ impl Default for TimingOptions {
     fn default() -> TimingOptions {
         TimingOptions {
             ttl: Duration::from_secs(15),
+            ttl_unit: Duration::ZERO,
             renew: None,
             retry: None,
             margin: None,
@@ -84,10 +87,20 @@ impl Default for TimingOptions {
     }
 }
 
+impl TimingOptions {
+    /// The ttl as the store keeps it.
+    pub fn rounded_ttl(&self) -> Duration {
+        let (ttl, unit) = (self.ttl, self.ttl_unit);
+        let over = ttl.as_nanos().checked_rem(unit.as_nanos()).unwrap_or(0);
+        let missing = if over == 0 { 0 } else { unit.as_nanos() - over };
+        ttl.saturating_add(Duration::from_nanos(u64::try_from(missing).unwrap_or(u64::MAX)))
+    }
+}
+
 impl Timing {
     /// Checks the options against each other.
     pub fn new(options: &TimingOptions) -> Result<Timing, BadSettings> {
-        let ttl = options.ttl;
+        let ttl = options.rounded_ttl();
         let (shortest, longest) = TTL_RANGE;
         if ttl < shortest || ttl > longest {
             return Err(BadSettings::new(format!(
@@ -303,5 +316,22 @@ mod tests {
         assert_eq!(timing.belief(ms(20_000)), ms(13_500));
         assert_eq!(timing.belief(ms(9_000)), ms(7_500));
         assert_eq!(timing.belief(ms(1)), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_ttl_is_rounded_up_to_what_the_store_keeps() {
+        let ttl = |ttl, ttl_unit| {
+            Timing::new(&TimingOptions { ttl: ms(ttl), ttl_unit: ms(ttl_unit), ..Default::default() })
+                .unwrap()
+                .ttl()
+        };
+        assert_eq!(ttl(1_001, 1_000), ms(2_000));
+        assert_eq!(ttl(2_000, 1_000), ms(2_000));
+        assert_eq!(ttl(20, 1_000), ms(1_000));
+        assert_eq!(ttl(1_001, 0), ms(1_001));
+        assert!(
+            Timing::new(&TimingOptions { ttl: Duration::MAX, ttl_unit: ms(1_000), ..Default::default() })
+                .is_err()
+        );
     }
 }

@@ -292,6 +292,9 @@ impl ElectionBuilder {
             self.store.as_ref().map_or_else(Options::default, |store| store.default_options().clone());
         self.changes.into_iter().for_each(|change| change(&mut options));
         options.strategy = Arc::new(Careful(options.strategy));
+        if let Some(store) = &self.store {
+            options.timing.ttl_unit = store.backend().capabilities().ttl_unit;
+        }
         let settings = Settings::new(options)?;
         let (name, id) = (self.name?, self.id?);
         let store = self.store.ok_or(Error::NoBackend)?;

@@ -1,6 +1,8 @@
-//! Elections on a real API server, which the tests of this program share: each has a namespace of its own.
+//! Elections on a real API server. Most tests share one, each in a namespace of its own; those that stop it have their own.
 
 mod conformance;
 mod foreign;
+mod outages;
+mod rights;
 mod stage;
 mod watching;

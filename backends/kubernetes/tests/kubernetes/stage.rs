@@ -6,7 +6,7 @@ use std::time::Duration;
 use bellwether_backend::Backend as _;
 use bellwether_kubernetes::{Kubernetes, from_url};
 use bellwether_support::servers::kubernetes::{ADMIN, Server};
-use bellwether_support::{Actor, clock};
+use bellwether_support::{Actor, clock, until};
 use serde_json::{Value, json};
 
 /// Long enough for a busy machine.
@@ -77,4 +77,50 @@ impl Namespace {
 /// That the name says what it is.
 pub(crate) fn is_kubernetes(backend: &Kubernetes) -> bool {
     backend.name() == "kubernetes"
+}
+
+/// Rules of a Role.
+pub(crate) fn rule(verbs: &[&str], names: &[&str]) -> Value {
+    json!({ "apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": verbs, "resourceNames": names })
+}
+
+impl Namespace {
+    /// Lets this user do so much here, and no more.
+    pub(crate) async fn permit(&self, user: &str, rules: Vec<Value>) {
+        let path = |what: &str| format!("/apis/rbac.authorization.k8s.io/v1/namespaces/{}/{what}", self.name);
+        let role = json!({ "metadata": { "name": user }, "rules": rules });
+        self.server.api("POST", &path("roles"), role).await;
+        let binding = json!({
+            "metadata": { "name": user },
+            "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": user },
+            "subjects": [{ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user }],
+        });
+        self.server.api("POST", &path("rolebindings"), binding).await;
+        // The server learns of new rights by a watch of its own.
+        let review = json!({
+            "spec": { "user": user, "resourceAttributes": {
+                "namespace": self.name, "verb": "get", "group": "coordination.k8s.io", "resource": "leases", "name": "reports",
+            } },
+        });
+        let expected = rules
+            .iter()
+            .any(|rule| rule["verbs"].as_array().is_some_and(|verbs| verbs.contains(&json!("get"))));
+        until(|| async {
+            let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+            let allowed = self.server.api("POST", path, review.clone()).await["status"]["allowed"] == true;
+            if allowed == expected { Ok(()) } else { Err("the server does not know the Role yet".to_owned()) }
+        })
+        .await;
+    }
+
+    /// Takes back what [`permit`](Namespace::permit) permitted.
+    pub(crate) async fn forbid(&self, user: &str) {
+        let path = format!("/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings/{user}", self.name);
+        self.server.api("DELETE", &path, Value::Null).await;
+    }
+
+    /// A candidate of this user in the election `reports`.
+    pub(crate) fn actor_of(&self, user: &str, id: &str) -> Actor<Kubernetes> {
+        Actor::new(from_url(&self.url_of(user), clock()).expect("a URL"), id, TTL)
+    }
 }

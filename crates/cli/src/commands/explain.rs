@@ -13,9 +13,9 @@ pub(crate) fn explain(global: &Global, explain: &Explain) -> Result<Exit, Failur
     let mut options = backend::options(global)?;
     explain.timing.apply(&mut options);
     explain.standing.apply(&mut options);
-    options.timing.work_grace = super::run::grace(explain.grace, options.timing.ttl);
+    options.timing.work_grace = super::run::grace(explain.grace, options.timing.rounded_ttl());
     options.stop_timeout = explain.stop_timeout;
-    let settings = Settings::new(options).map_err(bellwether::Error::from)?;
+    let settings = Settings::new(options.clone()).map_err(bellwether::Error::from)?;
     let line = Timeline::new(&settings);
     let timing = settings.timing();
     let ms = |duration: std::time::Duration| duration.as_secs_f64() * 1_000.0;
@@ -58,6 +58,8 @@ pub(crate) fn explain(global: &Global, explain: &Explain) -> Result<Exit, Failur
         ("Tolerated: a follower's clock faster than the leader's by", percent),
         ("Tolerated: a store that takes, for every call", span(line.latency)),
     ];
-    output::lines(&rows.map(|(what, when)| format!("{what:<62}{when}").trim_end().to_owned()))?;
+    let rounded = backend::rounded_ttl(&options, &settings);
+    let rows = rows.map(|(what, when)| format!("{what:<62}{when}").trim_end().to_owned());
+    output::lines(&rounded.into_iter().chain(rows).collect::<Vec<String>>())?;
     Ok(Exit::Clean)
 }

@@ -29,7 +29,7 @@ pub(crate) fn grace(given: Option<Duration>, ttl: Duration) -> Duration {
 /// The settings of a command, if there is one, into the library's options.
 pub(super) fn apply(run: &Run, options: &mut Options) {
     if !run.command_line().is_empty() {
-        options.timing.work_grace = grace(run.grace, options.timing.ttl);
+        options.timing.work_grace = grace(run.grace, options.timing.rounded_ttl());
         options.stop_timeout = run.stop_timeout;
     }
 }

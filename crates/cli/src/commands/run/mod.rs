@@ -36,7 +36,10 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
     command::apply(run, &mut options);
     // What was typed wrong is told before anything is started.
     let store = backend::connect(global)?;
-    Settings::new(options.clone()).map_err(Error::from)?;
+    let settings = Settings::new(options.clone()).map_err(Error::from)?;
+    if let Some(sentence) = backend::rounded_ttl(&options, &settings) {
+        tracing::info!("{on}: {sentence}");
+    }
     let id = CandidateId::new(id(global)).map_err(Error::from)?;
     let companion = super::companion(&store, &on, &id)?;
     // Before standing: a node that cannot run the command must not win.
