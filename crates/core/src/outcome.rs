@@ -107,7 +107,7 @@ impl Holder {
 }
 
 /// What is known about the holder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Proof {
     /// A record names the holder; nothing more is known.
     Record,
@@ -118,6 +118,7 @@ pub enum Proof {
     /// The holder released the record.
     Released,
     /// There is no record.
+    #[default]
     Absent,
 }
 
@@ -135,7 +136,7 @@ impl Proof {
 }
 
 /// What an observation of an election shows. What the store cannot tell is `None`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// The holder; `None` when there is none.
     pub holder: Option<Holder>,
@@ -164,19 +165,7 @@ pub struct Seen {
 impl Seen {
     /// No record, and none remembered: the election is free.
     pub fn nothing() -> Seen {
-        Seen {
-            holder: None,
-            epoch: None,
-            ttl: None,
-            proof: Proof::Absent,
-            free_at: None,
-            cooldown: None,
-            priority: None,
-            acquired: None,
-            renewed: None,
-            reserved_for: None,
-            metadata: BTreeMap::new(),
-        }
+        Seen::default()
     }
 
     /// Whether the holder is exactly this candidate.

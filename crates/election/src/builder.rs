@@ -13,10 +13,10 @@ use crate::callbacks::{Answer, Callbacks, On};
 use crate::election::Recipe;
 use crate::health::{Health, HealthCheck};
 use crate::hooks::AnyHooks;
-use crate::subscription::{Events, Queue};
-use crate::{Election, Error, Hooks, Store};
+use crate::subscription::{EventQueue, Events};
+use crate::{Election, Error, Event, Hooks, Store};
 
-type Change = Box<dyn FnOnce(&mut Options) + Send>;
+type OptionsChange = Box<dyn FnOnce(&mut Options) + Send>;
 
 /// How a candidate competes. Everything has a default but the backend and the id.
 ///
@@ -44,11 +44,11 @@ pub struct ElectionBuilder {
     id: Result<CandidateId, BadName>,
     store: Option<Store>,
     /// What is to be changed in the store's default options, in this order.
-    changes: Vec<Change>,
+    changes: Vec<OptionsChange>,
     hooks: Option<Arc<dyn AnyHooks>>,
     health: Option<Health>,
     callbacks: Callbacks,
-    subscribers: Vec<Arc<Queue>>,
+    subscribers: Vec<Arc<EventQueue>>,
     stop_when: Option<crate::election::StopWhen>,
 }
 
@@ -190,13 +190,13 @@ impl ElectionBuilder {
     }
 
     /// Calls `callback` at every such event, after those registered before it.
-    pub fn on<A: Answer>(self, on: On, callback: impl Fn(crate::Event) -> A + Send + Sync + 'static) -> Self {
+    pub fn on<A: Answer>(self, on: On, callback: impl Fn(Event) -> A + Send + Sync + 'static) -> Self {
         self.callbacks.add(on, callback);
         self
     }
 
     /// Like [`on`](Self::on), with an async callback; the next event waits for it, a renewal never does.
-    pub fn on_async<A, F>(self, on: On, callback: impl Fn(crate::Event) -> F + Send + Sync + 'static) -> Self
+    pub fn on_async<A, F>(self, on: On, callback: impl Fn(Event) -> F + Send + Sync + 'static) -> Self
     where
         A: Answer,
         F: Future<Output = A> + Send + 'static,
@@ -206,49 +206,37 @@ impl ElectionBuilder {
     }
 
     /// Calls `callback` when a leadership begins.
-    pub fn on_acquired<A: Answer>(
-        self,
-        callback: impl Fn(crate::Event) -> A + Send + Sync + 'static,
-    ) -> Self {
+    pub fn on_acquired<A: Answer>(self, callback: impl Fn(Event) -> A + Send + Sync + 'static) -> Self {
         self.on(On::Acquired, callback)
     }
 
     /// Calls `callback` when the leader has given its leadership up.
-    pub fn on_released<A: Answer>(
-        self,
-        callback: impl Fn(crate::Event) -> A + Send + Sync + 'static,
-    ) -> Self {
+    pub fn on_released<A: Answer>(self, callback: impl Fn(Event) -> A + Send + Sync + 'static) -> Self {
         self.on(On::Released, callback)
     }
 
     /// Calls `callback` when a leadership was lost.
-    pub fn on_lost<A: Answer>(self, callback: impl Fn(crate::Event) -> A + Send + Sync + 'static) -> Self {
+    pub fn on_lost<A: Answer>(self, callback: impl Fn(Event) -> A + Send + Sync + 'static) -> Self {
         self.on(On::Lost, callback)
     }
 
     /// Calls `callback` when the store denied a claim.
-    pub fn on_acquire_failed<A: Answer>(
-        self,
-        callback: impl Fn(crate::Event) -> A + Send + Sync + 'static,
-    ) -> Self {
+    pub fn on_acquire_failed<A: Answer>(self, callback: impl Fn(Event) -> A + Send + Sync + 'static) -> Self {
         self.on(On::AcquireFailed, callback)
     }
 
     /// Calls `callback` when the candidate's state changed.
-    pub fn on_state_change<A: Answer>(
-        self,
-        callback: impl Fn(crate::Event) -> A + Send + Sync + 'static,
-    ) -> Self {
+    pub fn on_state_change<A: Answer>(self, callback: impl Fn(Event) -> A + Send + Sync + 'static) -> Self {
         self.on(On::StateChange, callback)
     }
 
     /// Calls `callback` when something went wrong, also in another callback.
-    pub fn on_error<A: Answer>(self, callback: impl Fn(crate::Event) -> A + Send + Sync + 'static) -> Self {
+    pub fn on_error<A: Answer>(self, callback: impl Fn(Event) -> A + Send + Sync + 'static) -> Self {
         self.on(On::Error, callback)
     }
 
     /// Calls `callback` when the candidate has stopped.
-    pub fn on_stopped<A: Answer>(self, callback: impl Fn(crate::Event) -> A + Send + Sync + 'static) -> Self {
+    pub fn on_stopped<A: Answer>(self, callback: impl Fn(Event) -> A + Send + Sync + 'static) -> Self {
         self.on(On::Stopped, callback)
     }
 

@@ -4,10 +4,11 @@ use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use bellwether_core::{ErrorKind, StoreError};
 use futures_util::FutureExt;
 
 use crate::event::{Event, What};
-use crate::subscription::{Events, Queue};
+use crate::subscription::{EventQueue, Events};
 
 /// What a callback is called for.
 ///
@@ -96,20 +97,14 @@ type Callback = Arc<dyn Fn(Event) -> Called + Send + Sync>;
 pub(crate) struct Callbacks {
     registered: Mutex<Vec<(On, Callback)>>,
     /// Where the task that calls them gets its events. It is closed when that task has ended with its runtime, or the driver with its own.
-    feed: Mutex<Option<Arc<Queue>>>,
+    feed: Mutex<Option<Arc<EventQueue>>>,
     /// Held by that task. One that follows it begins when it has ended: callbacks are called one after the other.
     turn: tokio::sync::Mutex<()>,
 }
 
 impl Callbacks {
     pub(crate) fn add<A: Answer>(&self, on: On, callback: impl Fn(Event) -> A + Send + Sync + 'static) {
-        self.push(
-            on,
-            Arc::new(move |event| {
-                let failure = callback(event).into_failure();
-                Box::pin(std::future::ready(failure))
-            }),
-        );
+        self.push(on, move |event| std::future::ready(callback(event).into_failure()));
     }
 
     pub(crate) fn add_async<A, F>(&self, on: On, callback: impl Fn(Event) -> F + Send + Sync + 'static)
@@ -117,17 +112,14 @@ impl Callbacks {
         A: Answer,
         F: Future<Output = A> + Send + 'static,
     {
-        self.push(
-            on,
-            Arc::new(move |event| {
-                let called = callback(event);
-                Box::pin(async move { called.await.into_failure() })
-            }),
-        );
+        self.push(on, move |event| {
+            let called = callback(event);
+            async move { called.await.into_failure() }
+        });
     }
 
     /// The events for [`run`], and where to put them, if there is anything to call and no task yet that gets events.
-    pub(crate) fn new_feed(&self) -> Option<(Events, Arc<Queue>)> {
+    pub(crate) fn new_feed(&self) -> Option<(Events, Arc<EventQueue>)> {
         if self.registered().is_empty() {
             return None;
         }
@@ -140,8 +132,11 @@ impl Callbacks {
         Some((events, queue))
     }
 
-    fn push(&self, on: On, callback: Callback) {
-        self.registered().push((on, callback));
+    fn push<F>(&self, on: On, callback: impl Fn(Event) -> F + Send + Sync + 'static)
+    where
+        F: Future<Output = Option<String>> + Send + 'static,
+    {
+        self.registered().push((on, Arc::new(move |event| Box::pin(callback(event)))));
     }
 
     fn matching(&self, what: &What) -> Vec<(On, Callback)> {
@@ -156,19 +151,12 @@ impl Callbacks {
         for (on, callback) in self.matching(&event.what) {
             let event_for_callback = event.clone();
             let call = AssertUnwindSafe(async move { callback(event_for_callback).await }).catch_unwind();
-            let failure = match call.await {
-                Ok(failure) => failure,
-                Err(_) => Some("panicked".to_owned()),
-            };
+            let failure = call.await.unwrap_or_else(|_| Some("panicked".to_owned()));
             if let Some(said) = failure {
                 let sentence = format!("callback for {} failed: {said}", event.what.as_str());
                 tracing::warn!(election = %event.election, incarnation = %event.candidate.incarnation, "{sentence}");
                 if on != On::Error && on != On::Any {
-                    let error = bellwether_core::StoreError::new(
-                        bellwether_core::ErrorKind::Bug,
-                        "callback",
-                        sentence,
-                    );
+                    let error = StoreError::new(ErrorKind::Bug, "callback", sentence);
                     let report = Event { what: What::Error(error), ..event.clone() };
                     Box::pin(self.call(&report)).await;
                 }

@@ -15,12 +15,12 @@ use bellwether_deadman::random_bits;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::callbacks::{Answer, Callbacks, On};
-use crate::driver::{DriverCommand, DriverLink, Entrant, Key, Reply};
+use crate::driver::{DriverCommand, DriverLink, Entrant, Reply, StartKey};
 use crate::event::What;
 use crate::health::{self, Health};
 use crate::hooks::AnyHooks;
 use crate::shared::Shared;
-use crate::subscription::{Events, Queue};
+use crate::subscription::{EventQueue, Events};
 use crate::{
     ElectionBuilder, Error, Event, Followers, Leadership, LeaseView, Over, Role, Status, Store, callbacks,
     hooks,
@@ -81,7 +81,7 @@ impl Handle {
     /// Tells the driver something about the present start.
     fn tell(&self, command: DriverCommand) -> Result<(), Error> {
         let driver = self.store.running_driver().ok_or(Error::NotStarted)?;
-        let key = Key(self.key.load(Ordering::Acquire));
+        let key = StartKey(self.key.load(Ordering::Acquire));
         driver.send((key, command)).map_err(|_| Error::DriverGone)
     }
 }
@@ -99,7 +99,7 @@ impl Election {
         store: Store,
         recipe: Recipe,
         registered: Callbacks,
-        subscribers: Vec<Arc<Queue>>,
+        subscribers: Vec<Arc<EventQueue>>,
     ) -> Election {
         let who = Candidate { id: recipe.id.clone(), incarnation: Incarnation::from_bits(random_bits()) };
         let shared = Arc::new(Shared::new(name, who, store.time().clone(), registered));
@@ -133,7 +133,7 @@ impl Election {
         let driver = self.0.store.driver()?;
         let recipe = &self.0.recipe;
         let who = Candidate { id: recipe.id.clone(), incarnation: Incarnation::from_bits(random_bits()) };
-        let key = Key::next();
+        let key = StartKey::next();
         self.0.key.store(key.0, Ordering::Release);
         let link = DriverLink::new(key, &driver);
         let hooks = recipe.hooks.clone().map(|hooks| {
@@ -186,7 +186,7 @@ impl Election {
             }
             if time.boot() >= patience {
                 let sentence =
-                    "calls of the start before have had no answer: start again once the store answers";
+                    "calls of the previous start have had no answer: start again once the store answers";
                 let backend = self.0.store.backend().name();
                 return Err(StoreError::new(ErrorKind::Unavailable, backend, sentence).into());
             }

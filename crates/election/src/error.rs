@@ -42,13 +42,13 @@ pub enum Error {
     },
     /// The record was changed by somebody else in between; look, and try again.
     CasFailed,
-    /// It did not happen in time.
+    /// The call did not finish within its limit.
     TimedOut,
-    /// The work of the leadership before has not ended; nothing was started.
+    /// The work of the previous start has not ended; nothing was started.
     StillWorking,
     /// The task that drives the elections is gone: its runtime was shut down. [`Election::start`](crate::Election::start) takes part again.
     DriverGone,
-    /// The store.
+    /// The store failed, refused, or did not answer.
     Backend(bellwether_core::StoreError),
 }
 
@@ -75,7 +75,7 @@ impl fmt::Display for Error {
             }
             Error::TimedOut => f.write_str("it did not happen in time"),
             Error::StillWorking => {
-                f.write_str("the work of the start before has not ended: start again once it has")
+                f.write_str("the work of the previous start has not ended: start again once it has")
             }
             Error::DriverGone => f.write_str(
                 "the runtime that drove this election was shut down: start it again in another one",

@@ -71,6 +71,14 @@ impl Event {
 }
 
 /// What happened.
+///
+/// ```
+/// use bellwether_election::What;
+///
+/// for what in What::examples() {
+///     println!("{}: {}", what.as_str(), what.meaning());
+/// }
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum What {
@@ -202,27 +210,29 @@ impl What {
         match self {
             What::StateChanged { .. } => (
                 "state_changed",
-                "from one state to another: `stopped`, `follower`, `acquiring`, `leader`, `reconnecting`, `releasing`",
+                "the candidate went from one state to another: `stopped`, `follower`, `acquiring`, `leader`, `reconnecting`, `releasing`",
             ),
-            What::Acquired { .. } => ("acquired", "leading"),
-            What::Released { .. } => ("released", "let go by choice; whether the store acknowledged it"),
+            What::Acquired { .. } => ("acquired", "a leadership began"),
+            What::Released { .. } => {
+                ("released", "the leader gave the leadership up; whether the store acknowledged it")
+            }
             What::Lost { .. } => (
                 "lost",
-                "lost, and why; when belief ended at the latest; whether the store acknowledged a release",
+                "the leadership was lost, and why; the latest instant at which it ended; whether the store acknowledged a release",
             ),
             What::Suspended { .. } => (
                 "suspended",
                 "leadership is uncertain and has ended; it may resume under a new epoch within the grace",
             ),
-            What::Resumed { .. } => ("resumed", "leading again after a suspension, under a new epoch"),
+            What::Resumed { .. } => ("resumed", "a new leadership began after a suspension"),
             What::AcquireFailed { .. } => {
-                ("acquire_failed", "an attempt was denied; who was in the way, where the store can tell")
+                ("acquire_failed", "the store denied a claim; the holder, where the store can tell")
             }
-            What::LeaderChanged { .. } => ("leader_changed", "another leader, or none (null)"),
+            What::LeaderChanged { .. } => ("leader_changed", "somebody else leads, or nobody (null)"),
             What::Danger { .. } => {
                 ("danger", "a renewal is overdue by half the time left until the work is told to stop")
             }
-            What::ChildStarted { .. } => ("child_started", "COMMAND runs; its process id"),
+            What::ChildStarted { .. } => ("child_started", "COMMAND was started; its process id"),
             What::ChildExited { .. } => (
                 "child_exited",
                 "COMMAND and everything that it started have ended; its exit code, 128 + n for signal n",
@@ -230,8 +240,10 @@ impl What {
             What::Error(_) => {
                 ("error", "something went wrong; it ends a leadership only where another event says so")
             }
-            What::Missed { .. } => ("missed", "the reader was too slow: so many lines were left out here"),
-            What::Stopped => ("stopped", "not taking part any more"),
+            What::Missed { .. } => {
+                ("missed", "the reader was too slow: `count` events were dropped here; the state after them")
+            }
+            What::Stopped => ("stopped", "the candidate stopped"),
         }
     }
 

@@ -15,6 +15,17 @@ use crate::leadership::Leadership;
 use crate::subscription::Events;
 
 /// What a hook returns when it fails. It is reported as an `error` event and stops nothing.
+///
+/// ```
+/// use bellwether_election::HookError;
+///
+/// fn write_marker() -> Result<(), HookError> {
+///     std::fs::write("/nowhere/leader", "host-1")?;
+///     Ok(())
+/// }
+///
+/// assert!(write_marker().is_err());
+/// ```
 pub type HookError = Box<dyn std::error::Error + Send + Sync>;
 
 /// How long a demotion hook may take where the deadline has already passed; then it is dropped.
@@ -110,7 +121,7 @@ pub(crate) async fn run(
 
 /// Promotion and demotion, strictly in turn.
 async fn turns(hooks: &dyn AnyHooks, mut calls: mpsc::UnboundedReceiver<HookCall>, driver: &DriverLink) {
-    // Whether the last promotion was told. One that was over before anybody could be told has no demotion either.
+    // Whether the promotion hook was called. A leadership that was over before that gets no demotion hook either.
     let mut promoted = false;
     while let Some(call) = calls.recv().await {
         match call {

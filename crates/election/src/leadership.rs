@@ -220,8 +220,8 @@ impl Leadership {
     /// Runs work for as long as this leadership lasts, and drops it the moment it is over.
     ///
     /// A release waits until the work has been dropped: there is no instant at which it still runs and somebody else
-    /// may already lead. Work that blocks its thread cannot be dropped; it holds up its own release, and past the
-    /// deadline it is on its own. Work that panics ends the leadership.
+    /// may already lead. Work that blocks its thread cannot be dropped: it delays the release, and nothing stops it at the
+    /// deadline. Work that panics ends the leadership.
     ///
     /// # Errors
     /// How the leadership ended, if it ended before the work did.

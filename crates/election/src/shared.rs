@@ -10,7 +10,7 @@ use crate::callbacks::Callbacks;
 use crate::event::Event;
 use crate::leadership::Leadership;
 use crate::status::Status;
-use crate::subscription::Queue;
+use crate::subscription::EventQueue;
 use crate::time::Time;
 
 /// One election as its handles see it. The driver is the only writer.
@@ -21,7 +21,7 @@ pub(crate) struct Shared {
     /// one clock.
     deadline: AtomicU64,
     pub(crate) snapshot: watch::Sender<Snapshot>,
-    subscribers: Mutex<Vec<Arc<Queue>>>,
+    subscribers: Mutex<Vec<Arc<EventQueue>>>,
     pub(crate) callbacks: Arc<Callbacks>,
 }
 
@@ -88,7 +88,7 @@ impl Shared {
         self.deadline.store(0, Ordering::Release);
     }
 
-    pub(crate) fn subscribe(&self, queue: Arc<Queue>) {
+    pub(crate) fn subscribe(&self, queue: Arc<EventQueue>) {
         self.subscribers().push(queue);
     }
 
@@ -115,7 +115,7 @@ impl Shared {
         }
     }
 
-    fn subscribers(&self) -> MutexGuard<'_, Vec<Arc<Queue>>> {
+    fn subscribers(&self) -> MutexGuard<'_, Vec<Arc<EventQueue>>> {
         self.subscribers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

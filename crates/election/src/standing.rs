@@ -6,6 +6,22 @@ use tokio::sync::watch;
 use crate::leadership::Over;
 
 /// Where a leadership stands.
+///
+/// ```
+/// use bellwether_election::{Boot, Over, Standing};
+///
+/// /// The instant by which a watchdog has to be fed again, or has to stop the work.
+/// fn watchdog_deadline(standing: Standing) -> Boot {
+///     match standing {
+///         Standing::Until(deadline) => deadline,
+///         Standing::Over { by, .. } => by,
+///     }
+/// }
+///
+/// let (deadline, by) = (Boot::from_nanos(9), Boot::from_nanos(5));
+/// assert_eq!(watchdog_deadline(Standing::Until(deadline)), deadline);
+/// assert_eq!(watchdog_deadline(Standing::Over { how: Over::Released, by }), by);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// It holds until then, unless renewed.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use bellwether_core::{
-    Boot, Candidate, CandidateId, ElectionName, Epoch, Incarnation, Proof, Seen, StateName, Wall,
+    Boot, Candidate, CandidateId, ElectionName, Epoch, Incarnation, Proof, Seen, StateName,
 };
 
 use bellwether_backend::Followers;
@@ -140,12 +140,7 @@ pub struct LeaseView {
 }
 
 impl LeaseView {
-    /// What was seen.
-    pub fn new(seen: Seen) -> LeaseView {
-        LeaseView::by(Time::System, seen)
-    }
-
-    pub(crate) fn by(time: Time, seen: Seen) -> LeaseView {
+    pub(crate) fn new(time: Time, seen: Seen) -> LeaseView {
         LeaseView { seen, time }
     }
 
@@ -157,11 +152,6 @@ impl LeaseView {
     /// The epoch, where the store can tell.
     pub fn epoch(&self) -> Option<Epoch> {
         self.seen.epoch
-    }
-
-    /// When it was acquired and last renewed, by the holder's wall clock: for reading, not for judging.
-    pub fn times(&self) -> (Option<Wall>, Option<Wall>) {
-        (self.seen.acquired, self.seen.renewed)
     }
 
     /// Everything that was seen.
@@ -214,6 +204,14 @@ pub fn record_json(on: &ElectionName, seen: &Seen) -> Value {
 }
 
 /// As [`record_json`], with who follows; null where the store does not know.
+///
+/// ```
+/// use bellwether_core::Seen;
+/// use bellwether_election::{ElectionName, status_json};
+///
+/// let reports = ElectionName::new("reports").unwrap();
+/// assert!(status_json(&reports, &Seen::nothing(), None)["followers"].is_null());
+/// ```
 pub fn status_json(on: &ElectionName, seen: &Seen, followers: Option<&Followers>) -> Value {
     let mut status = record_json(on, seen);
     let ids = followers.map(|known| known.ids.iter().map(CandidateId::as_str).collect::<Vec<_>>());

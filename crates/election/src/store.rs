@@ -87,7 +87,7 @@ impl Store {
 
     /// Reads who leads, without taking part.
     pub async fn observe(&self, on: &ElectionName) -> Result<LeaseView, Error> {
-        Ok(LeaseView::by(self.inner.time.clone(), self.inner.backend.observe(on).await?))
+        Ok(LeaseView::new(self.inner.time.clone(), self.inner.backend.observe(on).await?))
     }
 
     /// The candidates that wait for this election, those of other processes included; `None` where the store does not know.

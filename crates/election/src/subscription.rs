@@ -32,10 +32,10 @@ pub const EVENTS_WAITING_MAX: usize = 1_024;
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct Events(Arc<Queue>);
+pub struct Events(Arc<EventQueue>);
 
 #[derive(Debug, Default)]
-pub(crate) struct Queue(Mutex<Waiting>);
+pub(crate) struct EventQueue(Mutex<Waiting>);
 
 #[derive(Debug, Default)]
 struct Waiting {
@@ -48,8 +48,8 @@ struct Waiting {
 }
 
 impl Events {
-    pub(crate) fn new() -> (Events, Arc<Queue>) {
-        let queue = Arc::new(Queue::default());
+    pub(crate) fn new() -> (Events, Arc<EventQueue>) {
+        let queue = Arc::new(EventQueue::default());
         (Events(Arc::clone(&queue)), queue)
     }
 
@@ -77,7 +77,7 @@ impl Drop for Events {
     }
 }
 
-impl Queue {
+impl EventQueue {
     /// Adds an event; false when nobody listens any more.
     pub(crate) fn put(&self, event: Event) -> bool {
         let mut waiting = self.waiting();

@@ -13,6 +13,36 @@ use bellwether_deadman::{BootTimer, SystemClock, boot_now};
 
 /// A clock, and a way to wait for it: the system's, unless a simulation hands in its own to
 /// [`Store::with_time`](crate::Store::with_time).
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use bellwether_backend::{Fut, MemoryStore};
+/// use bellwether_core::{Boot, Clock, Wall};
+/// use bellwether_election::{Store, Timekeeper};
+///
+/// /// Time that stands still.
+/// struct Frozen;
+///
+/// impl Clock for Frozen {
+///     fn boot(&self) -> Boot {
+///         Boot::from_nanos(1)
+///     }
+///
+///     fn wall(&self) -> Wall {
+///         Wall::default()
+///     }
+/// }
+///
+/// impl Timekeeper for Frozen {
+///     fn until(&self, instant: Boot) -> Fut<'_, ()> {
+///         if instant <= self.boot() { Box::pin(async {}) } else { Box::pin(std::future::pending()) }
+///     }
+/// }
+///
+/// let backend = MemoryStore::default().connect(Arc::new(Frozen));
+/// let store = Store::with_time(Arc::new(backend), Arc::new(Frozen));
+/// ```
 pub trait Timekeeper: Clock {
     /// Waits until [`boot`](Clock::boot) shows `instant` or later: never early, at once for an instant that has passed, never for
     /// [`Boot::FOREVER`]. Dropping the wait leaves nothing behind.

@@ -50,7 +50,7 @@ async fn an_observer_sees_a_lease_that_is_held_and_then_runs_out() {
     assert_eq!((lease.holder().unwrap().as_str(), lease.epoch()), ("a", Some(leadership.epoch())));
     assert!(lease.time_until_expiry() > ms(0) && lease.time_until_expiry() <= ms(600));
     assert_eq!(lease.seen().metadata["zone"], "north");
-    assert!(lease.times().0.is_some() && lease.times().1.is_some());
+    assert!(lease.seen().acquired.is_some() && lease.seen().renewed.is_some());
     assert!(store.writes() - writes <= 1, "looking writes nothing; a history line may have come meanwhile");
     // Never renewed again, and nobody takes it: the same view runs out by this observer's own clock.
     puppet.set_all(Rule::Hang);

@@ -12,11 +12,11 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, Stream};
 use tracing::Instrument;
 
-use super::Key;
+use super::StartKey;
 
 /// What came back from a call.
 pub(super) struct StoreAnswer {
-    pub(super) key: Key,
+    pub(super) key: StartKey,
     /// `None` after a write of history, which the machine does not know of.
     pub(super) input: Option<Input>,
 }
@@ -36,7 +36,7 @@ pub(super) struct Calls {
 /// On whose behalf a call is made; becomes the fields of its span.
 #[derive(Clone, Copy)]
 pub(super) struct Caller<'a> {
-    pub(super) key: Key,
+    pub(super) key: StartKey,
     pub(super) on: &'a ElectionName,
     pub(super) span: &'a tracing::Span,
 }

@@ -1,15 +1,16 @@
-//! One election with the driver: the machine, what its handles wait for, and the life of its work.
+//! One start of a candidate, as the driver runs it: the machine, the life of its work, and what its handles see.
 
 use std::sync::Arc;
 
 use bellwether_core::{
-    Boot, Call, CandidateId, Core, Epoch, ErrorKind, Input, Output, Reason, StateName, StoreCall,
+    Boot, Call, CandidateId, Core, Epoch, ErrorKind, Input, Output, Reason, StateName, StoreCall, StoreError,
 };
 use tokio::sync::{mpsc, oneshot};
 
 use super::calls::{Caller, Calls};
-use super::history::History;
-use super::{Commands, DriverLink, Entrant, Key, Reply};
+use super::history::HistoryWriter;
+use super::replies::Replies;
+use super::{Commands, DriverLink, Entrant, Reply, StartKey};
 use crate::Error;
 use crate::event::{Event, What};
 use crate::hooks::HookCall;
@@ -19,7 +20,7 @@ use crate::shared::{Shared, Snapshot};
 use crate::status::Status;
 
 pub(super) struct Entry {
-    key: Key,
+    key: StartKey,
     pub(super) core: Core,
     pub(super) shared: Arc<Shared>,
     pub(super) timer: Option<Boot>,
@@ -32,13 +33,10 @@ pub(super) struct Entry {
     log: EventLog,
     leadership: Option<Leadership>,
     ending: Option<Ending>,
-    history: History,
+    history: HistoryWriter,
     /// The look that those who validate wait for.
     look: Option<Call>,
-    started: Option<Reply<()>>,
-    stopping: Vec<Reply<()>>,
-    stepping_down: Vec<(Epoch, Reply<()>)>,
-    validating: Vec<(Epoch, Reply<bool>)>,
+    replies: Replies,
     abandoned: bool,
 }
 
@@ -51,7 +49,7 @@ struct Ending {
 }
 
 impl Entry {
-    pub(super) fn new(key: Key, entrant: Entrant, waits: bool) -> Entry {
+    pub(super) fn new(key: StartKey, entrant: Entrant, waits: bool) -> Entry {
         let Entrant { core, shared, hooks, started, driver } = entrant;
         let status = Status::new(&shared.election, core.who());
         let span = log::span(&shared.election, core.who());
@@ -71,12 +69,9 @@ impl Entry {
             log: EventLog::default(),
             leadership: None,
             ending: None,
-            history: History::default(),
+            history: HistoryWriter::default(),
             look: None,
-            started: Some(started),
-            stopping: Vec::new(),
-            stepping_down: Vec::new(),
-            validating: Vec::new(),
+            replies: Replies::new(started),
             abandoned: false,
         }
     }
@@ -103,9 +98,12 @@ impl Entry {
             }
         }
         if let Some(error) = looked {
-            self.validated(error);
+            let leading = self.core.leadership().map(|(epoch, _)| epoch);
+            self.replies.validated(error.as_ref(), leading);
         }
-        self.settle();
+        if self.core.state() != StateName::Acquiring {
+            self.replies.started(self.core.failure());
+        }
         self.publish();
     }
 
@@ -198,8 +196,8 @@ impl Entry {
         Some(Input::WorkEnded(epoch))
     }
 
-    /// The caller's patience is over: the hook is cut off. That it has ended is still heard from itself, since a hook
-    /// that blocks its thread goes on, and nothing may be released under it.
+    /// Cuts the demotion hook off, because the caller does not wait any longer. Its end is still awaited: a hook that blocks its
+    /// thread goes on, and nothing may be released while it runs.
     pub(super) fn hurry(&mut self) {
         if let Some(hook) = self.ending.as_mut().and_then(|ending| ending.hook.as_mut()) {
             let (spent, _) = oneshot::channel();
@@ -208,7 +206,7 @@ impl Entry {
     }
 
     pub(super) fn panicked(&mut self, epoch: Epoch) -> Option<Input> {
-        self.report(format!("the work of epoch {epoch} panicked; the leadership is let go"));
+        self.report(format!("the work of epoch {epoch} panicked; the leadership is given up"));
         let leading = self.core.leadership().is_some_and(|(leading, _)| leading == epoch);
         leading.then_some(Input::StepDown { to: None })
     }
@@ -216,13 +214,13 @@ impl Entry {
     pub(super) fn step_down(&mut self, to: Option<CandidateId>, reply: Reply<()>) -> Option<Input> {
         match self.core.leadership() {
             Some((epoch, _)) => {
-                self.stepping_down.push((epoch, reply));
+                self.replies.await_end(epoch, reply);
                 Some(Input::StepDown { to })
             }
             // Already on its way down: wait with the others.
             None if self.core.state() == StateName::Releasing => {
                 // The next end of a leadership is the end of this one, whatever its number.
-                self.stepping_down.push((Epoch::ZERO, reply));
+                self.replies.await_end(Epoch::ZERO, reply);
                 None
             }
             None => {
@@ -234,7 +232,7 @@ impl Entry {
     }
 
     pub(super) fn stop(&mut self, reply: Reply<()>) -> Input {
-        self.stopping.push(reply);
+        self.replies.await_stop(reply);
         self.leave()
     }
 
@@ -251,8 +249,7 @@ impl Entry {
     pub(super) fn validate(&mut self, reply: Reply<bool>) -> Option<Input> {
         match self.core.leadership() {
             Some((epoch, _)) => {
-                self.validating.retain(|(_, waiting)| !waiting.is_closed());
-                self.validating.push((epoch, reply));
+                self.replies.await_validation(epoch, reply);
                 Some(Input::Validate)
             }
             None => {
@@ -262,19 +259,9 @@ impl Entry {
         }
     }
 
-    fn validated(&mut self, error: Option<bellwether_core::StoreError>) {
-        let leading = self.core.leadership().map(|(epoch, _)| epoch);
-        for (epoch, reply) in self.validating.drain(..) {
-            let _ = reply.send(match &error {
-                Some(error) => Err(Error::Backend(error.clone())),
-                None => Ok(leading == Some(epoch)),
-            });
-        }
-    }
-
     /// Something that user code did wrong: an event, and nothing else.
     pub(super) fn report(&mut self, said: String) {
-        let error = bellwether_core::StoreError::new(ErrorKind::Bug, "hook", said);
+        let error = StoreError::new(ErrorKind::Bug, "hook", said);
         self.tell(self.shared.time.boot(), self.status.attempts, What::Error(error));
     }
 
@@ -285,17 +272,10 @@ impl Entry {
             What::Error(error) => {
                 self.status.last_error = Some(error.clone());
                 // The store was tried once: whoever waits for the start has waited long enough.
-                self.answer_start();
+                self.replies.started(self.core.failure());
             }
             What::Released { epoch, .. } | What::Lost { epoch, .. } | What::Suspended { epoch, .. } => {
-                let over = *epoch;
-                let waiting = std::mem::take(&mut self.stepping_down);
-                let (done, rest): (Vec<_>, Vec<_>) =
-                    waiting.into_iter().partition(|(epoch, _)| *epoch <= over);
-                self.stepping_down = rest;
-                for (_, reply) in done {
-                    let _ = reply.send(Ok(()));
-                }
+                self.replies.ended(*epoch);
             }
             _ => {}
         }
@@ -310,20 +290,6 @@ impl Entry {
         };
         self.log.event(&event);
         self.shared.publish(&event);
-    }
-
-    /// Answers those whose wait is over.
-    fn settle(&mut self) {
-        if self.core.state() != StateName::Acquiring {
-            self.answer_start();
-        }
-    }
-
-    fn answer_start(&mut self) {
-        if let Some(started) = self.started.take() {
-            let _ =
-                started.send(self.core.failure().cloned().map_or(Ok(()), |error| Err(Error::Backend(error))));
-        }
     }
 
     fn publish(&mut self) {
@@ -363,19 +329,13 @@ impl Entry {
 
     /// Nothing more can come: everybody who waits is answered.
     pub(super) fn left(&mut self) {
-        self.answer_start();
         self.shared.disbelieve();
         self.shared.snapshot.send_modify(|snapshot| {
             snapshot.running = false;
             snapshot.stopping = false;
             snapshot.leadership = None;
         });
-        for reply in self.stopping.drain(..).chain(self.stepping_down.drain(..).map(|(_, reply)| reply)) {
-            let _ = reply.send(Ok(()));
-        }
-        for (_, reply) in self.validating.drain(..) {
-            let _ = reply.send(Err(Error::NotLeader));
-        }
+        self.replies.left(self.core.failure());
         if self.abandoned {
             self.shared.close();
         }

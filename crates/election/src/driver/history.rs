@@ -7,13 +7,13 @@ use super::calls::{Caller, Calls};
 use crate::event::What;
 
 #[derive(Default)]
-pub(super) struct History {
+pub(super) struct HistoryWriter {
     /// The leadership that has begun and not ended.
     present: Option<Past>,
     under_way: usize,
 }
 
-impl History {
+impl HistoryWriter {
     /// Writes down what of this event belongs into the history.
     pub(super) fn write(
         &mut self,

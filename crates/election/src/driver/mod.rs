@@ -1,13 +1,14 @@
 //! One task that drives every election of a store.
 //!
-//! It owns the machines ([`Core`]), a timer, and every call to the backend. It hears commands from handles, answers and
-//! news from the store, and the clock, which is handed in; it tells the machine, and does what the machine wants. No
-//! call is ever dropped: a late answer is delivered however late. User code never runs here.
+//! It owns the machines ([`Core`]), a timer, and every call to the backend. It passes commands of handles, answers and notices of the
+//! store, and time-outs to the machines, and does what they ask for. It never drops a call: a machine gets every answer, however
+//! late. User code never runs here.
 
 mod admission;
 mod calls;
 mod entry;
 mod history;
+mod replies;
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -28,35 +29,35 @@ use crate::hooks::HookCall;
 use crate::shared::Shared;
 use crate::time::{Time, Timer};
 
-/// From so many elections on, renewals are spread in time, where each is a call of its own: ten thousand at the same instant wait
-/// for one another for most of a second. A session renews all of its elections in one call, which is to stay one.
+/// From this many elections on, renewals are spread in time if each is a call of its own: ten thousand at one instant wait for each
+/// other for most of a second. A session renews all of its elections in one call, and spreading would make many of it.
 const SPREAD_FROM: usize = 64;
 
 /// One start of one candidate, as the driver knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Key(pub(crate) u64);
+pub(crate) struct StartKey(pub(crate) u64);
 
-impl Key {
-    pub(crate) fn next() -> Key {
+impl StartKey {
+    pub(crate) fn next() -> StartKey {
         static LAST: AtomicU64 = AtomicU64::new(0);
-        Key(LAST.fetch_add(1, Ordering::Relaxed) + 1)
+        StartKey(LAST.fetch_add(1, Ordering::Relaxed) + 1)
     }
 }
 
 pub(crate) type Reply<T> = oneshot::Sender<Result<T, Error>>;
 
 /// Sends the driver commands for a start of a candidate.
-pub(crate) type Commands = mpsc::UnboundedSender<(Key, DriverCommand)>;
+pub(crate) type Commands = mpsc::UnboundedSender<(StartKey, DriverCommand)>;
 
 /// Where the work, the hooks and the health check of one start report to. It does not keep the driver alive.
 #[derive(Clone)]
 pub(crate) struct DriverLink {
-    key: Key,
-    commands: mpsc::WeakUnboundedSender<(Key, DriverCommand)>,
+    key: StartKey,
+    commands: mpsc::WeakUnboundedSender<(StartKey, DriverCommand)>,
 }
 
 impl DriverLink {
-    pub(crate) fn new(key: Key, commands: &Commands) -> DriverLink {
+    pub(crate) fn new(key: StartKey, commands: &Commands) -> DriverLink {
         DriverLink { key, commands: commands.downgrade() }
     }
 
@@ -134,12 +135,12 @@ pub(crate) fn spawn(backend: Arc<dyn Backend>, time: Time) -> io::Result<Command
 struct Driver {
     backend: Arc<dyn Backend>,
     time: Time,
-    commands: mpsc::UnboundedReceiver<(Key, DriverCommand)>,
+    commands: mpsc::UnboundedReceiver<(StartKey, DriverCommand)>,
     notices: Notices,
     calls: Calls,
-    entries: HashMap<Key, Entry>,
-    names: HashMap<ElectionName, Vec<Key>>,
-    timers: BTreeSet<(Boot, Key)>,
+    entries: HashMap<StartKey, Entry>,
+    names: HashMap<ElectionName, Vec<StartKey>>,
+    timers: BTreeSet<(Boot, StartKey)>,
     admission: Admission,
 }
 
@@ -148,7 +149,7 @@ impl Driver {
         let mut open = true;
         let mut hearing = true;
         while open || !self.entries.is_empty() || !self.calls.is_empty() {
-            // Whatever else is waiting, what is due is done first.
+            // What is due comes first, whatever else waits.
             let mut next = self.due();
             if next <= self.time.boot() {
                 self.tick();
@@ -156,13 +157,13 @@ impl Driver {
             }
             tokio::select! {
                 biased;
-                // News before answers: that the store was away must be known before what it answered is judged.
+                // Notices before answers: a machine must know that the store was away before it judges what the store answered.
                 notice = AssertUnwindSafe(self.notices.next()).catch_unwind(), if hearing => match notice {
                     Ok(Some(notice)) => self.notice(notice),
                     Ok(None) => hearing = false,
                     Err(_) => {
-                        // Timers are the net below news; a stream that panicked must not be polled again.
-                        tracing::error!("the backend's news panicked; please report it");
+                        // A stream that panicked must not be polled again. Without notices, the timers still run.
+                        tracing::error!("the backend's notices panicked; please report it");
                         hearing = false;
                     }
                 },
@@ -181,7 +182,7 @@ impl Driver {
         timer.min(self.admission.due())
     }
 
-    fn command(&mut self, key: Key, command: DriverCommand) {
+    fn command(&mut self, key: StartKey, command: DriverCommand) {
         let input = match (command, self.entries.get_mut(&key)) {
             (DriverCommand::Enter(entrant), _) => return self.enter(key, *entrant),
             (command, None) => return command.answer_absent(),
@@ -201,7 +202,7 @@ impl Driver {
         }
     }
 
-    fn enter(&mut self, key: Key, mut entrant: Entrant) {
+    fn enter(&mut self, key: StartKey, mut entrant: Entrant) {
         let each_for_itself = !self.backend.capabilities().session_bound;
         if each_for_itself && self.entries.len() >= SPREAD_FROM {
             entrant.core.jitter_renewals();
@@ -224,7 +225,7 @@ impl Driver {
     /// Lets those begin whose turn it is.
     fn begin_waiting(&mut self) {
         while let Some(key) = self.admission.next(self.time.boot(), self.calls.claims()) {
-            // Who was told to stop meanwhile has begun, and may be gone.
+            // One that was told to stop meanwhile has begun already, and may be gone.
             if self.entries.get(&key).is_some_and(|entry| entry.waits) {
                 self.feed(key, Input::Start);
             }
@@ -249,7 +250,7 @@ impl Driver {
     }
 
     fn notice(&mut self, notice: Notice) {
-        let keys: Vec<Key> = match &notice.election {
+        let keys: Vec<StartKey> = match &notice.election {
             Some(on) => self.names.get(on).cloned().unwrap_or_default(),
             None => self.entries.keys().copied().collect(),
         };
@@ -273,14 +274,14 @@ impl Driver {
     }
 
     /// Tells one machine something, does what it wants, and sets its timer.
-    fn feed(&mut self, key: Key, input: Input) {
+    fn feed(&mut self, key: StartKey, input: Input) {
         let Some(entry) = self.entries.get_mut(&key) else { return };
         if entry.waits {
             match input {
-                // It looks for itself when its turn comes.
+                // It observes the record itself when its turn comes.
                 Input::Signal(_) => return,
                 Input::Start => {}
-                // Whatever a handle wants of it, it wants of one that has begun.
+                // A command of a handle is for a candidate that has begun.
                 _ => entry.feed(Input::Start, &mut self.calls),
             }
             entry.waits = false;
@@ -296,13 +297,13 @@ impl Driver {
             }
             entry.timer = timer;
         } else if let Some(at) = timer {
-            // It was taken out when it fired, and the machine asks for the same instant again.
+            // The timer was removed when it fired, and the machine asks for the same instant again.
             self.timers.insert((at, key));
         }
         self.remove_if_quiet(key);
     }
 
-    fn remove_if_quiet(&mut self, key: Key) {
+    fn remove_if_quiet(&mut self, key: StartKey) {
         if !self.entries.get(&key).is_some_and(Entry::is_quiet) {
             return;
         }
@@ -324,7 +325,7 @@ impl Driver {
         entry.left();
     }
 
-    /// A backend that panics must not take the driver, and with it every other election, along.
+    /// A backend that panics must not end the driver, and with it every other election.
     fn guarded(&self, call: impl FnOnce(&dyn Backend)) {
         if catch_unwind(AssertUnwindSafe(|| call(&*self.backend))).is_err() {
             tracing::error!("the backend panicked; please report it");
@@ -332,7 +333,7 @@ impl Driver {
     }
 }
 
-/// Without a driver nobody renews: whoever still believes, waits or listens is told at once.
+/// Without a driver nobody renews: leaderships end, callers get an answer, and event streams close, at once.
 impl Drop for Driver {
     fn drop(&mut self) {
         for entry in self.entries.values_mut() {

@@ -81,7 +81,7 @@ impl Election {
 }
 
 impl Handle {
-    /// Stops without waiting for it. The signal has served: whoever starts again afterwards means to.
+    /// Stops, without waiting for the end. The signal counts once: a later start is not stopped by it.
     fn heed_stop_signal(&self) {
         if self.stop_signal.lock().take().is_some() {
             let _ = self.tell(DriverCommand::Stop(oneshot::channel().0));
