@@ -25,7 +25,7 @@ pub struct Scheme {
     /// Where a URL may have a secret in it.
     pub secret: SecretIn,
     /// `None` where the feature is off.
-    driver: Option<Driver>,
+    driver: Option<Opener>,
 }
 
 /// Where a URL may have a secret in it.
@@ -40,7 +40,8 @@ pub enum SecretIn {
     UserOrPassword,
 }
 
-struct Driver {
+/// What this build does with a URL of the scheme.
+struct Opener {
     open: fn(&str) -> Result<Store, Error>,
     /// The options that candidates start from on the store of this URL. Opens nothing.
     options: fn(&str) -> Result<Options, Error>,
@@ -53,7 +54,7 @@ static SCHEMES: [Scheme; 5] = [
         place: "the memory of one process, for trying out",
         feature: None,
         secret: SecretIn::Nowhere,
-        driver: Some(Driver { open: |_| Ok(crate::memory()), options: usual }),
+        driver: Some(Opener { open: |_| Ok(crate::memory()), options: usual }),
     },
     Scheme {
         names: &["file"],
@@ -64,7 +65,7 @@ static SCHEMES: [Scheme; 5] = [
         #[cfg(not(feature = "file"))]
         driver: None,
         #[cfg(feature = "file")]
-        driver: Some(Driver {
+        driver: Some(Opener {
             open: |url| Ok(Store::from(bellwether_file::from_url(url, crate::clock())?)),
             options: usual,
         }),
@@ -78,7 +79,7 @@ static SCHEMES: [Scheme; 5] = [
         #[cfg(not(feature = "postgres"))]
         driver: None,
         #[cfg(feature = "postgres")]
-        driver: Some(Driver {
+        driver: Some(Opener {
             open: |url| {
                 let environment = bellwether_postgres::Environment::from_env();
                 let config = bellwether_postgres::Config::from_url_in(url, &environment)?;
@@ -96,7 +97,7 @@ static SCHEMES: [Scheme; 5] = [
         #[cfg(not(feature = "nats"))]
         driver: None,
         #[cfg(feature = "nats")]
-        driver: Some(Driver {
+        driver: Some(Opener {
             open: |url| Ok(Store::from(bellwether_nats::from_url(url, crate::clock())?)),
             options: |url| Ok(bellwether_nats::Config::from_url(url)?.profile().options()),
         }),
@@ -110,7 +111,7 @@ static SCHEMES: [Scheme; 5] = [
         #[cfg(not(feature = "kubernetes-any-version"))]
         driver: None,
         #[cfg(feature = "kubernetes-any-version")]
-        driver: Some(Driver {
+        driver: Some(Opener {
             open: |url| {
                 let environment = bellwether_kubernetes::Environment::from_env();
                 let config = bellwether_kubernetes::Config::from_url(url)?.in_environment(&environment)?;

@@ -112,7 +112,7 @@ pub(crate) enum Command {
     /// Try once to become leader: print the epoch, and release the leadership.
     Acquire(Acquire),
     /// Show who leads, and who follows if the store knows. Changes nothing.
-    Status(Status),
+    Status(StatusFlags),
     /// Print a line for every change of an election. Changes nothing.
     Watch {
         /// The election. Default: all that the store can list.
@@ -169,7 +169,7 @@ pub(crate) struct Acquire {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Status {
+pub(crate) struct StatusFlags {
     /// The election. Default: all that the store can list.
     #[arg(value_name = "ELECTION", value_parser = election)]
     pub(crate) election: Option<ElectionName>,

@@ -2,7 +2,7 @@
 //!
 //! `parse` reads what is asked, `commands` does it, `exit` says how it ended. One file a subcommand.
 
-// They panic when nobody reads, and wait for who reads slowly: `output` and `stderr` do neither.
+// `print!` panics when nobody reads, and waits for a slow reader; `output` and `stderr` do neither.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod args;

@@ -166,7 +166,8 @@ fn no_half_of_two(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// A flag about a command where there is none is a command that was forgotten. The configuration may have one: it is for others as well.
+/// A flag about a command where there is none: the command was forgotten. In the configuration such a key is no mistake, since it is for
+/// other runs as well.
 fn no_flags_without_command(found: &ArgMatches) -> Result<(), Failure> {
     let Some(("run", run)) = found.subcommand() else { return Ok(()) };
     let typed = |id: &&&str| run.value_source(id) == Some(ValueSource::CommandLine);
@@ -183,7 +184,7 @@ fn no_flags_without_command(found: &ArgMatches) -> Result<(), Failure> {
     }
 }
 
-/// A command that is missing after `--` is mostly a variable that nobody has set, and no wish to lead and do nothing.
+/// Where the command is missing after `--`, it is mostly a variable that is not set, and rarely the wish to lead without a command.
 fn no_empty_command(args: &Args, arguments: &[OsString]) -> Result<(), Failure> {
     let Command::Run(run) = &args.command else { return Ok(()) };
     let left_out = run.command.is_empty() && arguments.last().is_some_and(|last| last == "--");

@@ -1,7 +1,7 @@
 //! The runtime that every command runs in, or what this machine lacks for one.
 //!
-//! Tokio panics where it gets no thread, or no descriptors to hear of signals by. So both are tried first, and a shortage ends in
-//! a sentence.
+//! Tokio panics if it cannot start a thread, or open the descriptors that it hears of signals by. So both are tried first, and a
+//! shortage ends with an error message.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};

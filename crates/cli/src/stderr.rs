@@ -18,11 +18,11 @@ const WAITING_MAX_BYTES: usize = 1 << 20;
 const LAST_LINES: Duration = Duration::from_millis(500);
 
 /// Where lines wait, once there is a thread that writes them.
-static QUEUE: OnceLock<Arc<Queue>> = OnceLock::new();
+static QUEUE: OnceLock<Arc<StderrQueue>> = OnceLock::new();
 
-/// From now on, [`write`] does not wait for stderr. Where no thread can be had, it goes on waiting.
+/// From now on, [`write`] does not wait for stderr. If no thread can be started, it goes on waiting.
 pub(crate) fn start() {
-    let queue = Arc::new(Queue::new(WAITING_MAX_BYTES));
+    let queue = Arc::new(StderrQueue::new(WAITING_MAX_BYTES));
     let writing = Arc::clone(&queue);
     let report = |count| tracing::warn!("{count} lines of the log were dropped: stderr was full");
     let thread = thread::Builder::new().name("stderr".to_owned());
@@ -51,14 +51,14 @@ pub(crate) fn end(sentence: Option<String>) {
 }
 
 /// Pieces of text between those who have something to say and the thread that writes.
-struct Queue {
+struct StderrQueue {
     max_bytes: usize,
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct QueueState {
     waiting: VecDeque<Vec<u8>>,
     bytes: usize,
     /// Until all that waits is written, so that what is missing is missing in one place, where the log says so.
@@ -68,12 +68,12 @@ struct State {
     is_writing: bool,
 }
 
-impl Queue {
-    fn new(max_bytes: usize) -> Queue {
-        Queue { max_bytes, state: Mutex::default(), changed: Condvar::new() }
+impl StderrQueue {
+    fn new(max_bytes: usize) -> StderrQueue {
+        StderrQueue { max_bytes, state: Mutex::default(), changed: Condvar::new() }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -94,7 +94,7 @@ impl Queue {
         let mut state = self.state();
         state.waiting.extend(last);
         self.changed.notify_all();
-        let pending = |state: &mut State| !state.waiting.is_empty() || state.is_writing;
+        let pending = |state: &mut QueueState| !state.waiting.is_empty() || state.is_writing;
         drop(self.changed.wait_timeout_while(state, limit, pending));
     }
 
@@ -161,8 +161,8 @@ mod tests {
     }
 
     /// A queue of four bytes that is written to a [`Stuck`]; what is missing is reported as `-N`.
-    fn stuck() -> (Arc<Queue>, Receiver<String>, Sender<io::Result<()>>) {
-        let queue = Arc::new(Queue::new(4));
+    fn stuck() -> (Arc<StderrQueue>, Receiver<String>, Sender<io::Result<()>>) {
+        let queue = Arc::new(StderrQueue::new(4));
         let ((taken, pieces), (going_on, go_on)) = (channel(), channel());
         let (writing, reported) = (Arc::clone(&queue), Arc::clone(&queue));
         let mut out = Stuck { taken, go_on };
@@ -172,7 +172,7 @@ mod tests {
         (queue, pieces, going_on)
     }
 
-    fn push(queue: &Queue, pieces: &[&str]) {
+    fn push(queue: &StderrQueue, pieces: &[&str]) {
         pieces.iter().for_each(|piece| queue.push(piece.as_bytes().to_vec()));
     }
 

@@ -8,7 +8,7 @@ use clap::Args as ClapArgs;
 
 use super::{TimingFlags, duration, election};
 
-/// Shorter, and a screen does nothing but draw itself.
+/// At a shorter interval, a screen does nothing but draw itself.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Check whether elections will work here: the store's permissions, speed and durability, clocks, containment.

@@ -144,7 +144,7 @@ pub(crate) struct HealthFlags {
     pub(crate) health_cmd_failures: u32,
 }
 
-/// Shorter, and the machine does nothing but start health commands.
+/// At a shorter interval, the machine does nothing but start health commands.
 const SHORTEST_HEALTH_INTERVAL: Duration = Duration::from_millis(10);
 
 fn health_interval(text: &str) -> Result<Duration, String> {

@@ -59,7 +59,7 @@ pub(crate) async fn acquire(global: &Global, acquire: &Acquire) -> Result<Exit, 
             why_not_leading::sentence(&store, &election, "not acquired").await,
         )),
     };
-    // A second signal does not wait for the store; the record then runs out by itself.
+    // After a second signal, do not wait for the store; the record then expires by itself.
     let stopped = tokio::select! {
         stopped = election.stop() => stopped,
         () = leave.leave() => Ok(()),

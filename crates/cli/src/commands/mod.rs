@@ -23,10 +23,10 @@ use tokio::task::JoinHandle;
 use crate::args::{Args, Command};
 use crate::exit::{Exit, Failure};
 
-/// Begins what a candidate does besides on some stores, until it is aborted. It may hold the election.
+/// Starts what a candidate also does on some stores, until it is aborted. It may hold the election.
 type Companion = Box<dyn FnOnce(&Election) -> JoinHandle<()> + Send>;
 
-/// What a candidate does besides on this store.
+/// What a candidate also does on this store.
 fn companion(store: &Store, on: &ElectionName, id: &CandidateId) -> Result<Option<Companion>, Failure> {
     #[cfg(feature = "nats")]
     return nats::answers(store, on, id);

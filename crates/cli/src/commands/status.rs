@@ -4,12 +4,12 @@ use bellwether::{ElectionName, Followers, Proof, Seen, Store, status_json};
 use serde_json::Value;
 
 use super::watch::next_change;
-use crate::args::{Format, Global, Status};
+use crate::args::{Format, Global, StatusFlags};
 use crate::exit::{Exit, Failure};
 use crate::{backend, output};
 
 /// Shows one election, or all that the store can list.
-pub(crate) async fn status(global: &Global, status: &Status) -> Result<Exit, Failure> {
+pub(crate) async fn status(global: &Global, status: &StatusFlags) -> Result<Exit, Failure> {
     let leader_asked_for = leader_asked_for(global, status)?;
     let store = backend::connect(global)?;
     let on = match backend::election_named(global, status.election.as_ref())? {
@@ -45,7 +45,7 @@ pub(crate) async fn status(global: &Global, status: &Status) -> Result<Exit, Fai
 }
 
 /// The candidate of `--is-leader`. The id that this very process would be given leads nothing.
-fn leader_asked_for(global: &Global, status: &Status) -> Result<Option<String>, Failure> {
+fn leader_asked_for(global: &Global, status: &StatusFlags) -> Result<Option<String>, Failure> {
     let Some(asked) = &status.is_leader else { return Ok(None) };
     let sentence =
         "--is-leader needs to know which candidate is meant: name its id (--is-leader ID, or --id)";

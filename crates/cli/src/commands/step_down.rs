@@ -36,7 +36,7 @@ pub(crate) async fn step_down(global: &Global, step_down: &StepDown) -> Result<E
     let before = watched.observe(on).await?;
     // Before it changes who leads, and with that who follows.
     let followers = followers(&store, on).await;
-    let asked = Asked::ask(&store, on, &before, step_down.to.clone(), followers).await?;
+    let asked = StepDownRequest::ask(&store, on, &before, step_down.to.clone(), followers).await?;
     let mut free_since = None;
     let outcome = tokio::select! {
         outcome = asked.outcome(&**watched, &mut signals, &mut free_since) => outcome?,
@@ -45,13 +45,13 @@ pub(crate) async fn step_down(global: &Global, step_down: &StepDown) -> Result<E
     let Some((next, at)) = outcome else {
         return asked.report(global, None, None, free_since.is_some());
     };
-    // Where the news that it was free were overtaken by those of the next leader, it was free for less than this.
+    // If the notice of the next leader came before that of the release, nobody led for less than this.
     let gap = at.since(free_since.unwrap_or(asked.at));
     asked.report(global, Some(&next), Some(gap), true)
 }
 
 /// A leadership that was asked to end.
-struct Asked<'a> {
+struct StepDownRequest<'a> {
     on: &'a ElectionName,
     holder: Option<Holder>,
     epoch: Epoch,
@@ -62,15 +62,15 @@ struct Asked<'a> {
     at: Boot,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> StepDownRequest<'a> {
     async fn ask(
         store: &Store,
         on: &'a ElectionName,
         before: &Seen,
         to: Option<CandidateId>,
         followers: Option<Followers>,
-    ) -> Result<Asked<'a>, Failure> {
-        // One that lives and does not show its id can be asked all the same.
+    ) -> Result<StepDownRequest<'a>, Failure> {
+        // A leader that is alive and does not show its id can be asked as well.
         if before.leader().is_none() && before.proof != Proof::Alive {
             return Err(Failure::new(Exit::NotLed, format!("nobody leads {on}: there is nobody to ask")));
         }
@@ -81,7 +81,7 @@ impl<'a> Asked<'a> {
             _ => error.into(),
         })?;
         let (holder, ttl) = (before.holder.clone(), before.ttl.unwrap_or(USUAL_TTL));
-        Ok(Asked { on, holder, epoch, ttl, to, followers, at: boot_now() })
+        Ok(StepDownRequest { on, holder, epoch, ttl, to, followers, at: boot_now() })
     }
 
     /// The next leadership, and when it was seen; `None` when none came in time.
@@ -230,8 +230,15 @@ mod tests {
         let on = ElectionName::new("job").expect("a name");
         let holder = |id: &str| Some(Holder { id: CandidateId::new(id).expect("an id"), incarnation: None });
         let (epoch, at) = (Epoch::ZERO, boot_now());
-        let asked =
-            Asked { on: &on, holder: holder("a"), epoch, ttl: USUAL_TTL, to: None, at, followers: None };
+        let asked = StepDownRequest {
+            on: &on,
+            holder: holder("a"),
+            epoch,
+            ttl: USUAL_TTL,
+            to: None,
+            at,
+            followers: None,
+        };
         // Another program's leader: nobody knows from this alone whether it is older than the request.
         let next = Seen { holder: holder("b"), proof: Proof::Record, ..Seen::nothing() };
         let notice = Notice { election: Some(on.clone()), signal: Signal::Changed(next) };

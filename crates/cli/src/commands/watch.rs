@@ -1,6 +1,6 @@
 //! `bellwether watch`: a line for every change. Reads, and writes nothing.
 //!
-//! A renewal is no change: a line comes when who leads, its epoch, or what else a record says is another than in the line before.
+//! A renewal is no change. A line is printed when the leader, its epoch, or another field of the record differs from the line before.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -70,8 +70,8 @@ struct Shown<'a> {
 }
 
 impl Shown<'_> {
-    /// Prints how elections stand that are new; false when nobody reads any more. Trouble with the store may pass, so it is no reason
-    /// to end.
+    /// Prints the state of new elections; false when nobody reads any more. An error of the store may pass, so it does not end the
+    /// command.
     async fn print_new(&mut self, store: &Store) -> Result<bool, Failure> {
         for on in store.elections().await.unwrap_or_default() {
             if self.told.contains_key(&on) {
@@ -114,7 +114,7 @@ fn line(global: &Global, on: &ElectionName, seen: &Seen) -> (String, String) {
         let mut record = bellwether::record_json(on, seen);
         let text = record.to_string();
         if let (Some(fields), Some(_)) = (record.as_object_mut(), seen.leader()) {
-            // Other at every renewal.
+            // These change at every renewal.
             fields.remove("renewed");
             fields.remove("proof");
         }

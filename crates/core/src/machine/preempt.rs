@@ -16,10 +16,10 @@ const PAUSE_MAX_TTLS: u32 = 16;
 
 /// What became of this candidate's requests to the present leadership.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Preemption(Option<Asked>);
+pub(super) struct Preemption(Option<PreemptRequest>);
 
 #[derive(Clone, Debug)]
-struct Asked {
+struct PreemptRequest {
     epoch: Epoch,
     call: Call,
     /// The pause after the next request, in ttls.
@@ -36,7 +36,7 @@ impl Preemption {
         self.0 = None;
     }
 
-    fn of(&self, epoch: Epoch) -> Option<&Asked> {
+    fn of(&self, epoch: Epoch) -> Option<&PreemptRequest> {
         self.0.as_ref().filter(|asked| asked.epoch == epoch)
     }
 
@@ -46,7 +46,7 @@ impl Preemption {
 
     fn asks(&mut self, epoch: Epoch, call: Call, now: Boot, ttl: Duration) {
         let pause_ttls = self.of(epoch).map_or(1, |asked| asked.pause_ttls);
-        self.0 = Some(Asked {
+        self.0 = Some(PreemptRequest {
             epoch,
             call,
             pause_ttls: (pause_ttls * 2).min(PAUSE_MAX_TTLS),

@@ -18,9 +18,9 @@ use crate::commands::signals::Signals;
 use crate::exit::{Exit, Failure};
 use crate::output::span;
 
-/// So many reads, and so many renewals.
+/// The number of reads, and of renewals.
 const CALLS: usize = 20;
-/// After an interrupt, for the release and the clearing away.
+/// How long the release and the cleanup may take after an interrupt.
 const LEAVING_MAX: Duration = Duration::from_secs(3);
 
 /// How long calls took.

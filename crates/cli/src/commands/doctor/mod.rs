@@ -33,7 +33,7 @@ pub(crate) async fn doctor(global: &Global, doctor: &Doctor) -> Result<Exit, Fai
     let probing = if doctor.no_write { Probing::Look } else { Probing::Write };
     let mut report = match backend::connect(global) {
         Ok(store) => examine(&store, probing, &settings).await?,
-        // What was typed is wrong, and there is nothing to examine.
+        // The flags are wrong, so there is nothing to examine.
         Err(failure) if failure.exit() == Exit::Usage => return Err(failure),
         Err(failure) => unreachable(&failure),
     };
@@ -56,10 +56,10 @@ async fn examine(store: &Store, probing: Probing, settings: &Settings) -> Result
     // something failed.
     let mut findings = backend.checkup(probing).await;
     let known = |found: &[Finding], kind| found.iter().any(|one| one.grade == Grade::Bad(kind));
-    // The same trouble is not told twice.
+    // A problem that the store has named itself is reported once.
     report.findings.retain(|one| !matches!(one.grade, Grade::Bad(kind) if known(&findings, kind)));
     findings.append(&mut report.findings);
-    // First things first.
+    // Everything else depends on this one, so it comes first.
     findings.sort_by_key(|finding| finding.what != "reachable");
     Ok(DoctorReport { findings, ..report })
 }

@@ -18,7 +18,7 @@ pub(super) fn show(election: Election, mut events: Events) -> JoinHandle<()> {
         let mut shown = String::new();
         // While a command runs the terminal is its own.
         let mut command_runs = false;
-        // Of the store, since it last answered.
+        // Errors of the store since it last answered.
         let mut failures = 0_u64;
         loop {
             tokio::select! {

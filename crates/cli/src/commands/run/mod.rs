@@ -34,7 +34,7 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
     run.timing.apply(&mut options);
     run.standing.apply(&mut options);
     command::apply(run, &mut options);
-    // What was typed wrong is told before anything is started.
+    // Mistakes in flags are reported before anything is started.
     let store = backend::connect(global)?;
     let settings = Settings::new(options.clone()).map_err(Error::from)?;
     if let Some(sentence) = backend::rounded_ttl(&options, &settings) {
@@ -42,7 +42,7 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
     }
     let id = CandidateId::new(id(global)).map_err(Error::from)?;
     let companion = super::companion(&store, &on, &id)?;
-    // Before standing: a node that cannot run the command must not win.
+    // Before competing: a node that cannot run the command must not win.
     let work = tokio::select! {
         work = command::SupervisedCommand::prepare(run, &options) => work?,
         () = signals.leave() => return Ok(Exit::Clean),
@@ -79,7 +79,7 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
             () = signals.leave() => Ok(Exit::Clean),
         },
     };
-    // A second signal does not wait for the store; the record then runs out by itself.
+    // After a second signal, do not wait for the store; the record then expires by itself.
     if !work.as_ref().is_some_and(command::SupervisedCommand::is_unkillable) {
         tokio::select! {
             stopped = election.stop() => stopped?,
@@ -101,14 +101,14 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
             () = signals.leave() => {}
         }
         tracing::warn!("{} did not take the last events in time", watcher.what);
-        // A hook that hangs goes with us, and so does its group, which only the end of its task kills.
+        // A hook that hangs is killed, with its process group, when its task ends.
         watcher.task.abort();
         let _ = watcher.task.await;
     }
     outcome
 }
 
-/// One who takes part, and how long it tries.
+/// A candidate, and how long it tries.
 struct Candidacy<'a> {
     election: &'a Election,
     store: &'a Store,

@@ -1,8 +1,8 @@
 //! `bellwether top`: elections, leaders, epochs and renewals, live. Reads, and writes nothing.
 //!
-//! It follows what it shows and waits for the store's news; a timer only draws ages and asks for elections that are new. Trouble
-//! with the store after the first look is shown and outlived: a screen that is left open is there when the store
-//! is back.
+//! It follows what it shows and waits for the store's news; a timer only draws ages and asks for elections that are new. An
+//! error of the store after the first look is shown, and does not end the command: a screen that is left open goes on when the store is
+//! back.
 
 mod rows;
 mod screen;
