@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use bellwether::{Election, Store, boot_now};
-use bellwether_benches::{cpu_time, judged, median, report, resident_bytes};
+use bellwether_benches::{
+    Hops, RawHandover, Stamped, Stamping, Stamps, cpu_time, judged, median, report, resident_bytes,
+};
 use bellwether_postgres::from_url;
 use bellwether_support::servers::postgres::Server;
 use bellwether_support::{Actor, Child, clock, role};
@@ -43,7 +45,10 @@ async fn main() {
 
 /// Candidates in so many elections, on one store, without waiting for anything.
 async fn stand(url: &str, id: &str, count: usize) -> Vec<Election> {
-    let store = Store::from(from_url(url, clock()).expect("a URL"));
+    stand_on(&Store::from(from_url(url, clock()).expect("a URL")), id, count).await
+}
+
+async fn stand_on(store: &Store, id: &str, count: usize) -> Vec<Election> {
     let start =
         |number| Election::builder(format!("job-{number}")).backend(store.clone()).id(id).ttl(TTL).start();
     try_join_all((0..count).map(start)).await.expect("a start")
@@ -114,7 +119,7 @@ impl RawPair {
         RawPair { leader, follower }
     }
 
-    async fn handover(&mut self) -> Duration {
+    async fn handover(&mut self) -> RawHandover {
         const LET_GO: &str = "SELECT pg_advisory_unlock(7, 7), pg_notify('raw', '')";
         let (leader, (follower, notes)) = (&self.leader.0, &mut self.follower);
         let take = follower.prepare(RAW).await.expect("a statement");
@@ -124,13 +129,14 @@ impl RawPair {
         let start = boot_now();
         let taken = async {
             notes.recv().await.expect("a notice");
+            let noticed = boot_now();
             follower.query_one(&take, &[]).await.expect("an answer");
-            boot_now()
+            RawHandover { release: noticed.since(start), claim: boot_now().since(noticed) }
         };
-        let (released, at) = tokio::join!(leader.query_one(&let_go, &[]), taken);
+        let (released, handover) = tokio::join!(leader.query_one(&let_go, &[]), taken);
         released.expect("an answer");
         std::mem::swap(&mut self.leader, &mut self.follower);
-        at.since(start)
+        handover
     }
 }
 
@@ -159,29 +165,27 @@ async fn acquire(server: &Server) {
 }
 
 async fn handover(server: &Server) {
-    let (mut took, mut raws, mut raw) = (Vec::new(), Vec::new(), RawPair::start(server).await);
+    let (mut hops, mut raw) = (Hops::default(), RawPair::start(server).await);
     for _ in 0..HANDOVERS {
-        let a = lead(&server.url(), "a", 1).await;
-        let b = stand(&server.url(), "b", 1).await;
-        following(&b).await;
-        let start = boot_now();
-        let led = async {
-            leading(&b).await;
-            boot_now()
-        };
-        let (stopped, at) = tokio::join!(a[0].stop(), led);
-        stopped.expect("a release");
-        took.push(at.since(start));
-        b[0].stop().await.expect("a release");
+        let a = stamping(server, "a").await;
+        leading(std::slice::from_ref(&a.election)).await;
+        let b = stamping(server, "b").await;
+        following(std::slice::from_ref(&b.election)).await;
+        hops.hand_over(&a, &b).await;
+        b.election.stop().await.expect("a release");
         // In the same rhythm: a disk that has rested flushes slower.
         tokio::time::sleep(Duration::from_millis(300)).await;
-        raws.push(raw.handover().await);
+        hops.note_raw(raw.handover().await);
     }
-    let (took, raw) = (median(took), median(raws));
-    judged(&format!("stop() to the next leadership, median of {HANDOVERS}"), took, Duration::from_millis(3));
-    report("raw handover, in turn with it, median", &format!("{raw:.2?}"), "");
-    let ratio = took.as_secs_f64() / raw.as_secs_f64();
-    report("handover, ratio to the raw one", &format!("{ratio:.2}"), "");
+    hops.report("", Duration::from_millis(3));
+}
+
+/// A candidate of its own on a store of its own, whose calls are noted.
+async fn stamping(server: &Server, id: &str) -> Stamping {
+    let (inner, stamps) = (from_url(&server.url(), clock()).expect("a URL"), Stamps::default());
+    let store = Store::from(Stamped { inner, stamps: stamps.clone() });
+    let mut all = stand_on(&store, id, 1).await;
+    Stamping { election: all.pop().expect("a candidate"), stamps }
 }
 
 async fn failovers(server: &Server, count: usize, rounds: usize) -> Vec<Duration> {

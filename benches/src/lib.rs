@@ -1,6 +1,10 @@
 //! What the benchmarks share: medians, and what the kernel says of this process.
 
+mod hops;
+
 use std::time::Duration;
+
+pub use hops::{Hops, RawHandover, Stamped, Stamping, Stamps};
 
 /// The middle of what was measured.
 pub fn median<T: Copy + PartialOrd>(mut all: Vec<T>) -> T {

@@ -6,12 +6,13 @@ mod timed;
 
 use std::time::Duration;
 
-use async_nats::{Client, HeaderMap};
+use async_nats::{Client, HeaderMap, Message, Subscriber};
 use bellwether::{Election, Store, boot_now};
-use bellwether_benches::{judged, median, percentile, report};
+use bellwether_benches::{Hops, RawHandover, Stamped, Stamping, Stamps, judged, median, percentile, report};
 use bellwether_nats::from_url;
 use bellwether_support::servers::nats::{Server, Version};
 use bellwether_support::{Actor, Child, clock, election, role};
+use futures_util::StreamExt;
 use futures_util::future::try_join_all;
 
 const TTL: Duration = Duration::from_secs(2);
@@ -21,6 +22,10 @@ const FAILOVERS: usize = 15;
 const IDLE: Duration = Duration::from_secs(6);
 const FOLLOWED: usize = 1_000;
 const BUCKET: &str = "bellwether";
+/// As long as a record is.
+const RECORD: &[u8] = &[b'x'; 300];
+/// The key of the raw handovers.
+const HANDED_OVER: &str = "handed-over";
 
 #[tokio::main]
 async fn main() {
@@ -33,13 +38,13 @@ async fn main() {
     let server = Server::start(Version::Current).await;
     let one = format!("{}?create=yes", server.url());
     writes(&server, &one).await;
-    handovers("one node", &one, Duration::from_millis(2)).await;
+    handovers("one node", &server, &one, Duration::from_millis(2)).await;
     failovers(&one).await;
     idle(&server, &one).await;
     let servers = Server::cluster(Version::Current, 3).await;
     let three = format!("{}?create=yes&replicas=3", Server::url_of_all(&servers));
     writes(&servers[0], &three).await;
-    handovers("three nodes", &three, Duration::from_millis(8)).await;
+    handovers("three nodes", &servers[0], &three, Duration::from_millis(8)).await;
 }
 
 /// A process of its own: as many elections as it is told, with that ttl in seconds.
@@ -86,12 +91,11 @@ async fn following(all: &[Election], leader: &str) {
 }
 
 /// A compare-and-set with nothing around it. Returns the new revision.
-async fn raw(client: &Client, revision: u64, payload: &[u8]) -> u64 {
+async fn raw(client: &Client, key: &str, revision: u64, payload: &'static [u8]) -> u64 {
     let mut headers = HeaderMap::new();
     headers.insert("Nats-Expected-Last-Subject-Sequence", revision.to_string().as_str());
-    let subject = format!("$KV.{BUCKET}.raw");
-    let answer =
-        client.request_with_headers(subject, headers, payload.to_vec().into()).await.expect("an answer");
+    let subject = format!("$KV.{BUCKET}.{key}");
+    let answer = client.request_with_headers(subject, headers, payload.into()).await.expect("an answer");
     let answer = String::from_utf8_lossy(&answer.payload).into_owned();
     let number = answer.split("\"seq\":").nth(1).and_then(|rest| rest.split([',', '}', ' ']).next());
     number.and_then(|number| number.trim().parse().ok()).unwrap_or_else(|| panic!("{answer}"))
@@ -103,9 +107,7 @@ async fn writes(server: &Server, url: &str) {
     let grant = actor.lead().await;
     actor.let_go(&grant).await;
     let client = server.admin().await;
-    // As long as a record is.
-    let payload = vec![b'x'; 300];
-    let mut revision = raw(&client, 0, &payload).await;
+    let mut revision = raw(&client, "raw", 0, RECORD).await;
     let (mut claims, mut renewals, mut raws) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..WRITES {
         let start = boot_now();
@@ -115,7 +117,7 @@ async fn writes(server: &Server, url: &str) {
         let renewed = boot_now();
         actor.let_go(&grant).await;
         let before = boot_now();
-        revision = raw(&client, revision, &payload).await;
+        revision = raw(&client, "raw", revision, RECORD).await;
         raws.push(boot_now().since(before));
         claims.push(led.since(start));
         renewals.push(renewed.since(led));
@@ -136,30 +138,79 @@ async fn writes(server: &Server, url: &str) {
     }
 }
 
-async fn handovers(where_to: &str, url: &str, limit: Duration) {
-    let mut took = Vec::new();
-    let mut leader = stand(url, "c0", TTL, 1).await;
-    leading(&leader).await;
-    for round in 1..=HANDOVERS {
-        let follower = stand(url, &format!("c{round}"), TTL, 1).await;
-        following(&follower, &format!("c{}", round - 1)).await;
+/// Two clients that hand a key to each other by the fewest messages: a write, of which a push consumer tells the other, and the
+/// other's own write at the revision that it was told.
+struct RawPair {
+    leader: Client,
+    follower: Client,
+    told: Subscriber,
+    revision: u64,
+}
+
+impl RawPair {
+    async fn start(server: &Server) -> RawPair {
+        let (leader, follower) = (server.admin().await, server.admin().await);
+        let revision = raw(&leader, HANDED_OVER, 0, RECORD).await;
+        let inbox = follower.new_inbox();
+        let told = follower.subscribe(inbox.clone()).await.expect("a subscription");
+        let consumer = format!(
+            r#"{{"stream_name":"KV_{BUCKET}","config":{{"deliver_subject":"{inbox}","deliver_policy":"new",
+            "ack_policy":"none","filter_subject":"$KV.{BUCKET}.{HANDED_OVER}"}}}}"#
+        );
+        let create = format!("$JS.API.CONSUMER.CREATE.KV_{BUCKET}");
+        let answer = follower.request(create, consumer.into()).await.expect("an answer");
+        let answer = String::from_utf8_lossy(&answer.payload);
+        assert!(!answer.contains("\"error\""), "{answer}");
+        RawPair { leader, follower, told, revision }
+    }
+
+    async fn handover(&mut self) -> RawHandover {
         let start = boot_now();
-        let led = async {
-            leading(&follower).await;
-            boot_now()
+        let taken = async {
+            let message = self.told.next().await.expect("a message");
+            let noticed = boot_now();
+            let revision = raw(&self.follower, HANDED_OVER, revision_of(&message), RECORD).await;
+            (RawHandover { release: noticed.since(start), claim: boot_now().since(noticed) }, revision)
         };
-        let (stopped, at) = tokio::join!(leader[0].stop(), led);
-        stopped.expect("a release");
-        took.push(at.since(start));
+        let released = raw(&self.leader, HANDED_OVER, self.revision, RECORD);
+        let (_, (handover, revision)) = tokio::join!(released, taken);
+        // Of its own write.
+        self.told.next().await.expect("a message");
+        self.revision = revision;
+        handover
+    }
+}
+
+/// From the subject on which the message could be acknowledged.
+fn revision_of(message: &Message) -> u64 {
+    let tokens: Vec<&str> = message.reply.as_deref().expect("a place").split('.').collect();
+    let place = if tokens.len() == 9 { 5 } else { 7 };
+    tokens[place].parse().expect("a revision")
+}
+
+async fn handovers(place: &str, server: &Server, url: &str, limit: Duration) {
+    let (mut hops, mut raw) = (Hops::default(), RawPair::start(server).await);
+    let mut leader = stamping(url, "c0").await;
+    leading(std::slice::from_ref(&leader.election)).await;
+    for round in 1..=HANDOVERS {
+        let follower = stamping(url, &format!("c{round}")).await;
+        following(std::slice::from_ref(&follower.election), &format!("c{}", round - 1)).await;
+        hops.hand_over(&leader, &follower).await;
+        // In the same rhythm.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        hops.note_raw(raw.handover().await);
         leader = follower;
     }
-    leader[0].stop().await.expect("a release");
-    let p99 = percentile(took.clone(), 0.99);
-    judged(
-        &format!("{where_to}: stop() to the next leadership, median of {HANDOVERS} (p99 {p99:.1?})"),
-        median(took),
-        limit,
-    );
+    leader.election.stop().await.expect("a release");
+    hops.report(&format!("{place}: "), limit);
+}
+
+/// A candidate of its own on a connection of its own, whose calls are noted.
+async fn stamping(url: &str, id: &str) -> Stamping {
+    let (inner, stamps) = (from_url(url, clock()).expect("a URL"), Stamps::default());
+    let store = Store::from(Stamped { inner, stamps: stamps.clone() });
+    let mut all = stand_on(&store, id, TTL, 1).await;
+    Stamping { election: all.pop().expect("a candidate"), stamps }
 }
 
 async fn failovers(url: &str) {
