@@ -102,23 +102,27 @@ async fn own_keys(a: &PgConnection, b: &PgConnection, limit: Duration) -> Result
     Err(SessionFailure::Over(unavailable("another session still has this one's own lock")))
 }
 
-/// Has every statement of a takeover planned, which takes milliseconds and would be part of the first handover. Nothing is asked for, so
-/// nothing is written. All are sent at once.
+/// Has every statement of a handover planned, which takes milliseconds and would be part of the first one. Nothing is asked for and nothing
+/// released, so nothing is written. All are sent at once.
 async fn warm_up(a: &PgConnection, b: &PgConnection, limit: Duration) -> Result<(), SessionFailure> {
     let (lease, name): (&str, &str) = ("0", "bellwether");
     let (keys, longs, texts, bools): (&[i32], &[i64], &[&str], &[bool]) = (&[], &[], &[], &[]);
     let claim: Values<'_> = &[&keys, &keys, &longs, &longs, &texts, &lease, &name];
     let presence: Values<'_> = &[&keys, &keys, &longs, &bools, &keys, &keys, &keys, &lease];
     let look: Values<'_> = &[&keys, &keys, &longs, &keys, &keys];
+    let release: Values<'_> = &[&SESSION_KEY, &0_i32, &"", &"", &0_i64];
+    let absence: Values<'_> = &[&SESSION_KEY, &0_i32, &""];
     tokio::try_join!(
         a.execute(limit, sql::PLAN_FOR_MANY),
         a.rows(limit, sql::CLAIM, claim),
         a.rows(limit, sql::LOOK, look),
         a.execute(limit, sql::PLAN_AS_EVER),
+        a.rows(limit, sql::RELEASE, release),
         b.execute(limit, sql::PLAN_FOR_MANY),
         b.rows(limit, presence_sql::presence(b.may_date), presence),
         b.rows(limit, sql::LOOK, look),
         b.execute(limit, sql::PLAN_AS_EVER),
+        b.rows(limit, presence_sql::ABSENCE, absence),
     )?;
     Ok(())
 }

@@ -60,6 +60,6 @@ const PRESENCE: &str = presence!(
 /// has seen a whole ttl of its timeline takes over at once.
 const PRESENCE_UNDATED: &str = presence!("clock_timestamp()");
 
-/// On B: this process's work in that election is over.
+/// On B: this process's work in that election is over. $3: the lease from now on, without which nothing happens.
 pub(crate) const ABSENCE: &str = "SELECT pg_advisory_unlock_shared($1, $2), \
-     set_config('idle_session_timeout', $3, false)";
+     set_config('idle_session_timeout', $3, false) WHERE $3::text <> ''";
