@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use bellwether_core::Outcome;
-use bellwether_support::until;
+use bellwether_core::{Outcome, Signal};
+use bellwether_kubernetes::from_url;
+use bellwether_support::servers::kubernetes::ADMIN;
+use bellwether_support::{Actor, clock, until};
 
 use crate::stage::{Namespace, TTL};
 
@@ -64,4 +66,25 @@ async fn a_release_is_told_and_taken_with_a_single_write() {
     })
     .await;
     assert_eq!(asked(&namespace), expected, "a release and a claim");
+}
+
+/// Were the end of a watch taken for an outage, every one of them would put the wait for a dead leader back to its beginning.
+#[tokio::test]
+async fn a_watch_that_the_server_ends_is_no_outage() {
+    let namespace = Namespace::new().await;
+    let leader = namespace.actor("a");
+    let grant = leader.lead().await;
+    let url = format!("{}&watch=1s", namespace.url_of(ADMIN));
+    let follower = Actor::new(from_url(&url, clock()).expect("a URL"), "b", TTL);
+    let mut news = follower.news();
+    let _ = follower.denied().await;
+    let watches = || namespace.requests().iter().filter(|request| *request == "watch leases reports").count();
+    // Three watches, one after the other, while the leader renews: nothing but its renewals is told.
+    let mut heard = Vec::new();
+    while watches() < 3 {
+        leader.keep(&grant).await;
+        heard.push(news.until(|_| true).await);
+    }
+    let outages = heard.iter().filter(|signal| !matches!(signal, Signal::Changed(_))).count();
+    assert_eq!(outages, 0, "{heard:?}");
 }
