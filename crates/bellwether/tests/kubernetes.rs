@@ -3,11 +3,14 @@
 use std::io::{BufRead, BufReader, Lines};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 use bellwether_support::servers::kubernetes::{ADMIN, Server};
 use bellwether_support::until;
 use serde_json::Value;
 
+/// That of the example.
+const TTL: Duration = Duration::from_secs(15);
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/jobs/leases/reports";
 
 /// Cargo builds the examples with the tests, beside them.
@@ -70,8 +73,11 @@ async fn the_second_pod_leads_when_the_first_is_terminated() {
     })
     .await;
 
+    let told = bellwether::boot_now();
     assert_eq!(first.terminate(), "stopped");
     assert!(second.epoch() > old);
+    let took = bellwether::boot_now().since(told);
+    assert!(took < TTL / 2, "a release is not waited for as a death is: {took:?}");
     assert_eq!(second.terminate(), "stopped");
     let lease = server.api("GET", LEASE, Value::Null).await;
     assert_eq!(lease["spec"]["holderIdentity"], "", "released in the end: {lease}");

@@ -10,7 +10,8 @@ impl<R: Register> Shared<R> {
         match self.attempt(on, bid).await {
             // Who stands by and could never lead is told now, and not when it is needed.
             Outcome::Denied(seen) => match self.register.rehearse(on).await {
-                Ok(()) => Outcome::Denied(seen),
+                // As it is by now: a release that was told of meanwhile would go unnoticed until the ttl has passed.
+                Ok(()) => Outcome::Denied(Seen { cooldown: seen.cooldown, ..self.seen(on) }),
                 Err(error) => Outcome::Refused(error),
             },
             outcome => outcome,
