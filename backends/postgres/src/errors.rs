@@ -58,47 +58,40 @@ pub(crate) fn meaning(error: tokio_postgres::Error) -> StoreError {
         let sentence = said.message().to_owned();
         return StoreError::new(ErrorKind::PermissionDenied, BACKEND, sentence).caused_by(error);
     }
-    let (kind, sentence) = match code {
-        code if *code == SqlState::INVALID_PASSWORD
-            || *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION =>
-        {
-            (
-                ErrorKind::PermissionDenied,
-                "the server does not let this user in: check user, password and pg_hba.conf",
-            )
-        }
-        code if *code == SqlState::INSUFFICIENT_PRIVILEGE => (
+    let (kind, sentence) = match *code {
+        SqlState::INVALID_PASSWORD | SqlState::INVALID_AUTHORIZATION_SPECIFICATION => (
+            ErrorKind::PermissionDenied,
+            "the server does not let this user in: check user, password and pg_hba.conf",
+        ),
+        SqlState::INSUFFICIENT_PRIVILEGE => (
             ErrorKind::PermissionDenied,
             "the role lacks a right: it needs CONNECT, the default rights of PUBLIC (`bellwether doctor` says which is missing), and \
              for tables what `bellwether postgres init --grant ROLE` gives",
         ),
-        code if *code == SqlState::INVALID_CATALOG_NAME => {
+        SqlState::INVALID_CATALOG_NAME => {
             (ErrorKind::Misconfigured, "there is no such database: create it, or name another in the URL")
         }
-        code if *code == SqlState::UNDEFINED_TABLE || *code == SqlState::INVALID_SCHEMA_NAME => (
+        SqlState::UNDEFINED_TABLE | SqlState::INVALID_SCHEMA_NAME => (
             ErrorKind::Misconfigured,
             "the tables that the URL names by schema= are not there: run `bellwether postgres init`",
         ),
-        code if *code == SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE => (
+        SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE => (
             ErrorKind::Misconfigured,
             "the tables are of another version of Bellwether: use that version, or another schema",
         ),
-        code if *code == SqlState::TOO_MANY_CONNECTIONS => (
+        SqlState::TOO_MANY_CONNECTIONS => (
             ErrorKind::Exhausted,
             "the server takes no more connections: raise max_connections or the role's limit",
         ),
-        code if *code == SqlState::OUT_OF_MEMORY => {
+        SqlState::OUT_OF_MEMORY => {
             (ErrorKind::Exhausted, "the server's lock table is full: raise max_locks_per_transaction")
         }
         // Each session prepares its statements once, under names of its own: they are missing, or there already, only
         // where a pooler lends one session to several. That transactions are not allowed is what it says itself.
-        code if *code == SqlState::INVALID_SQL_STATEMENT_NAME
-            || *code == SqlState::DUPLICATE_PSTATEMENT
-            || *code == SqlState::PROTOCOL_VIOLATION =>
-        {
-            (ErrorKind::Misconfigured, POOLED)
-        }
-        code if *code == SqlState::READ_ONLY_SQL_TRANSACTION => {
+        SqlState::INVALID_SQL_STATEMENT_NAME
+        | SqlState::DUPLICATE_PSTATEMENT
+        | SqlState::PROTOCOL_VIOLATION => (ErrorKind::Misconfigured, POOLED),
+        SqlState::READ_ONLY_SQL_TRANSACTION => {
             (ErrorKind::Misconfigured, "the session is read-only: name the primary in the URL")
         }
         _ => (ErrorKind::Unavailable, "the server reports an error"),

@@ -40,7 +40,7 @@ pub(crate) struct FollowerLocks {
 }
 
 impl FollowerLocks {
-    /// By a process of this name that follows these elections, on a server with room for so many locks of a connection.
+    /// By a process of this name that follows these elections, on a server with room for `lock_share` locks per connection.
     fn of(name: String, followed: Vec<Keys>, lock_share: usize) -> FollowerLocks {
         let few = followed.len() <= (lock_share / PART).max(1);
         let locks = if few { followed.into_iter().map(Keys::follower).collect() } else { [MANY].into() };

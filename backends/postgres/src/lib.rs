@@ -18,7 +18,7 @@
 //!   has neither been restarted nor promoted within the ttl. Else it keeps the lock, is
 //!   [denied](bellwether_core::Outcome::Denied) with the instant at which the ttl is over, and leads then, or when the
 //!   presence goes.
-//! - **Letting go drops presence and lock at once**, since the work is over, with the notice to followers in one statement.
+//! - **A release drops presence and lock at once**, since the work is over, and notifies followers in the same statement.
 //! - **Epochs** are `timeline << 40 | xid`, the transaction id assigned after the lock was granted and made durable by a
 //!   logical message.
 //! - **A leader's epoch shows as a lock** of one number on A. By it a request names the leadership that it is meant for.

@@ -1,8 +1,8 @@
 //! What sessions tell each other by NOTIFY: a word, the election's keys, and what belongs to it.
 //!
 //! ```text
-//! release KEY1 KEY2                              let go
-//! reserve KEY1 KEY2 MILLISECONDS ID              about to be let go, and kept for that candidate
+//! release KEY1 KEY2                              released
+//! reserve KEY1 KEY2 MILLISECONDS ID              about to be released, and reserved for that candidate
 //! claim KEY1 KEY2 PROCESS ID EPOCH               taken by that process of the server
 //! ask KEY1 KEY2 EPOCH step-down [ID]             to the leader of that epoch and no other
 //! ask KEY1 KEY2 EPOCH preempt PRIORITY ID

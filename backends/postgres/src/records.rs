@@ -31,7 +31,7 @@ pub(crate) struct ElectionRow {
     pub(crate) epoch: Option<Epoch>,
     /// The highest one that somebody meant to lead under and could not write yet.
     pub(crate) intent: Option<Epoch>,
-    /// Who leads, or led and did not let go.
+    /// Who leads, or led and did not release.
     pub(crate) holder: Option<Holder>,
     /// The server's process behind its session A.
     pub(crate) session: Option<i32>,
@@ -147,7 +147,7 @@ impl Records {
         Ok(rows.first().is_some_and(|row| row.get(0)))
     }
 
-    /// Writes that this very leadership was let go: into the row, or beside it where a transaction keeps that.
+    /// Writes that exactly this leadership was released: into the row, or beside it where a transaction keeps that.
     pub(crate) async fn release(
         &self,
         on: &ElectionName,
@@ -186,13 +186,13 @@ impl Records {
         Ok(rows.iter().filter_map(|row| ElectionName::new(row.get::<_, String>(0)).ok()).collect())
     }
 
-    /// This id stays away for so long, by the server's clock.
+    /// This id stays away for `span`, by the server's clock.
     pub(crate) async fn cool_down(&self, on: &ElectionName, id: &CandidateId, span: Duration) {
         let values: Values<'_> = &[&on.as_str(), &id.as_str(), &crate::names::millis(span)];
         let _ = self.rows(COOL_DOWN, values).await;
     }
 
-    /// For how long this id still stays away.
+    /// How long this id still stays away.
     pub(crate) async fn cooldown(&self, on: &ElectionName, id: &CandidateId) -> Result<Duration, StoreError> {
         let rows = self.rows(COOLDOWN, &[&on.as_str(), &id.as_str()]).await?;
         let left = rows.first().map_or(0, |row| row.get::<_, i64>(0));

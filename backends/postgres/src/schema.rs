@@ -167,7 +167,7 @@ CREATE TABLE IF NOT EXISTS {schema}.cooldowns (
 
 /// `fence` locks the election's row against a change of its epoch until the user's transaction has ended. Those who claim
 /// meanwhile cannot write the row, and nobody leads before it is written. What they mean to write stands in `intents`, so
-/// that no further transaction of the old leader gets in before them. A leader that let go, or died, has the lock no more: whoever
+/// that no further transaction of the old leader gets in before them. A leader that released, or died, no longer has the lock: whoever
 /// gets it, if only shared and until the error is raised, knows that nobody leads, whatever its snapshot shows.
 ///
 /// A rollback to a savepoint before it undoes `fence`: the lock of the row, and the setting that says which epoch was fenced.

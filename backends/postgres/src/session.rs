@@ -366,7 +366,7 @@ fn holder(row: &Row) -> Option<LockHolder<i32>> {
         session,
         is_ours: names::is_ours(&name),
         id,
-        // Nor does who has no epoch yet.
+        // A holder that has no epoch yet does not lead.
         leads: row.get::<_, bool>("leads") && !is_claiming(row),
         // Among several it is not known which is this election's; and everybody can call a session whatever it likes.
         ttl: lease.filter(|lease| lease.is_only && same_role).map(|lease| lease.ttl.min(TTL_RANGE.1)),

@@ -121,13 +121,13 @@ pub(crate) const BEAT: &str = concat!(
     own!()
 );
 
-/// On A: lets go, and tells everybody in the same statement. $3: the lease from now on; $4: the notice, without which nothing happens;
+/// On A: releases a lock, and notifies everybody in the same statement. $3: the lease from now on; $4: the notice, without which nothing happens;
 /// $5: its mark, or 0.
 pub(crate) const RELEASE: &str = "SELECT pg_advisory_unlock($1, $2), \
      set_config('idle_session_timeout', $3, false), pg_notify('bellwether', $4), \
      CASE WHEN $5::int8 <> 0 THEN pg_advisory_unlock($5::int8) END WHERE $4::text <> ''";
 
-/// Tells everybody.
+/// Notifies everybody.
 pub(crate) const TELL: &str = "SELECT pg_notify('bellwether', $1)";
 
 /// On A and B: who holds these locks, for arrays of keys ($1, $2), of what marks begin with ($3) and of presence keys ($4, $5). A row for

@@ -107,7 +107,7 @@ impl PgStore {
         })
     }
 
-    /// Writes that a leadership was let go, before it is: whoever comes next reads it. Others wait for the lock meanwhile, so
+    /// Writes that a leadership is released, before its lock is: the next leader reads it. Others wait for the lock meanwhile, so
     /// nothing is opened for it, and it is left out where it would take long.
     pub(crate) async fn release_record(&self, beside: &PgSession, on: &ElectionName, grant: &Grant) {
         let records = beside.pair.records.try_lock().ok().and_then(|records| records.clone());

@@ -15,9 +15,9 @@ use crate::errors::{BACKEND, unavailable};
 use crate::session::PgSession;
 use crate::sql;
 
-/// How long a session may take to end that was told to.
+/// How long a session may take to end after it was told to.
 const ENDING: Duration = Duration::from_secs(2);
-/// From one look whether it ended to the next.
+/// The pause between two looks whether it has ended.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// Ends a session that broke on this side, if it was on the same server. What cannot be ended is ended by its lease.

@@ -53,7 +53,7 @@ type Asker<Answer, Failure> = oneshot::Sender<Result<Answer, Failure>>;
 
 struct Waiters<Ask, Answer, Failure> {
     waiting: Vec<(Ask, Asker<Answer, Failure>)>,
-    /// How many more are about to ask. Forgotten with the next call: who does not come after all holds up nobody twice.
+    /// How many more are about to ask. Forgotten with the next call, so that one who never asks delays one call only.
     expected: usize,
 }
 
@@ -225,7 +225,7 @@ mod tests {
         store.numbers.expect(10);
         assert_eq!(store.ask_all(10, None).await, [10]);
         store.numbers.expect(10);
-        assert_eq!(store.ask_all(9, None).await, [9]);
+        assert_eq!(store.ask_all(8, None).await, [8]);
         assert_eq!(store.ask_all(2, None).await, [1, 1], "nobody is expected any more");
     }
 

@@ -15,7 +15,7 @@ pub(crate) struct NoticeQueue {
     arrived: Notify,
 }
 
-/// In the order of their numbers. The place of each is known, since a thousand come at once when a leader of so many dies.
+/// In the order of their numbers. The place of each is known, since a thousand come at once when the leader of a thousand elections dies.
 #[derive(Default)]
 struct WaitingNotices {
     notices: BTreeMap<u64, Notice>,

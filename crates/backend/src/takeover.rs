@@ -32,16 +32,16 @@ pub(crate) struct Taken {
 pub struct Condition {
     /// Whatever it finds: a whole ttl has passed with the lock in hand.
     pub by_force: bool,
-    /// Nobody else is present, and for so long, on its own clock, the server has not ended sessions of its own accord.
+    /// Nobody else is present, and the server has not ended sessions of its own accord for this long, on its own clock.
     pub quiet: Duration,
 }
 
-/// A holder that was seen, and has not said since that it let go.
+/// A holder that was seen, and has not said since that it released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Witness {
     /// When, read after the answer.
     pub(crate) at: Boot,
-    /// For how long its session had been silent then.
+    /// How long its session had been silent then.
     pub(crate) silent: Duration,
 }
 

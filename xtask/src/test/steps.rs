@@ -87,22 +87,31 @@ const FURTHER_MAJOR: u32 = *majors::SUPPORTED.end();
 
 /// What depends most on the server, its functions, its settings and when it frees locks, in little more than a minute.
 const SOME_PROGRAMS: &[Program] = &[
-    ("bellwether-postgres", "conformance", &["a_server_conforms"]),
-    ("bellwether-postgres", "reach", &["a_role_that_may_not", "an_old_primary", "own_words"]),
-    ("bellwether-postgres", "sessions", &[]),
-    ("bellwether-postgres", "takeover", &["a_terminated", "the_crash", "a_killed", "a_promotion"]),
+    (
+        "bellwether-postgres",
+        "postgres",
+        &[
+            "conformance::a_server_conforms",
+            "reach::a_role_that_may_not",
+            "reach::an_old_primary",
+            "reach::the_server_s_own_words",
+            "sessions::",
+            "takeover::a_terminated",
+            "takeover::the_crash",
+            "takeover::a_killed",
+            "takeover::after_a_promotion",
+        ],
+    ),
     ("bellwether-tests", "postgres", &["connecting::the_doctor"]),
 ];
 
-/// All of the same programs, epochs, tables, and every row of the table of states.
+/// All tests of the same modules, epochs, tables, and every row of the table of states.
 const MORE_PROGRAMS: &[Program] = &[
-    ("bellwether-postgres", "conformance", &[]),
-    ("bellwether-postgres", "reach", &[]),
-    ("bellwether-postgres", "sessions", &[]),
-    ("bellwether-postgres", "takeover", &[]),
-    ("bellwether-postgres", "epochs", &[]),
-    ("bellwether-postgres", "tables", &[]),
-    ("bellwether-postgres", "transitions", &[]),
+    (
+        "bellwether-postgres",
+        "postgres",
+        &["conformance::", "reach::", "sessions::", "takeover::", "epochs::", "tables::", "transitions::"],
+    ),
     ("bellwether-tests", "postgres", &["connecting::"]),
 ];
 

@@ -309,7 +309,7 @@ impl<S: SessionStore> Claim<'_, S> {
     }
 
     async fn leave_to_other(&self, seen: Seen) -> Outcome<Grant> {
-        match self.shared.let_go(self.pair, self.key, self.bid.ttl, None).await {
+        match self.shared.release_lock(self.pair, self.key, self.bid.ttl, None).await {
             Outcome::Done(()) | Outcome::Denied(_) => Outcome::Denied(seen),
             Outcome::Unknown(error) => Outcome::Unknown(error),
             Outcome::Refused(error) => Outcome::Refused(error),

@@ -10,7 +10,7 @@
 //! So elections that were taken at different instants fall into step: whoever is answered by a heartbeat that already left counts
 //! from it, its next renewal is due when that of all the others is, and from then on all share one. Safe, because a grant counts
 //! from the instant before its heartbeat left, never from when somebody asked. Live, because only one that moves the grant's
-//! deadline forward will do, and the next renewal comes so much sooner.
+//! deadline forward will do, and the next renewal comes that much sooner.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};

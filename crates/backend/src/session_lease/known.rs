@@ -24,10 +24,11 @@ use crate::takeover::Witness;
 
 /// The longest reservation there is, whatever the ttl.
 const RESERVED_MAX: Duration = Duration::from_secs(1);
-/// A reservation by nobody in particular is followed by none for so many times its length: it may be repeated for ever.
+/// After a reservation that the holder did not make, others like it are ignored for this many times its length: anybody can repeat one
+/// for ever.
 const REST: u32 = 5;
 
-/// For so many elections that nobody here has taken part in yet reservations are remembered: anybody can send some for elections that do
+/// The most elections that nobody here takes part in yet whose reservations are remembered: anybody can send some for elections that do
 /// not exist.
 const UNKNOWN_MAX: usize = 1_024;
 
@@ -45,7 +46,7 @@ pub(super) struct Known<Id> {
     pub(super) followers: usize,
     /// Who of them claims it.
     pub(super) candidates: BTreeSet<Incarnation>,
-    /// Somebody else who has the lock and was not heard to let go, nor found to have done so.
+    /// Another session that has the lock, and is not known to have released it.
     holder: Option<Other<Id>>,
     reserved: Option<LockReservation>,
     /// A notice says otherwise than the server did.
@@ -125,7 +126,7 @@ impl<Id: Copy + Eq> Known<Id> {
         self.holder.take().map(|other| other.last)
     }
 
-    /// The server shows nobody else who has it. How the last one was known to be is still known: its end may be a crash.
+    /// The server shows that no other session has it. What was known of the last one is kept: its end may be a crash.
     pub(super) fn found_free(&mut self) {
         self.holder.iter_mut().for_each(|other| other.over = true);
     }
@@ -245,7 +246,7 @@ impl<K: Copy + Eq + Hash + Ord, Id: Copy + Eq + Ord> KnownElections<K, Id> {
         next.or_else(|| others().min())
     }
 
-    /// What candidates here wait for and others have.
+    /// The elections that candidates here wait for while others have them.
     pub(super) fn led_by_others(&self) -> Vec<K> {
         let waits = |known: &Known<Id>| !known.candidates.is_empty() && known.other().is_some();
         self.all.iter().filter(|(_, known)| waits(known)).map(|(key, _)| *key).collect()
@@ -300,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_in_particular_reserves_a_fifth_of_the_time_at_the_most() {
+    fn reservations_that_no_holder_made_count_for_at_most_a_fifth_of_the_time() {
         let mut elections = KnownElections::<u8, u8>::default();
         let known = elections.of(1, &name());
         let mut kept = 0;

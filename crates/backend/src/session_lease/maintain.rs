@@ -139,7 +139,7 @@ impl<S: SessionStore> Shared<S> {
             if now >= until + ttl {
                 let _turn = pair.turn(key).await;
                 if pair.hold(key).and_then(|hold| hold.waits_until()) == Some(until) {
-                    let _ = self.let_go(pair, key, ttl, None).await;
+                    let _ = self.release_lock(pair, key, ttl, None).await;
                 }
             } else if let ClaimStage::Waiting(taken) = hold.stage {
                 // Only a look: whoever waits asks by itself.

@@ -190,7 +190,7 @@ impl<S: SessionStore> Pair<S> {
         Arc::clone(lock(&self.turns).entry(key).or_default())
     }
 
-    /// Room for one more lock, kept until it is dropped; waits for claims under way that may need it. `None`: so many are held.
+    /// Room for one more lock, kept until it is dropped; waits for claims under way that may need it. `None` if `most` are held.
     pub(super) async fn room(&self, most: usize) -> Option<Room<'_>> {
         loop {
             let claimed = self.claimed.notified();

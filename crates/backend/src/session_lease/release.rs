@@ -32,7 +32,7 @@ impl<S: SessionStore> Shared<S> {
             return Outcome::Denied(Seen::nothing());
         };
         self.store.releasing(&pair.sessions(), &on, &grant).await;
-        let released = self.let_go(&pair, key, grant.ttl, how.reserve_for.as_ref()).await;
+        let released = self.release_lock(&pair, key, grant.ttl, how.reserve_for.as_ref()).await;
         if let (Outcome::Done(()), Some(span)) = (&released, how.cooldown) {
             // After the release, so that nobody waits for it; if it is lost, only politeness is.
             self.store.cool_down(&pair.sessions(), &on, &id, span).await;
@@ -46,7 +46,7 @@ impl<S: SessionStore> Shared<S> {
     /// Whom it is kept for is told in a statement of its own, and answered, before the lock is free: so whoever takes the
     /// lock hears of it by the next answer on its own presence session. The session that holds the lock tells it: the server says
     /// who tells what, and anybody else could say the same.
-    pub(super) async fn let_go(
+    pub(super) async fn release_lock(
         &self,
         pair: &Pair<S>,
         key: S::Key,
@@ -77,7 +77,7 @@ impl<S: SessionStore> Shared<S> {
         }
     }
 
-    /// The candidate takes part no more: nothing of it stays behind.
+    /// The candidate has left the election: releases everything of it.
     pub(super) async fn retire(self: Arc<Self>, on: ElectionName, key: S::Key, who: Candidate) {
         self.leave_lingering(key, &who).await;
         let Some(pair) = self.current() else { return };
@@ -89,7 +89,7 @@ impl<S: SessionStore> Shared<S> {
             }
             self.store.releasing(&pair.sessions(), &on, grant).await;
         }
-        let _ = self.let_go(&pair, key, hold.ttl, None).await;
+        let _ = self.release_lock(&pair, key, hold.ttl, None).await;
     }
 
     /// The lock session ended: what it held is lost, but the work may still be stopping, and the presence says so to others.

@@ -92,11 +92,11 @@ async fn conforms(test: &'static str, schema: Option<Schema>) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_conforms() {
-    conforms("a_server_conforms", None).await;
+    conforms("conformance::a_server_conforms", None).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_with_tables_conforms() {
     let schema = Schema::new(DEFAULT_SCHEMA).unwrap();
-    conforms("a_server_with_tables_conforms", Some(schema)).await;
+    conforms("conformance::a_server_with_tables_conforms", Some(schema)).await;
 }

@@ -1,8 +1,6 @@
 //! Encrypted connections to a real server: what each `sslmode` lets in and what it refuses.
 #![cfg(feature = "tls")]
 
-mod support;
-
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -13,7 +11,8 @@ use bellwether_postgres::Keys;
 use bellwether_support::servers::postgres::Server;
 use bellwether_support::{Child, election, role};
 use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
-use support::actor;
+
+use crate::support::actor;
 
 const TTL: Duration = Duration::from_secs(1);
 
@@ -200,7 +199,7 @@ async fn lead_with_a_guard(url: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_proves_a_crash_dies_last_over_encryption_too() {
-    const NAME: &str = "what_proves_a_crash_dies_last_over_encryption_too";
+    const NAME: &str = "encryption::what_proves_a_crash_dies_last_over_encryption_too";
     if let Some(url) = role() {
         return lead_with_a_guard(&url).await;
     }

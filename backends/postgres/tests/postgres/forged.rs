@@ -1,8 +1,6 @@
 //! Any role that may connect can send any notice and take any lock: that neither deposes a leader nor spoils an epoch, and
 //! keeps nobody out for longer than the lock itself is held.
 
-mod support;
-
 use std::time::Duration;
 
 use bellwether_backend::Backend;
@@ -11,9 +9,10 @@ use bellwether_deadman::boot_now;
 use bellwether_postgres::{Config, DEFAULT_SCHEMA, Keys, Schema, init};
 use bellwether_support::servers::postgres::Server;
 use bellwether_support::{Child, election, role};
-use support::diary::Diary;
-use support::{LOG_QUESTIONS, actor, questions};
 use tokio_postgres::{Client, NoTls};
+
+use crate::support::diary::Diary;
+use crate::support::{LOG_QUESTIONS, actor, questions};
 
 const TTL: Duration = Duration::from_secs(3);
 const HIGHEST_EPOCH: u64 = (1 << 53) - 1;
@@ -171,7 +170,7 @@ async fn a_forged_release_does_not_hide_a_crash() {
     }
     let server = Server::start(TTL).await;
     let stranger = stranger(&server).await;
-    let mut leader = Child::start("a_forged_release_does_not_hide_a_crash", &server.url());
+    let mut leader = Child::start("forged::a_forged_release_does_not_hide_a_crash", &server.url());
     leader.wait_for("leading");
     let b = actor(&server.url(), "b", TTL);
     let mut news = b.news();

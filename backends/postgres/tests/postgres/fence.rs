@@ -1,7 +1,5 @@
 //! `fence` fails closed: without an epoch, after a release, after a rollback to a savepoint, and against candidates without a lock.
 
-mod support;
-
 use std::time::Duration;
 
 use bellwether_backend::{Backend, Grade, Probing};
@@ -10,8 +8,9 @@ use bellwether_deadman::boot_now;
 use bellwether_postgres::{Config, DEFAULT_SCHEMA, FENCED, Postgres, Schema, from_url, init};
 use bellwether_support::servers::postgres::Server;
 use bellwether_support::{Actor, Stopped, clock, until};
-use support::{LOG_QUESTIONS, questions};
 use tokio_postgres::{Client, Error};
+
+use crate::support::{LOG_QUESTIONS, questions};
 
 const TTL: Duration = Duration::from_secs(1);
 

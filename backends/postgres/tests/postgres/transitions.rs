@@ -1,11 +1,10 @@
 //! Every row of the table of states, with its callbacks, on a real server. The comments name the rows: state, input, next state.
 
-mod support;
-
 use std::time::Duration;
 
 use bellwether_support::servers::postgres::Server;
-use support::diary::Diary;
+
+use crate::support::diary::Diary;
 
 const TTL: Duration = Duration::from_millis(1_500);
 const LEADERS_SESSION: &str =

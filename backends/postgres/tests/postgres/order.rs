@@ -1,8 +1,6 @@
 //! What comes before what, seen by holding one side back: the epoch after the lock, belief before the answer, the notice of a
 //! release after it, presence after the claim.
 
-mod support;
-
 use std::time::Duration;
 
 use bellwether_backend::Backend;
@@ -12,9 +10,10 @@ use bellwether_postgres::Keys;
 use bellwether_support::servers::postgres::Server;
 use bellwether_support::{Stopped, election};
 use futures_util::future::poll_fn;
-use support::actor;
 use tokio::sync::mpsc;
 use tokio_postgres::{AsyncMessage, Client, NoTls};
+
+use crate::support::actor;
 
 /// Each of these takes milliseconds, and no call may take longer than this.
 const TTL: Duration = Duration::from_secs(3);

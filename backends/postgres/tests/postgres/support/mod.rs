@@ -1,8 +1,7 @@
 //! What several tests of this crate need.
-#![allow(dead_code, unreachable_pub, missing_docs, reason = "each test file uses a part")]
 
-pub mod diary;
-pub mod proxy;
+pub(crate) mod diary;
+pub(crate) mod proxy;
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,25 +12,25 @@ use bellwether_support::servers::postgres::Server;
 use bellwether_support::{Actor, clock, until};
 
 /// A candidate in the election `reports`, with connections of its own.
-pub fn actor(url: &str, id: &str, ttl: Duration) -> Actor<Postgres> {
+pub(crate) fn actor(url: &str, id: &str, ttl: Duration) -> Actor<Postgres> {
     Actor::new(from_url(url, clock()).unwrap(), id, ttl)
 }
 
 /// How many sessions are parked on a leader's end.
-pub const PARKED: &str = "SELECT count(*) FROM pg_stat_activity \
+pub(crate) const PARKED: &str = "SELECT count(*) FROM pg_stat_activity \
      WHERE application_name LIKE 'bellwether% watch' AND wait_event_type = 'Lock'";
 
 /// With this setting [`questions`] can be counted.
-pub const LOG_QUESTIONS: &str = "log_statement=all";
+pub(crate) const LOG_QUESTIONS: &str = "log_statement=all";
 
 /// How many statements candidates have made. Tests make theirs without preparing them.
-pub fn questions(server: &Server) -> usize {
+pub(crate) fn questions(server: &Server) -> usize {
     let log = std::fs::read_to_string(server.dir().join("log")).unwrap();
     log.matches("LOG:  execute ").count()
 }
 
 /// In a child: leads, renews, and writes down from when each renewal counts. `role`: the URL and, on a line of its own, where.
-pub async fn renew_for_ever(role: &str, ttl: Duration) {
+pub(crate) async fn renew_for_ever(role: &str, ttl: Duration) {
     let (url, note) = role.split_once('\n').unwrap();
     let a = actor(url, "a", ttl);
     let (mut grant, _) = a.lead_within(2 * ttl).await;
@@ -46,11 +45,11 @@ pub async fn renew_for_ever(role: &str, ttl: Duration) {
 }
 
 /// Until [`renew_for_ever`] has written its first.
-pub async fn renewed(note: &Path) {
+pub(crate) async fn renewed(note: &Path) {
     until(|| async { note.exists().then_some(()).ok_or("the leader does not renew") }).await;
 }
 
 /// What [`renew_for_ever`] wrote down last.
-pub fn noted(note: &Path) -> Boot {
+pub(crate) fn noted(note: &Path) -> Boot {
     Boot::from_nanos(std::fs::read_to_string(note).unwrap().parse().unwrap())
 }

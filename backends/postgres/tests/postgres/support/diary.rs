@@ -8,14 +8,14 @@ use bellwether_support::{PATIENCE, clock};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 /// A candidate and its diary: `acquired`, `lost connection`, `follower>acquiring` and so on, each from the callback of that name.
-pub struct Diary {
+pub(crate) struct Diary {
     pub election: Election,
     words: UnboundedReceiver<(String, Event)>,
 }
 
 impl Diary {
     /// In the election `reports`, as set up by `with`.
-    pub async fn start(
+    pub(crate) async fn start(
         url: &str,
         id: &str,
         ttl: Duration,
@@ -47,12 +47,12 @@ impl Diary {
     }
 
     /// Everything up to and including the first word that begins like this.
-    pub async fn until(&mut self, word: &str) -> Vec<String> {
+    pub(crate) async fn until(&mut self, word: &str) -> Vec<String> {
         self.events_until(word).await.into_iter().map(|(word, _)| word).collect()
     }
 
     /// As [`Diary::until`], with the events.
-    pub async fn events_until(&mut self, word: &str) -> Vec<(String, Event)> {
+    pub(crate) async fn events_until(&mut self, word: &str) -> Vec<(String, Event)> {
         let mut all = Vec::new();
         let reading = async {
             while let Some((next, event)) = self.words.recv().await {
@@ -73,7 +73,7 @@ impl Diary {
     }
 
     /// What has been written since.
-    pub fn rest(&mut self) -> Vec<String> {
+    pub(crate) fn rest(&mut self) -> Vec<String> {
         std::iter::from_fn(|| self.words.try_recv().ok()).map(|(word, _)| word).collect()
     }
 }

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 /// Cuts what goes through it, and lets nothing through while it is shut.
 #[derive(Clone)]
-pub struct Way(Arc<watch::Sender<State>>);
+pub(crate) struct Way(Arc<watch::Sender<State>>);
 
 #[derive(Clone, Copy, Default)]
 struct State {
@@ -19,12 +19,12 @@ struct State {
 }
 
 impl Way {
-    pub fn new() -> Way {
+    pub(crate) fn new() -> Way {
         Way(Arc::new(watch::channel(State::default()).0))
     }
 
     /// To that server, by this way.
-    pub fn to(&self, server: &Server) -> Config {
+    pub(crate) fn to(&self, server: &Server) -> Config {
         let (way, port) = (self.clone(), server.port);
         Config::from_url(&server.url()).unwrap().connect_with(move |host, given| {
             assert_eq!((host.as_str(), given), ("127.0.0.1", port));
@@ -57,11 +57,11 @@ impl Way {
     }
 
     /// Ends all that goes through it, on the client's side only.
-    pub fn cut(&self) {
+    pub(crate) fn cut(&self) {
         self.0.send_modify(|state| state.cuts += 1);
     }
 
-    pub fn shut(&self, shut: bool) {
+    pub(crate) fn shut(&self, shut: bool) {
         self.0.send_modify(|state| state.shut = shut);
     }
 }

@@ -1,14 +1,13 @@
 //! Epochs only go up: through crashes of the server, restarts and promotions, several times; and what two primaries mean.
 
-mod support;
-
 use std::time::Duration;
 
 use bellwether_core::Epoch;
 use bellwether_deadman::boot_now;
 use bellwether_support::PATIENCE;
 use bellwether_support::servers::postgres::Server;
-use support::actor;
+
+use crate::support::actor;
 
 const TTL: Duration = Duration::from_millis(1_000);
 /// For what takes as long as this test's own statements.

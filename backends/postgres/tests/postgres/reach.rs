@@ -1,7 +1,5 @@
 //! Ways to a server, and what each role and server is fit for.
 
-mod support;
-
 use std::time::Duration;
 
 use bellwether_backend::{Backend, Grade};
@@ -11,7 +9,8 @@ use bellwether_election::{Election, Store};
 use bellwether_postgres::from_url;
 use bellwether_support::servers::postgres::Server;
 use bellwether_support::{PATIENCE, clock, election};
-use support::actor;
+
+use crate::support::actor;
 
 const TTL: Duration = Duration::from_secs(1);
 const SESSIONS: &str = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'bellwether%'";

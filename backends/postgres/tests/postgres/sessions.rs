@@ -1,8 +1,6 @@
 //! What the sessions of a process look like to whoever runs the server: their names, its log, how often they ask; and that nothing
 //! which is set for a role or a database ends them.
 
-mod support;
-
 use std::time::Duration;
 
 use bellwether_deadman::boot_now;
@@ -10,7 +8,8 @@ use bellwether_election::{Election, Store};
 use bellwether_postgres::{Config, from_config, from_url};
 use bellwether_support::servers::postgres::Server;
 use bellwether_support::{Proxy, clock, until};
-use support::PARKED;
+
+use crate::support::PARKED;
 
 const TTL: Duration = Duration::from_secs(2);
 

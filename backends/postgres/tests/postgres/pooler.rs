@@ -1,8 +1,6 @@
 //! A pooler in between: refused where it lends its connections by the transaction or the statement, good enough where it does so
 //! by the session.
 
-mod support;
-
 use std::time::Duration;
 
 use bellwether_core::{ErrorKind, Grant, Outcome};
@@ -10,7 +8,8 @@ use bellwether_postgres::Postgres;
 use bellwether_support::servers::pgbouncer::Pooler;
 use bellwether_support::servers::postgres::Server;
 use bellwether_support::{Actor, Child, role};
-use support::{actor, renew_for_ever};
+
+use crate::support::{actor, renew_for_ever};
 
 const TTL: Duration = Duration::from_secs(1);
 
@@ -53,7 +52,7 @@ async fn a_pooler_by_the_transaction_or_the_statement_is_refused_every_time() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_pooler_by_the_session_hands_over_and_replaces_the_killed_and_the_stopped() {
-    const NAME: &str = "a_pooler_by_the_session_hands_over_and_replaces_the_killed_and_the_stopped";
+    const NAME: &str = "pooler::a_pooler_by_the_session_hands_over_and_replaces_the_killed_and_the_stopped";
     if let Some(role) = role() {
         return renew_for_ever(&role, TTL).await;
     }
@@ -73,11 +72,11 @@ async fn a_pooler_by_the_session_hands_over_and_replaces_the_killed_and_the_stop
         let mut child = Child::start(NAME, &format!("{}\n{}", pooler.url(), note.display()));
         child.wait_for("leading");
         b.denied().await;
-        support::renewed(&note).await;
+        crate::support::renewed(&note).await;
         child.signal(signal);
         let (third, at) = b.lead_within(5 * TTL).await;
         if signal == "-STOP" {
-            let end = support::noted(&note) + TTL;
+            let end = crate::support::noted(&note) + TTL;
             assert!(at >= end, "b led {:?} before the stopped holder's ttl was over", end.since(at));
         }
         assert!(third.epoch > last);

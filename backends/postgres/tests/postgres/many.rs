@@ -1,7 +1,5 @@
 //! A thousand elections in one process: two connections, one heartbeat, all taken over at once, and VACUUM is not held back.
 
-mod support;
-
 use std::time::Duration;
 
 use bellwether_deadman::boot_now;
@@ -9,7 +7,8 @@ use bellwether_election::{Election, Store};
 use bellwether_postgres::from_url;
 use bellwether_support::servers::postgres::Server;
 use bellwether_support::{Child, clock, role, until};
-use support::PARKED;
+
+use crate::support::PARKED;
 
 const MANY: usize = 1_000;
 const TTL: Duration = Duration::from_secs(6);
@@ -33,7 +32,7 @@ async fn lead(all: &[Election]) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_leader_of_a_thousand_elections_is_replaced_in_all_at_once() {
-    const NAME: &str = "a_killed_leader_of_a_thousand_elections_is_replaced_in_all_at_once";
+    const NAME: &str = "many::a_killed_leader_of_a_thousand_elections_is_replaced_in_all_at_once";
     if let Some(url) = role() {
         let all = everywhere(&url, "a").await;
         lead(&all).await;

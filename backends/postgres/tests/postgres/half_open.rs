@@ -1,7 +1,5 @@
 //! Connections that broke on the client's side only: the server still has them, with their locks.
 
-mod support;
-
 use std::time::Duration;
 
 use bellwether_core::{Outcome, Signal};
@@ -10,8 +8,9 @@ use bellwether_election::{Election, Events, Store, What};
 use bellwether_postgres::{Postgres, from_config};
 use bellwether_support::servers::postgres::Server;
 use bellwether_support::{Actor, clock, until};
-use support::actor;
-use support::proxy::Way;
+
+use crate::support::actor;
+use crate::support::proxy::Way;
 
 /// Long: within it the server ends nothing by itself.
 const TTL: Duration = Duration::from_secs(4);

@@ -1,7 +1,5 @@
 //! Whole elections on a real server: how long handover and failover take, and that many share one heartbeat.
 
-mod support;
-
 use std::time::Duration;
 
 use bellwether_deadman::boot_now;
@@ -9,7 +7,8 @@ use bellwether_election::{Election, Store};
 use bellwether_postgres::from_url;
 use bellwether_support::servers::postgres::Server;
 use bellwether_support::{Child, clock, role};
-use support::{PARKED, actor};
+
+use crate::support::{PARKED, actor};
 
 const TTL: Duration = Duration::from_secs(3);
 
@@ -101,7 +100,7 @@ async fn failovers(server: &Server, url: &str, name: &str, times: usize) -> Vec<
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_leader_is_replaced_in_milliseconds() {
-    const NAME: &str = "a_killed_leader_is_replaced_in_milliseconds";
+    const NAME: &str = "elections::a_killed_leader_is_replaced_in_milliseconds";
     if let Some(url) = role() {
         let a = candidate(&url, "a").await;
         let _leadership = a.wait_for_leadership().await.unwrap();

@@ -1,7 +1,5 @@
 //! What frees a lock, and who leads then: never two, whatever ended the session.
 
-mod support;
-
 use std::time::Duration;
 
 use bellwether_backend::Backend;
@@ -11,7 +9,8 @@ use bellwether_election::{Election, Store};
 use bellwether_postgres::{Keys, Postgres, from_url};
 use bellwether_support::servers::postgres::Server;
 use bellwether_support::{Actor, Child, PATIENCE, Stopped, clock, election, role};
-use support::{actor, noted, renew_for_ever, renewed};
+
+use crate::support::{actor, noted, renew_for_ever, renewed};
 
 const TTL: Duration = Duration::from_secs(1);
 
@@ -154,7 +153,7 @@ async fn the_crash_of_one_server_process_frees_all_locks_and_makes_nobody_lead_e
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stopped_holder_is_replaced_after_its_ttl_and_not_before() {
-    const NAME: &str = "a_stopped_holder_is_replaced_after_its_ttl_and_not_before";
+    const NAME: &str = "takeover::a_stopped_holder_is_replaced_after_its_ttl_and_not_before";
     let ttl = Duration::from_secs(2);
     if let Some(role) = role() {
         return renew_for_ever(&role, ttl).await;
@@ -187,7 +186,7 @@ async fn a_stopped_holder_is_replaced_after_its_ttl_and_not_before() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_holder_counts_as_crashed_for_whoever_saw_it() {
-    const NAME: &str = "a_killed_holder_counts_as_crashed_for_whoever_saw_it";
+    const NAME: &str = "takeover::a_killed_holder_counts_as_crashed_for_whoever_saw_it";
     if let Some(role) = role() {
         return renew_for_ever(&role, TTL).await;
     }
