@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::manifests::stops_in_order;
-use crate::place::{Place, container, deploy, parse};
+use crate::place::{POD_IP, Place, container, deploy, parse};
 
 const REQUIRED: &[&str] = &["image=example.com/reports:1", "command={/app/make-reports,--all}"];
 
@@ -41,7 +41,7 @@ fn one<'a>(objects: &'a [Value], kind: &str) -> &'a Value {
 async fn what_the_chart_renders_is_accepted() {
     for (number, values) in [
         &[][..],
-        &["kind=StatefulSet", "replicas=0", "rbac.list=true", "rbac.label=true", "rbac.address=true"],
+        &["kind=StatefulSet", "replicas=0", "rbac.list=true", "label=true", "servicePort=8080"],
         &["rbac.create=false", "rbac.serviceAccountName=other", "ttlSeconds=60", "stopTimeoutSeconds=600"],
         &[
             "election=a.b-7",
@@ -63,7 +63,7 @@ async fn what_the_chart_renders_is_accepted() {
         stops_in_order(workload);
         let account = workload["spec"]["template"]["spec"]["serviceAccountName"].clone();
         assert_eq!(account, if number == 2 { "other" } else { "demo" });
-        assert_eq!(objects.len(), if number == 2 { 1 } else { 4 }, "{objects:#?}");
+        assert_eq!(objects.len(), [4, 5, 1, 4][number], "{objects:#?}");
     }
     let linted = on_chart(&["lint", "--strict"], REQUIRED);
     assert!(linted.status.success(), "{linted:?}");
@@ -89,6 +89,27 @@ async fn a_candidate_of_the_chart_leads_with_the_rights_of_the_manifests() {
     assert_eq!((place.denied("leases"), place.denied("events")), (Vec::new(), Vec::new()));
 }
 
+/// With the rights that the chart gives, and nothing more.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_service_of_the_chart_leads_to_the_leader() {
+    let place = Place::new("chart-service").await;
+    let objects = rendered(&place, &["label=true", "servicePort=8080", "ttlSeconds=2"]);
+    for object in &objects {
+        place.apply(object).await;
+    }
+    let workload = one(&objects, "Deployment");
+    place.pod("demo-a").await;
+    let work = ["sleep", "1000"];
+    let command = place.candidate(workload, container(workload), "demo-a", &["--events"], &work).await;
+    let mut leader = Candidate::start(command);
+    leader.expect("acquired");
+    place.until_announced("demo-a", "demo", &[POD_IP], true).await;
+    leader.signal(Signal::TERM);
+    leader.exit_code();
+    place.until_announced("demo-a", "demo", &[], false).await;
+    assert_eq!((place.denied("pods"), place.denied("endpointslices")), (Vec::new(), Vec::new()));
+}
+
 #[test]
 fn values_that_cannot_work_are_refused_with_a_sentence() {
     for (value, part) in [
@@ -100,6 +121,7 @@ fn values_that_cannot_work_are_refused_with_a_sentence() {
         ("kind=DaemonSet", "/kind"),
         ("ttlSeconds=0", "/ttlSeconds"),
         ("ttlSeconds=1.5", "/ttlSeconds"),
+        ("servicePort=http", "/servicePort"),
         ("replica=3", "replica"),
         ("rbac.create=false", "rbac.serviceAccountName is needed"),
     ] {

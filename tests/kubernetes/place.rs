@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use bellwether_support::servers::kubernetes::{Request, Server};
+use bellwether_support::servers::kubernetes::{ADMIN, Request, Server};
+use bellwether_support::until;
 use bellwether_tests::bellwether;
 use serde_json::{Value, json};
 
@@ -16,6 +17,9 @@ pub(crate) fn deploy() -> PathBuf {
 pub(crate) fn parse(yaml: &str) -> Vec<Value> {
     serde_saphyr::from_multiple(yaml).unwrap_or_else(|error| panic!("{error}\n{yaml}"))
 }
+
+/// Of every pod that a test starts a candidate for; nothing is sent there.
+pub(crate) const POD_IP: &str = "10.1.2.3";
 
 pub(crate) struct Place {
     pub(crate) server: &'static Server,
@@ -71,6 +75,7 @@ impl Place {
             let value = match variable["valueFrom"]["fieldRef"]["fieldPath"].as_str() {
                 Some("metadata.name") => pod,
                 Some("metadata.namespace") => &self.namespace,
+                Some("status.podIP") => POD_IP,
                 _ => text(&variable["value"]),
             };
             command.env(text(&variable["name"]), value);
@@ -83,6 +88,38 @@ impl Place {
     pub(crate) async fn lease(&self, name: &str) -> Value {
         let path = format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases/{name}", self.namespace);
         self.server.api("GET", &path, Value::Null).await
+    }
+
+    /// A pod of this name, which no kubelet runs.
+    pub(crate) async fn pod(&self, name: &str) {
+        let metadata = json!({ "name": name, "namespace": self.namespace });
+        let containers = json!([{ "name": "a", "image": "example.com/a" }]);
+        let pod = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": { "containers": containers } });
+        self.apply(&pod).await;
+    }
+
+    /// Until clients of this Service reach these addresses, and the pod is labelled as the leader's or not.
+    pub(crate) async fn until_announced(
+        &self,
+        pod: &str,
+        service: &str,
+        addresses: &[&str],
+        is_labelled: bool,
+    ) {
+        let here = |group: &str, kind: &str| format!("/{group}/namespaces/{}/{kind}", self.namespace);
+        until(|| async {
+            let slice = format!("{}/{service}", here("apis/discovery.k8s.io/v1", "endpointslices"));
+            let slice = self.server.asked(ADMIN, "GET", &slice, None).await?.json();
+            let found: Vec<&str> =
+                list(&slice["endpoints"]).iter().map(|one| text(&one["addresses"][0])).collect();
+            let pod = self.server.api("GET", &format!("{}/{pod}", here("api/v1", "pods")), Value::Null).await;
+            let labels = pod["metadata"]["labels"].as_object();
+            let labelled =
+                labels.is_some_and(|all| all.keys().any(|key| key.starts_with("leader.bellwether/")));
+            let is_so = found == addresses && slice["kind"] == "EndpointSlice" && labelled == is_labelled;
+            if is_so { Ok(()) } else { Err(format!("{slice}\n{labels:?}")) }
+        })
+        .await;
     }
 
     /// What the server refused here, of these resources.

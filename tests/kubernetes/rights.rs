@@ -7,7 +7,7 @@ use bellwether_tests::{Candidate, bellwether, run_to_end};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::place::{Place, container, list, text};
+use crate::place::{POD_IP, Place, container, list, text};
 
 const LEASES: (&str, &str) = ("coordination.k8s.io", "leases");
 const FLAGS: &[&str] = &["--ttl", "2s", "--events"];
@@ -63,7 +63,7 @@ async fn the_role_is_enough_to_lead_renew_hand_over_and_release() {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_one_verb_a_candidate_ends_with_code_77_and_names_it() {
     for verb in ["create", "get", "update"] {
-        let place = without(verb).await;
+        let place = without(verb, &format!("without-{verb}")).await;
         let ended = run_to_end(candidate(&place, "reports-a").await);
         let said = String::from_utf8_lossy(&ended.stderr);
         assert_eq!(ended.status.code(), Some(77), "without {verb}: {said}");
@@ -73,7 +73,7 @@ async fn without_one_verb_a_candidate_ends_with_code_77_and_names_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_watch_a_candidate_leads_and_says_that_it_takes_over_late() {
-    let place = without("watch").await;
+    let place = without("watch", "without-watch").await;
     let mut leader = Candidate::start(candidate(&place, "reports-a").await);
     leader.expect("acquired");
     until(|| async {
@@ -86,9 +86,41 @@ async fn without_watch_a_candidate_leads_and_says_that_it_takes_over_late() {
     assert!(said.contains("cannot watch Leases") && said.contains("take over late"), "{said}");
 }
 
-/// The rights of rbac.yaml but for this verb.
-async fn without(verb: &str) -> Place {
-    let place = Place::new(&format!("without-{verb}")).await;
+#[tokio::test(flavor = "multi_thread")]
+async fn the_doctor_works_with_the_rights_of_the_role_and_names_a_verb_that_is_missing() {
+    let place = Place::new("doctor").await;
+    place.apply_file("rbac.yaml").await;
+    let asked = as_account(&place, &["doctor", "reports"]).await;
+    let said = String::from_utf8_lossy(&asked.stdout).into_owned();
+    assert_eq!(asked.status.code(), Some(0), "{asked:?}");
+    assert!(said.contains("get, update and watch reports"), "{said}");
+    let asked = as_account(&place, &["doctor"]).await;
+    let said = String::from_utf8_lossy(&asked.stdout).into_owned();
+    assert_eq!(asked.status.code(), Some(0), "{asked:?}");
+    assert!(said.contains("bellwether doctor ELECTION"), "{said}");
+    let writes: Vec<_> = place
+        .server
+        .requests()
+        .into_iter()
+        .filter(|request| {
+            request.namespace == place.namespace
+                && request.user.contains("serviceaccount")
+                && request.status < 300
+        })
+        .filter(|request| !["get", "watch"].contains(&&*request.verb))
+        .collect();
+    assert_eq!(writes, [], "nothing was written but questions, which are in no namespace");
+
+    let place = without("update", "doctor-without").await;
+    let asked = as_account(&place, &["doctor", "reports"]).await;
+    let said = String::from_utf8_lossy(&asked.stdout).into_owned();
+    assert_eq!(asked.status.code(), Some(77), "{asked:?}");
+    assert!(said.contains("may not update leases/reports"), "{said}");
+}
+
+/// The rights of rbac.yaml but for this verb, in a namespace of this name.
+async fn without(verb: &str, namespace: &str) -> Place {
+    let place = Place::new(namespace).await;
     for mut object in place.objects("rbac.yaml") {
         for rule in object.get_mut("rules").and_then(Value::as_array_mut).into_iter().flatten() {
             let verbs: Vec<Value> = list(&rule["verbs"]).iter().filter(|v| *v != verb).cloned().collect();
@@ -118,6 +150,20 @@ async fn the_optional_roles_allow_what_they_are_for() {
     .await;
     let seen = as_account(&place, &["status"]).await;
     assert!(String::from_utf8_lossy(&seen.stdout).contains("reports-a"), "{seen:?}");
+
+    leader.signal(Signal::TERM);
+    leader.exit_code();
+
+    place.pod("reports-b").await;
+    let mut command = candidate(&place, "reports-b").await;
+    let url = "kubernetes://?label=yes&service=reports&port=http:8080";
+    command.env("BELLWETHER_BACKEND", url).env("POD_IP", POD_IP);
+    let mut leader = Candidate::start(command);
+    place.until_announced("reports-b", "reports", &[POD_IP], true).await;
+    leader.signal(Signal::TERM);
+    leader.exit_code();
+    place.until_announced("reports-b", "reports", &[], false).await;
+    assert_eq!((place.denied("pods"), place.denied("endpointslices")), (Vec::new(), Vec::new()));
 
     let (pods, slices) = (("", "pods"), ("discovery.k8s.io", "endpointslices"));
     for (verb, resource, name, allowed) in [

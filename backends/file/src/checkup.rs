@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use bellwether_backend::{Finding, Probing};
+use bellwether_backend::Finding;
 use bellwether_core::{Clock, ElectionName, ErrorKind};
 use rustix::fs::{Access, StatVfs};
 use rustix::io::Errno;
@@ -28,7 +28,7 @@ const SLOW_SYNC: Duration = Duration::from_millis(500);
 /// Some bytes, as many as a record has.
 const SAMPLE: [u8; 512] = [b'x'; 512];
 
-pub(crate) fn checkup(root: &Path, probing: Probing, clock: &dyn Clock) -> Vec<Finding> {
+pub(crate) fn checkup(root: &Path, may_write: bool, clock: &dyn Clock) -> Vec<Finding> {
     let (there, existing) = match nearest(root) {
         Ok(found) => found,
         Err(finding) => return vec![finding],
@@ -44,7 +44,7 @@ pub(crate) fn checkup(root: &Path, probing: Probing, clock: &dyn Clock) -> Vec<F
     findings.extend(file_system(&opened, existing));
     findings.push(notification(existing));
     findings.extend(rustix::fs::fstatvfs(opened.fd()).ok().map(|room| free_space(existing, &room)));
-    if there && probing == Probing::Write {
+    if there && may_write {
         findings.extend(sync_time(&opened, clock));
     }
     findings

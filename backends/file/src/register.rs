@@ -235,12 +235,13 @@ impl Register for FileRegister {
         written.await.map_or_else(Write::Unknown, |written| written.unwrap_or_else(Write::failed))
     }
 
-    async fn checkup(&self, probing: Probing, _: &dyn Clock) -> Vec<Finding> {
+    async fn checkup(&self, probing: Probing<'_>, _: &dyn Clock) -> Vec<Finding> {
         let runtime = tokio::runtime::Handle::current();
+        let may_write = probing == Probing::Write;
         let checkup = move |store: &DirectoryStore| {
             // Which a look at the kernel's notification needs.
             let _runtime = runtime.enter();
-            checkup::checkup(&store.root, probing, &*store.clock)
+            checkup::checkup(&store.root, may_write, &*store.clock)
         };
         self.blocking(checkup).await.unwrap_or_else(|error| vec![Finding::failed("directory", &error)])
     }

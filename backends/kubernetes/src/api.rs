@@ -147,8 +147,9 @@ fn request(
         CallFailure::NoAnswer(StoreError::new(ErrorKind::Bug, BACKEND, sentence))
     };
     let bytes = body.map(serde_json::to_vec).transpose().map_err(|error| bug(&error))?.unwrap_or_default();
-    let request =
-        Request::builder().method(method).uri(path).header(http::header::CONTENT_TYPE, "application/json");
+    // Of the patches, the one that changes nothing but what it names.
+    let media = if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
+    let request = Request::builder().method(method).uri(path).header(http::header::CONTENT_TYPE, media);
     request.body(bytes).map_err(|error| bug(&error))
 }
 

@@ -11,9 +11,15 @@
 //! | `events` | yes | whether new leaders are recorded as Events on the Lease |
 //! | `timeout` | a sixth of the ttl, 500ms to 2s | how long one call may take |
 //! | `watch` | 200s | how long one watch lasts before the next; less where something on the way drops quiet connections sooner |
+//! | `label` | no | whether the leader's pod carries the label `leader.bellwether/ELECTION: "true"` |
+//! | `pod` | `$POD_NAME` | the pod that is labelled |
+//! | `service` | none | the Service without selector whose EndpointSlice has the leader's address |
+//! | `port` | none | of that Service, as `PORT` or `NAME:PORT`; several are separated by commas |
+//! | `address` | `$POD_IP` | the leader's address there |
 //!
 //! Without a namespace it is `$POD_NAMESPACE`, else that of the context or of the service account, else `default`.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -22,16 +28,18 @@ use bellwether_core::{StoreError, duration};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
 use crate::errors::{BACKEND, invalid, misconfigured};
+use crate::leader_address::{LeaderAddress, Port};
 use crate::names;
 
-const OPTIONS: &str = "kubeconfig, context, events, timeout, watch";
+const OPTIONS: &str = "kubeconfig, context, events, timeout, watch, label, pod, service, port, address";
 /// Load balancers drop connections that are quiet for longer than four minutes.
 const WATCH: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(200));
 
 /// Which cluster and which namespace hold the elections: `kubernetes://[NAMESPACE][?OPTION=VALUE&…]`.
 ///
 /// The options are `kubeconfig` (a file), `context` (of that file), `events` (yes; whether new leaders are recorded as Events),
-/// `timeout` (for one call) and `watch` (200s; how long one watch lasts).
+/// `timeout` (for one call) and `watch` (200s; how long one watch lasts); `label` (no) with `pod`, see
+/// [`label_pod`](Config::label_pod); and `service` with `port` and `address`, see [`publish_address`](Config::publish_address).
 #[derive(Clone)]
 pub struct Config {
     source: Source,
@@ -40,6 +48,11 @@ pub struct Config {
     pub(crate) timeout: Option<Duration>,
     /// How long one watch lasts, at least.
     pub(crate) watch: Duration,
+    label: bool,
+    pod: Option<String>,
+    service: Option<String>,
+    ports: Vec<Port>,
+    address: Option<IpAddr>,
 }
 
 /// Where the address of the API server and our credentials come from.
@@ -61,13 +74,19 @@ pub struct Environment {
     pub namespace: Option<String>,
     /// `$POD_NAME`: a good id for a candidate.
     pub pod: Option<String>,
+    /// `$POD_IP`: where a leader can be reached.
+    pub address: Option<String>,
 }
 
 impl Environment {
     /// That of this process.
     pub fn from_env() -> Environment {
         let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-        Environment { namespace: variable("POD_NAMESPACE"), pod: variable("POD_NAME") }
+        Environment {
+            namespace: variable("POD_NAMESPACE"),
+            pod: variable("POD_NAME"),
+            address: variable("POD_IP"),
+        }
     }
 }
 
@@ -105,6 +124,15 @@ impl Config {
                     let lasts = duration::parse(&value).filter(|lasts| (WATCH.0..=WATCH.1).contains(lasts));
                     config.watch = lasts.ok_or_else(|| invalid("watch is a time from 1s to 200s"))?;
                 }
+                "label" => config.label = url::yes_or_no(BACKEND, name, &value)?,
+                "pod" => config.pod = Some(value),
+                "service" => config.service = Some(value),
+                "port" => {
+                    let ports: Option<Vec<Port>> = value.split(',').map(Port::parse).collect();
+                    config.ports = ports
+                        .ok_or_else(|| invalid("port is a number or NAME:NUMBER, or several with commas"))?;
+                }
+                "address" => config.address = Some(ip(&value, "address")?),
                 _ => {
                     let sentence = format!(
                         "there is no option {name:?} in a URL of a Kubernetes cluster: there are {OPTIONS}"
@@ -150,23 +178,109 @@ impl Config {
         Ok(Config { namespace: Some(namespace.to_owned()), ..self })
     }
 
-    /// Takes the namespace from the environment, unless one is named.
+    /// While this process leads, this pod of the namespace carries the label `leader.bellwether/ELECTION: "true"`: that of this
+    /// process.
+    ///
+    /// A candidate removes the label of its own pod before its first claim, and that of its predecessor's when it is promoted. A leader that
+    /// was paused may set it late, and takes it away when it finds out.
     ///
     /// # Errors
-    /// When the variable holds no name of a namespace.
-    pub fn in_environment(self, environment: &Environment) -> Result<Config, StoreError> {
-        match &environment.namespace {
-            Some(name) if self.namespace.is_none() => self.namespace(name),
-            _ => Ok(self),
+    /// When that is no name of a pod.
+    pub fn label_pod(self, pod: &str) -> Result<Config, StoreError> {
+        Config { label: true, pod: Some(pod.to_owned()), ..self }.checked()
+    }
+
+    /// While this process leads, the EndpointSlice of a Service without selector has its address.
+    ///
+    /// It is written by compare-and-set, with the epoch in an annotation: the API server refuses what an old leader writes late.
+    #[must_use]
+    pub fn publish_address(self, address: LeaderAddress) -> Config {
+        let (service, ip, ports) = address.into_parts();
+        Config { service: Some(service), address: Some(ip), ports, ..self }
+    }
+
+    /// Takes from the environment what is needed and not named: the namespace, the pod that is labelled, the leader's address.
+    ///
+    /// # Errors
+    /// When a variable that is needed is missing or cannot be used.
+    pub fn in_environment(mut self, environment: &Environment) -> Result<Config, StoreError> {
+        if let Some(name) = environment.namespace.as_deref().filter(|_| self.namespace.is_none()) {
+            self = self.namespace(name)?;
         }
+        self.pod = self.pod.or_else(|| environment.pod.clone());
+        if let Some(text) = environment.address.as_deref().filter(|_| self.service.is_some()) {
+            let from_pod = ip(text, "POD_IP")?;
+            self.address.get_or_insert(from_pod);
+        }
+        self.checked()
     }
 
     fn new(source: Source) -> Config {
-        Config { source, namespace: None, events: true, timeout: None, watch: WATCH.1 }
+        Config {
+            source,
+            namespace: None,
+            events: true,
+            timeout: None,
+            watch: WATCH.1,
+            label: false,
+            pod: None,
+            service: None,
+            ports: Vec::new(),
+            address: None,
+        }
+    }
+
+    /// That everything is there which the label and the address need.
+    fn checked(self) -> Result<Config, StoreError> {
+        self.labelled()?;
+        self.published()?;
+        Ok(self)
+    }
+
+    fn labelled(&self) -> Result<Option<&str>, StoreError> {
+        match &self.pod {
+            _ if !self.label => Ok(None),
+            Some(pod) if names::is_subdomain(pod) => Ok(Some(pod)),
+            Some(pod) => Err(invalid(format!("{pod:?} is not the name of a pod: write label=yes&pod=NAME"))),
+            None => Err(invalid(
+                "label=yes needs the name of the pod: let the downward API set POD_NAME (metadata.name), or write pod=NAME",
+            )),
+        }
+    }
+
+    fn published(&self) -> Result<Option<LeaderAddress>, StoreError> {
+        match (&self.service, self.address) {
+            (None, _) if self.ports.is_empty() => Ok(None),
+            (None, _) => Err(invalid("port is that of a Service: write service=NAME too")),
+            (Some(_), _) if self.ports.is_empty() => {
+                Err(invalid("service needs the port of the leader: write port=NUMBER, or port=NAME:NUMBER"))
+            }
+            (Some(service), Some(address)) => {
+                let address = LeaderAddress::new(service, address)?;
+                Ok(Some(
+                    self.ports.iter().fold(address, |address, port| address.port(&port.name, port.number)),
+                ))
+            }
+            (Some(_), None) => Err(invalid(
+                "service needs the address of the pod: let the downward API set POD_IP (status.podIP), or write address=IP",
+            )),
+        }
+    }
+
+    /// The pod to label; a configuration that lacks its name is refused by [`connect`](Config::connect).
+    pub(crate) fn labelled_pod(&self) -> Option<String> {
+        self.labelled().ok().flatten().map(str::to_owned)
+    }
+
+    /// The address to publish; a configuration that lacks a part of it is refused by [`connect`](Config::connect).
+    pub(crate) fn leader_address(&self) -> Option<LeaderAddress> {
+        self.published().ok().flatten()
     }
 
     /// A client and the namespace, from what the files hold now. Runs the program that a kubeconfig names for credentials, if any.
     pub(crate) async fn connect(&self) -> Result<(kube::Client, String), StoreError> {
+        self.labelled()?;
+        self.published()?;
         let mut config = match &self.source {
             Source::Client(client) => {
                 let namespace =
@@ -199,6 +313,12 @@ impl Config {
     pub(crate) fn can_reconnect(&self) -> bool {
         !matches!(self.source, Source::Client(_))
     }
+}
+
+fn ip(text: &str, name: &str) -> Result<IpAddr, StoreError> {
+    text.parse().map_err(|_| {
+        invalid(format!("{name} is an IP address, such as 10.1.2.3 or fd00::7, and not {text:?}"))
+    })
 }
 
 /// For connecting to the server. Calls have their own limits, which include this.
@@ -244,12 +364,30 @@ mod tests {
         ] {
             assert_eq!(Config::from_url(url).unwrap().namespace.as_deref(), namespace, "{url}");
         }
-        let pod = Environment { namespace: Some("pods".into()), pod: None };
+        let pod = Environment { namespace: Some("pods".into()), ..Environment::default() };
         let namespace = |url| Config::from_url(url).unwrap().in_environment(&pod).unwrap().namespace;
         assert_eq!(namespace("kubernetes://jobs").as_deref(), Some("jobs"));
         assert_eq!(namespace("kubernetes://").as_deref(), Some("pods"));
         let config = Config::from_url("kubernetes://?context=prod&events=no&timeout=1s").unwrap();
         assert_eq!((config.events, config.timeout), (false, Some(Duration::from_secs(1))));
+    }
+
+    #[test]
+    fn the_environment_of_a_pod_completes_what_the_url_asks_for() {
+        let pod = Environment {
+            pod: Some("reports-0".into()),
+            address: Some("10.1.2.3".into()),
+            ..Environment::default()
+        };
+        let of = |url| Config::from_url(url).unwrap().in_environment(&pod).unwrap();
+        let config = of("kubernetes://jobs?label=yes&service=reports&port=http:80,81");
+        assert_eq!(config.labelled_pod().as_deref(), Some("reports-0"));
+        assert_eq!(config.leader_address().unwrap().service(), "reports");
+        let config = of("kubernetes://jobs");
+        assert!(config.labelled_pod().is_none() && config.leader_address().is_none(), "nobody asked for it");
+        let config = of("kubernetes://jobs?label=yes&pod=other&service=a&port=1&address=10.9.9.9");
+        assert_eq!(config.labelled_pod().as_deref(), Some("other"));
+        assert_eq!(config.address, Some(IpAddr::from([10, 9, 9, 9])));
     }
 
     #[test]
@@ -262,8 +400,18 @@ mod tests {
             ("kubernetes://a?events=maybe", "yes or no"),
             ("kubernetes://a?timeout=0s", "at least 10ms"),
             ("kubernetes://a?watch=1h", "from 1s to 200s"),
+            ("kubernetes://a?port=0", "NAME:NUMBER"),
+            ("kubernetes://a?address=host", "10.1.2.3"),
+            ("kubernetes://a?label=yes", "POD_NAME"),
+            ("kubernetes://a?label=yes&pod=A/b", "not the name of a pod"),
+            ("kubernetes://a?service=a&port=80", "POD_IP"),
+            ("kubernetes://a?service=a", "port=NUMBER"),
+            ("kubernetes://a?port=80", "service=NAME"),
+            ("kubernetes://a?service=a&port=80&address=127.0.0.1", "status.podIP"),
         ] {
-            let said = Config::from_url(url).unwrap_err().to_string();
+            let read =
+                Config::from_url(url).and_then(|config| config.in_environment(&Environment::default()));
+            let said = read.unwrap_err().to_string();
             assert!(said.contains(part), "{url}: {said}");
         }
     }

@@ -47,7 +47,7 @@ fn meaning(status: &Status, doing: &str) -> StoreError {
             (ErrorKind::InvalidInput, "the record is larger than the API server takes: write less metadata")
         }
         400 | 405 | 406 | 415 | 422 => {
-            (ErrorKind::Misconfigured, "the API server does not take such a Lease")
+            (ErrorKind::Misconfigured, "the API server does not take what was written")
         }
         // Overloaded, without a leader of etcd, shutting down, and whatever else passes.
         _ => (ErrorKind::Unavailable, "it is tried again"),

@@ -25,7 +25,10 @@ pub(crate) const ELECTION: &str = "bellwether/election";
 /// What client-go has no field for.
 const RECORD: &str = "bellwether/record";
 /// The epoch once more, for people and scripts.
-const EPOCH: &str = "bellwether/epoch";
+pub(crate) const EPOCH: &str = "bellwether/epoch";
+
+/// The leader's pod, where that carries a label: its successor removes it.
+const POD: &str = "bellwether/pod";
 
 /// A Lease.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -192,8 +195,19 @@ impl LeaseObject {
         }
     }
 
-    /// This Lease with another record in it.
-    pub(crate) fn with_record(&self, on: &ElectionName, record: &Record) -> Result<LeaseObject, StoreError> {
+    /// The pod that was labelled as the leader's, if any was.
+    pub(crate) fn pod(&self) -> Option<&str> {
+        self.metadata.annotations.get(POD).map(String::as_str)
+    }
+
+    /// Whether this record, written here, begins a leadership.
+    pub(crate) fn is_taken_by(&self, record: &Record) -> bool {
+        let identity = holder_identity(record);
+        !identity.is_empty() && self.spec.holder_identity.as_deref() != Some(&*identity)
+    }
+
+    /// This Lease with another record in it, and the pod that leads from now on if it is to be labelled.
+    pub(crate) fn with_record(&self, on: &ElectionName, record: &Record, pod: Option<&str>) -> LeaseObject {
         let text = String::from_utf8_lossy(&json::print(on, record)).into_owned();
         let mut new = self.clone();
         let mut annotate = |key: &str, value: String| new.metadata.annotations.insert(key.to_owned(), value);
@@ -202,17 +216,19 @@ impl LeaseObject {
         if let Some(epoch) = record.epoch {
             annotate(EPOCH, epoch.to_string());
         }
-        let identity = holder_identity(record);
-        let is_taken = !identity.is_empty() && self.spec.holder_identity.as_deref() != Some(&*identity);
+        let is_taken = self.is_taken_by(record);
+        if let Some(pod) = pod.filter(|_| is_taken) {
+            annotate(POD, pod.to_owned());
+        }
         let spec = &mut new.spec;
         if is_taken {
             spec.lease_transitions = Some(spec.lease_transitions.map_or(0, |count| count.saturating_add(1)));
         }
-        spec.holder_identity = Some(identity);
+        spec.holder_identity = Some(holder_identity(record));
         spec.lease_duration_seconds = record.ttl.map(whole_seconds);
         spec.acquire_time = record.acquired.map(|wall| wall.to_string());
         spec.renew_time = record.renewed.map(|wall| wall.to_string());
-        Ok(new)
+        new
     }
 
     fn annotated(&self) -> Option<Record> {

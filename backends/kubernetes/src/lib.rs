@@ -5,6 +5,7 @@
 //!                    ├─ lease_object: a Lease as a record, and back
 //!                    ├─ notes: past leaderships, cooldowns, in a Lease of their own
 //!                    ├─ events: Events on the Lease
+//!                    ├─ announce: the leader's pod (pod_label) and address (leader_address)
 //!                    └─ changes ─ watch: one for the namespace, or one for each Lease
 //! ```
 //!
@@ -20,6 +21,7 @@
 //!
 //! Leaves to others: expiry, claims and renewals ([`Lease`](bellwether_backend::Lease)), belief and deadlines (`bellwether-core`).
 
+mod announce;
 mod api;
 mod changes;
 mod checkup;
@@ -27,13 +29,16 @@ mod config;
 mod errors;
 mod events;
 mod following;
+mod leader_address;
 mod lease_object;
 mod names;
 mod notes;
+mod pod_label;
 mod register;
 mod watch;
 
 pub use config::{Config, Environment};
 pub use kube;
+pub use leader_address::LeaderAddress;
 pub use lease_object::LeaseVersion;
 pub use register::{Kubernetes, KubernetesRegister, from_config, from_env, from_url, options};

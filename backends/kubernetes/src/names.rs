@@ -12,7 +12,9 @@ use bellwether_core::{CandidateId, ElectionName};
 /// Leaves room for the suffix of notes in the 253 bytes of a name.
 const PLAIN_MAX_BYTES: usize = 200;
 const HASH_DIGITS: usize = 16;
-const NOTES: &str = ".notes";
+pub(crate) const NOTES: &str = ".notes";
+/// Longest name of a namespace, a Service, or a label or annotation behind its prefix.
+const LABEL_MAX_BYTES: usize = 63;
 /// Longest name of an annotation behind its prefix, less what stands before the id.
 const ID_MAX_BYTES: usize = 50;
 
@@ -32,16 +34,22 @@ pub(crate) fn id(id: &CandidateId) -> String {
     if fits { id.to_owned() } else { hashed(id) }
 }
 
-/// Whether this may be the name of a namespace.
+/// An election as part of a label's name.
+pub(crate) fn label(on: &ElectionName) -> String {
+    let lease = lease(on);
+    if lease.len() <= LABEL_MAX_BYTES { lease } else { hashed(on.as_str()) }
+}
+
+/// Whether this may be the name of a namespace, a Service or a port.
 pub(crate) fn is_label(name: &str) -> bool {
-    name.len() <= 63 && is_subdomain(name) && !name.contains('.')
+    name.len() <= LABEL_MAX_BYTES && is_subdomain(name) && !name.contains('.')
 }
 
 fn is_plain(name: &str) -> bool {
     name.len() <= PLAIN_MAX_BYTES && is_subdomain(name) && !name.ends_with(NOTES) && !looks_hashed(name)
 }
 
-fn is_subdomain(name: &str) -> bool {
+pub(crate) fn is_subdomain(name: &str) -> bool {
     let ends = |label: &str| label.starts_with('-') || label.ends_with('-') || label.is_empty();
     name.chars().all(|c| in_alphabet(c) || c == '.') && !name.split('.').any(ends)
 }
@@ -80,6 +88,9 @@ mod tests {
             assert_eq!(lease(&on(name)), expected, "{name}");
         }
         assert_eq!(notes(&on("a.b")), "a.b.notes");
+        assert_eq!(label(&on("job-7.prod")), "job-7.prod");
+        let long = label(&on(&"x".repeat(64)));
+        assert!(long.len() <= LABEL_MAX_BYTES && looks_hashed(&long), "{long}");
     }
 
     #[test]

@@ -9,14 +9,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bellwether_backend::{
-    Capabilities, Changes, Discarded, Finding, Found, FoundNote, Lease, Note, Probing, Record, Register,
-    Write,
+    Capabilities, Changes, Discarded, Finding, Found, FoundNote, Lease, Note, Past, Probing, Record,
+    Register, Write,
 };
-use bellwether_core::{Clock, ElectionName, Epoch, Options, StoreError};
+use bellwether_core::{Bid, Clock, ElectionName, Epoch, Options, StoreError};
 use http::Method;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::announce::Announcer;
 use crate::api::Api;
 use crate::config::Config;
 use crate::errors::{BACKEND, CallFailure};
@@ -78,6 +79,7 @@ pub(crate) struct LeaseStore {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) following: Arc<Following>,
     recorder: Option<Recorder>,
+    announcer: Option<Arc<Announcer>>,
     /// The shortest ttl that was written, in milliseconds; 0 before the first.
     shortest_ttl: AtomicU64,
     /// Leases that this user is known to be allowed to write.
@@ -87,14 +89,16 @@ pub(crate) struct LeaseStore {
 impl KubernetesRegister {
     /// The register alone, to build something else on; [`from_config`] makes elections of it.
     pub fn new(config: Config, clock: Arc<dyn Clock>) -> KubernetesRegister {
-        let recorded = config.events;
+        let (recorded, pod, address) = (config.events, config.labelled_pod(), config.leader_address());
         let api = Arc::new(Api::new(config));
+        let announcer = Announcer::new(Arc::clone(&api), pod, address);
         let recorder = recorded.then(|| Recorder::new(Arc::clone(&api), Arc::clone(&clock)));
         let store = LeaseStore {
             api,
             clock,
             following: Arc::default(),
             recorder,
+            announcer,
             shortest_ttl: AtomicU64::new(0),
             rehearsed: Mutex::default(),
         };
@@ -162,10 +166,9 @@ impl LeaseStore {
         }
         let name = names::lease(on);
         let Some(at) = at else { return self.create(&name, on).await };
-        let written = match at.object().with_record(on, new) {
-            Ok(object) => self.put(&object, "").await,
-            Err(error) => return Write::Refused(error),
-        };
+        let before = at.object();
+        let pod = self.announcer.as_ref().and_then(|announcer| announcer.pod());
+        let written = self.put(&before.with_record(on, new, pod), "").await;
         let version = match written.map(LeaseVersion::of) {
             Ok(Ok(version)) => version,
             // It was written; what came back only cannot be read.
@@ -175,7 +178,10 @@ impl LeaseStore {
         };
         self.following.met(&name, version.number());
         if let Some(recorder) = &self.recorder {
-            recorder.record(at.object(), new);
+            recorder.record(before, new);
+        }
+        if let Some(announcer) = self.announcer.as_ref().filter(|_| before.is_taken_by(new)) {
+            announcer.claimed(on, before.pod());
         }
         Write::Done(version)
     }
@@ -307,6 +313,13 @@ impl Register for KubernetesRegister {
         Ok(replaced.map_or(least, |(_, version)| version.next_epoch(least)))
     }
 
+    fn admit(&self, on: &ElectionName, _: &Bid) -> Result<(), StoreError> {
+        if let Some(announcer) = &self.store.announcer {
+            announcer.candidate(on);
+        }
+        Ok(())
+    }
+
     async fn rehearse(&self, on: &ElectionName) -> Result<(), StoreError> {
         self.store.rehearse(on).await
     }
@@ -328,8 +341,14 @@ impl Register for KubernetesRegister {
         self.store.write_note(on, note, at, &text).await.unwrap_or_else(Write::failed)
     }
 
-    async fn checkup(&self, _: Probing, clock: &dyn Clock) -> Vec<Finding> {
-        checkup::checkup(&self.store, clock).await
+    async fn announce(&self, on: &ElectionName, past: &Past) {
+        if let Some(announcer) = &self.store.announcer {
+            announcer.announce(on, past).await;
+        }
+    }
+
+    async fn checkup(&self, probing: Probing<'_>, clock: &dyn Clock) -> Vec<Finding> {
+        checkup::checkup(&self.store, probing, clock).await
     }
 
     async fn danger_discard(&self, on: &ElectionName) -> Result<Discarded, StoreError> {

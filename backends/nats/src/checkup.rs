@@ -25,7 +25,7 @@ const REPLICAS: u8 = 3;
 /// A key that no election has.
 const NOBODY: &str = "checkup";
 
-pub(crate) async fn checkup(store: &BucketStore, probing: Probing, clock: &dyn Clock) -> Vec<Finding> {
+pub(crate) async fn checkup(store: &BucketStore, probing: Probing<'_>, clock: &dyn Clock) -> Vec<Finding> {
     let mut findings = match store.connection.client().await {
         Ok(client) => vec![server(&client.server_info().version)],
         Err(error) => return vec![Finding::failed("server", &error)],

@@ -304,7 +304,7 @@ impl Register for NatsRegister {
         self.store.write_note(on, note, at, bytes).await.unwrap_or_else(Write::failed)
     }
 
-    async fn checkup(&self, probing: Probing, clock: &dyn Clock) -> Vec<Finding> {
+    async fn checkup(&self, probing: Probing<'_>, clock: &dyn Clock) -> Vec<Finding> {
         checkup::checkup(&self.store, probing, clock).await
     }
 

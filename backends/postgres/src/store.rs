@@ -349,7 +349,7 @@ impl SessionStore for PgStore {
         }
     }
 
-    async fn checkup(&self, through: &Sessions<PgStore>, _: Probing) -> Result<Vec<Finding>, StoreError> {
+    async fn checkup(&self, through: &Sessions<PgStore>, _: Probing<'_>) -> Result<Vec<Finding>, StoreError> {
         self.examine(through).await
     }
 

@@ -115,7 +115,7 @@ pub trait Backend: Any + Send + Sync {
     fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, StoreError>>;
 
     /// Checks whether the store is fit for elections: permissions, versions, durability, space. Finds nothing by default.
-    fn checkup(&self, probing: Probing) -> Fut<'_, Vec<Finding>> {
+    fn checkup<'a>(&'a self, probing: Probing<'a>) -> Fut<'a, Vec<Finding>> {
         let _ = probing;
         Box::pin(async { Vec::new() })
     }

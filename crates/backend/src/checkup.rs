@@ -4,7 +4,7 @@
 //! election depends on one. What is bad says by its [`ErrorKind`] what a candidate would meet, so that a command can
 //! end with the same code that `run` would.
 
-use bellwether_core::{ErrorKind, StoreError};
+use bellwether_core::{ElectionName, ErrorKind, StoreError};
 
 /// One thing that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,11 +28,17 @@ pub enum Grade {
     Bad(ErrorKind),
 }
 
+/// The [`Finding::what`] of a finding about the permissions for elections: the store's word on them counts.
+pub const PERMISSIONS: &str = "permissions";
+
 /// How far a checkup may go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Probing {
+#[non_exhaustive]
+pub enum Probing<'a> {
     /// Only read: the store is unchanged afterwards.
     Look,
+    /// As `Look`, for a candidate of this election, which may be the only one that this user has rights for.
+    LookAt(&'a ElectionName),
     /// Write too, and remove what was written.
     Write,
 }

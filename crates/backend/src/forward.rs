@@ -171,7 +171,7 @@ impl<F: Forward> Backend for F {
         Forward::elections(self)
     }
 
-    fn checkup(&self, probing: Probing) -> Fut<'_, Vec<Finding>> {
+    fn checkup<'a>(&'a self, probing: Probing<'a>) -> Fut<'a, Vec<Finding>> {
         self.inner().checkup(probing)
     }
 

@@ -39,7 +39,7 @@ pub mod url;
 
 pub use backend::{Backend, Fut, Notice, Notices, ended_with_its_runtime};
 pub use capabilities::Capabilities;
-pub use checkup::{Discarded, Finding, Grade, Probing};
+pub use checkup::{Discarded, Finding, Grade, PERMISSIONS, Probing};
 pub use coalesce::{Coalesce, Unanswered};
 pub use followers::Followers;
 pub use forward::Forward;

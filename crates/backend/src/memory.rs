@@ -184,7 +184,7 @@ impl Register for Memory {
         Write::Done(version)
     }
 
-    async fn checkup(&self, _: Probing, _: &dyn Clock) -> Vec<Finding> {
+    async fn checkup(&self, _: Probing<'_>, _: &dyn Clock) -> Vec<Finding> {
         let sentence = "kept in the memory of one process and gone with it: for elections between processes choose a store \
                         that they share, as file:DIR";
         vec![Finding::warning("durability", sentence)]

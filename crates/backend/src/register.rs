@@ -5,7 +5,7 @@ use std::pin::Pin;
 use bellwether_core::{Bid, Candidate, Clock, ElectionName, Epoch, ErrorKind, Incarnation, StoreError};
 use futures_util::Stream;
 
-use crate::{Capabilities, Discarded, Finding, Probing, Record};
+use crate::{Capabilities, Discarded, Finding, Past, Probing, Record};
 
 /// A store that is nothing but a register: load, write at a version, tell of changes.
 ///
@@ -136,8 +136,15 @@ pub trait Register: Send + Sync + 'static {
         async move { Write::Refused(StoreError::new(ErrorKind::Unsupported, self.name(), sentence)) }
     }
 
+    /// A leadership has begun here, or it has ended where [`Past::until`] says so. For a store that tells others who leads in more
+    /// ways than by the record. Best effort: nothing depends on it, and it ends in bounded time.
+    fn announce(&self, on: &ElectionName, past: &Past) -> impl Future<Output = ()> + Send {
+        let _ = (on, past);
+        async {}
+    }
+
     /// See [`Backend::checkup`](crate::Backend::checkup); the clock is for measuring.
-    fn checkup(&self, probing: Probing, clock: &dyn Clock) -> impl Future<Output = Vec<Finding>> + Send {
+    fn checkup(&self, probing: Probing<'_>, clock: &dyn Clock) -> impl Future<Output = Vec<Finding>> + Send {
         let _ = (probing, clock);
         async { Vec::new() }
     }

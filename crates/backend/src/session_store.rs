@@ -250,7 +250,7 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
     fn checkup(
         &self,
         through: &Sessions<Self>,
-        probing: Probing,
+        probing: Probing<'_>,
     ) -> impl Future<Output = Result<Vec<Finding>, StoreError>> + Send {
         let _ = (through, probing);
         async { Ok(Vec::new()) }

@@ -44,15 +44,15 @@ fn stored() -> LeaseObject {
 
 #[test]
 fn a_record_is_read_back_as_it_was_written() {
-    let written = stored().with_record(&on(), &held()).unwrap();
+    let written = stored().with_record(&on(), &held(), None);
     assert_eq!(written.record(), held());
     let released = Record { holder: None, ..held() };
-    assert_eq!(written.with_record(&on(), &released).unwrap().record(), released);
+    assert_eq!(written.with_record(&on(), &released, None).record(), released);
 }
 
 #[test]
 fn the_spec_says_what_client_go_reads() {
-    let written = serde_json::to_value(stored().with_record(&on(), &held()).unwrap()).unwrap();
+    let written = serde_json::to_value(stored().with_record(&on(), &held(), None)).unwrap();
     let spec = serde_json::json!({
         "holderIdentity": "a_00000000000000000000000000000007",
         "leaseDurationSeconds": 15,
@@ -66,7 +66,7 @@ fn the_spec_says_what_client_go_reads() {
 
 #[test]
 fn what_others_wrote_survives_a_write() {
-    let written = serde_json::to_value(stored().with_record(&on(), &held()).unwrap()).unwrap();
+    let written = serde_json::to_value(stored().with_record(&on(), &held(), None)).unwrap();
     let metadata = &written["metadata"];
     assert_eq!(metadata["labels"]["team"], "x");
     assert_eq!(metadata["annotations"]["theirs"], "kept");
@@ -77,18 +77,18 @@ fn what_others_wrote_survives_a_write() {
 
 #[test]
 fn transitions_count_leaders_and_not_renewals() {
-    let first = LeaseObject::new("reports", &on()).with_record(&on(), &held()).unwrap();
+    let first = LeaseObject::new("reports", &on()).with_record(&on(), &held(), None);
     assert_eq!(first.spec.lease_transitions, Some(0));
-    let renewed = first.with_record(&on(), &Record { beat: 10, ..held() }).unwrap();
+    let renewed = first.with_record(&on(), &Record { beat: 10, ..held() }, None);
     assert_eq!(renewed.spec.lease_transitions, Some(0));
-    let released = renewed.with_record(&on(), &Record { holder: None, ..held() }).unwrap();
+    let released = renewed.with_record(&on(), &Record { holder: None, ..held() }, None);
     assert_eq!(released.spec.lease_transitions, Some(0));
-    assert_eq!(released.with_record(&on(), &held()).unwrap().spec.lease_transitions, Some(1));
+    assert_eq!(released.with_record(&on(), &held(), None).spec.lease_transitions, Some(1));
 }
 
 #[test]
 fn annotations_count_only_with_the_holder_that_they_were_written_with() {
-    let mut taken = stored().with_record(&on(), &held()).unwrap();
+    let mut taken = stored().with_record(&on(), &held(), None);
     taken.spec.holder_identity = Some("host_6f1c".into());
     taken.spec.lease_duration_seconds = Some(10);
     let record = taken.record();
@@ -118,7 +118,7 @@ fn an_epoch_is_the_version_that_its_claim_replaces() {
 
 #[test]
 fn seconds_that_somebody_shortened_shorten_nobody_s_lease() {
-    let mut edited = stored().with_record(&on(), &held()).unwrap();
+    let mut edited = stored().with_record(&on(), &held(), None);
     edited.spec.lease_duration_seconds = Some(1);
     assert_eq!(edited.record().ttl, Some(Duration::from_secs(15)));
     edited.spec.lease_duration_seconds = Some(60);
@@ -127,7 +127,7 @@ fn seconds_that_somebody_shortened_shorten_nobody_s_lease() {
 
 #[test]
 fn a_spoilt_annotation_leaves_the_lease_with_whoever_holds_it() {
-    let mut spoilt = stored().with_record(&on(), &held()).unwrap();
+    let mut spoilt = stored().with_record(&on(), &held(), None);
     spoilt.metadata.annotations.insert(RECORD.into(), "{".into());
     let record = spoilt.record();
     assert!(record.is_held() && record.holder.unwrap().incarnation.is_none());
@@ -152,7 +152,7 @@ fn a_reservation_ends_with_the_next_leadership_of_client_go() {
         span: Duration::from_secs(1),
     };
     let released = Record { holder: None, reserved: Some(reserved), ..held() };
-    let mut lease = stored().with_record(&on(), &released).unwrap();
+    let mut lease = stored().with_record(&on(), &released, None);
     assert_eq!(lease.record(), released);
     lease.spec.renew_time = Some(wall(2_000).to_string());
     assert_eq!(lease.record().reserved, None);
@@ -167,9 +167,20 @@ fn a_ttl_is_written_in_whole_seconds_and_never_less_than_it_is() {
 
 #[test]
 fn a_lease_of_another_election_is_told_apart() {
-    let mut copied = stored().with_record(&on(), &held()).unwrap();
+    let mut copied = stored().with_record(&on(), &held(), None);
     assert!(copied.check_election(&on()).is_ok());
     copied.metadata.annotations.insert(ELECTION.into(), "other".into());
     assert!(copied.check_election(&on()).unwrap_err().to_string().contains("\"other\""));
     assert!(stored().check_election(&on()).is_ok(), "one that somebody else made names none");
+}
+
+#[test]
+fn the_pod_of_the_leader_is_named_by_its_claim_and_by_nothing_else() {
+    let led = stored().with_record(&on(), &held(), Some("a"));
+    assert_eq!(led.pod(), Some("a"));
+    assert!(stored().is_taken_by(&held()) && !led.is_taken_by(&held()));
+    let asked = led.with_record(&on(), &Record { beat: 10, ..held() }, Some("somebody-who-asks"));
+    assert_eq!(asked.pod(), Some("a"), "a request is written by others");
+    let released = asked.with_record(&on(), &Record { holder: None, ..held() }, Some("a"));
+    assert_eq!(released.pod(), Some("a"), "its successor has to know");
 }

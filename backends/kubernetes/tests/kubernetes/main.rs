@@ -1,5 +1,6 @@
 //! Elections on a real API server. Most tests share one, each in a namespace of its own; those that stop it have their own.
 
+mod announcing;
 mod client_go;
 mod conformance;
 mod foreign;

@@ -1,6 +1,6 @@
 //! Users who may do little, and namespaces that are not there.
 
-use bellwether_backend::{Backend as _, Grade, Probing};
+use bellwether_backend::{Backend as _, Grade, PERMISSIONS, Probing};
 use bellwether_core::{ErrorKind, Outcome};
 use bellwether_kubernetes::from_url;
 use bellwether_support::servers::kubernetes::{ADMIN, LIMITED};
@@ -126,19 +126,48 @@ async fn a_namespace_that_is_missing_or_being_deleted_is_named() {
 #[tokio::test]
 async fn the_checkup_names_the_verbs_that_are_missing() {
     let namespace = Namespace::new().await;
-    let permissions = |url: String| async move {
-        let findings = from_url(&url, clock()).unwrap().checkup(Probing::Look).await;
-        findings.into_iter().find(|finding| finding.what == "permissions").expect("permissions are looked at")
+    let look = |url: String, on: Option<&'static str>| async move {
+        let on = on.map(bellwether_support::election);
+        let probing = on.as_ref().map_or(Probing::Look, Probing::LookAt);
+        let findings = from_url(&url, clock()).unwrap().checkup(probing).await;
+        findings.into_iter().find(|finding| finding.what == PERMISSIONS).expect("permissions are looked at")
     };
+    let permissions = |url| look(url, None);
     assert_eq!(permissions(namespace.url_of(ADMIN)).await.grade, Grade::Good);
     namespace.permit(USER, vec![rule(&["create", "get", "watch"], &[])]).await;
     let found = permissions(namespace.url_of(USER)).await;
     assert_eq!(found.grade, Grade::Bad(ErrorKind::PermissionDenied));
-    assert!(found.sentence.contains("may not update Leases"), "{}", found.sentence);
+    assert!(found.sentence.contains("may not update leases in"), "{}", found.sentence);
     let one_by_one = LIMITED[1];
     namespace
         .permit(one_by_one, vec![rule(&["create"], &[]), rule(&["get", "update", "watch"], &NAMES)])
         .await;
     let found = permissions(namespace.url_of(one_by_one)).await;
     assert_eq!(found.grade, Grade::Warning, "{}", found.sentence);
+    assert!(found.sentence.contains("bellwether doctor ELECTION"), "{}", found.sentence);
+    let found = look(namespace.url_of(one_by_one), Some("reports")).await;
+    assert_eq!(found.grade, Grade::Good, "{}", found.sentence);
+    let found = look(namespace.url_of(one_by_one), Some("other")).await;
+    assert_eq!(found.grade, Grade::Bad(ErrorKind::PermissionDenied));
+    let named = "may not get leases/other, update leases/other, watch leases/other in";
+    assert!(found.sentence.contains(named), "{}", found.sentence);
+}
+
+/// Each in a finding of its own, with what happens without it.
+#[tokio::test]
+async fn the_checkup_names_the_rights_that_options_lack() {
+    let namespace = Namespace::new().await;
+    namespace.permit(USER, vec![rule(&["create", "get", "update", "watch"], &[])]).await;
+    let url = format!("{}&label=yes&pod=a&service=b&port=1&address=10.0.0.1", namespace.url_of(USER));
+    let on = bellwether_support::election("reports");
+    let findings = from_url(&url, clock()).unwrap().checkup(Probing::LookAt(&on)).await;
+    for (what, part) in [
+        ("events", "may not create events"),
+        ("label", "may not patch pods"),
+        ("address", "create endpointslices, get endpointslices/b, update endpointslices/b"),
+    ] {
+        let found = findings.iter().find(|finding| finding.what == what).expect(what);
+        assert!(found.grade == Grade::Warning && found.sentence.contains(part), "{found:?}");
+    }
+    assert!(findings.iter().all(|finding| finding.what != "history"), "{findings:?}");
 }

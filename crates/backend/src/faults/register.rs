@@ -6,7 +6,8 @@ use bellwether_core::{Bid, Candidate, Clock, ElectionName, Epoch, Incarnation, S
 
 use super::{Faults, Op, again};
 use crate::{
-    Capabilities, Changes, Discarded, Finding, Found, FoundNote, Life, Note, Probing, Record, Register, Write,
+    Capabilities, Changes, Discarded, Finding, Found, FoundNote, Life, Note, Past, Probing, Record, Register,
+    Write,
 };
 
 /// A [`Register`] whose calls meet what its [`Faults`] say. News comes through untouched.
@@ -112,7 +113,11 @@ impl<R: Register> Register for FaultyRegister<R> {
         self.faults.meet(Op::Note, self.name(), call, Write::failed).await
     }
 
-    async fn checkup(&self, probing: Probing, clock: &dyn Clock) -> Vec<Finding> {
+    async fn announce(&self, on: &ElectionName, past: &Past) {
+        self.inner.announce(on, past).await;
+    }
+
+    async fn checkup(&self, probing: Probing<'_>, clock: &dyn Clock) -> Vec<Finding> {
         self.inner.checkup(probing, clock).await
     }
 

@@ -26,6 +26,7 @@ use bellwether_core::{
     Bid, Boot, Candidate, Clock, ElectionName, ErrorKind, Grant, Incarnation, Outcome, Proof, ReleaseOptions,
     Request, Seen, StoreError,
 };
+use futures_util::future::join;
 use runtime_change::Leaver;
 use tokio::sync::mpsc;
 
@@ -307,10 +308,14 @@ impl<R: Register> Backend for Lease<R> {
 
     fn remember<'a>(&'a self, on: &'a ElectionName, past: &'a Past) -> Fut<'a, Result<(), StoreError>> {
         Box::pin(async move {
+            let register = &self.shared.register;
             if !self.capabilities().history {
+                register.announce(on, past).await;
                 return Ok(());
             }
-            history::remember(&self.shared.register, on, past).await
+            let (_, remembered) =
+                join(register.announce(on, past), history::remember(register, on, past)).await;
+            remembered
         })
     }
 
@@ -328,7 +333,7 @@ impl<R: Register> Backend for Lease<R> {
         Box::pin(self.shared.register.elections())
     }
 
-    fn checkup(&self, probing: Probing) -> Fut<'_, Vec<Finding>> {
+    fn checkup<'a>(&'a self, probing: Probing<'a>) -> Fut<'a, Vec<Finding>> {
         Box::pin(self.shared.register.checkup(probing, &*self.shared.clock))
     }
 

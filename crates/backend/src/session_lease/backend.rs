@@ -131,7 +131,7 @@ impl<S: SessionStore> Backend for SessionLease<S> {
         })
     }
 
-    fn checkup(&self, probing: Probing) -> Fut<'_, Vec<Finding>> {
+    fn checkup<'a>(&'a self, probing: Probing<'a>) -> Fut<'a, Vec<Finding>> {
         Box::pin(async move {
             let examined = async {
                 let pair = self.0.pair().await?;

@@ -16,10 +16,17 @@ const SHORTEST_INTERVAL: Duration = Duration::from_millis(50);
 /// Holds an election of its own, bellwether-doctor-<random>: claims it, renews it 20 times, releases it, and compares the
 /// times with the timing settings. Other elections are not touched. Every warning says what to do.
 ///
+/// With ELECTION, it writes nothing, and checks what a candidate of that election needs: where permissions are granted for each
+/// election by name, only this can tell whether they are enough.
+///
 /// Exits with 0 if nothing is bad; else with 69 (the store is unreachable, too slow or full), 77 (permission denied) or 78
 /// (the store is not set up for elections).
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Doctor {
+    /// Check the permissions for this election, and write nothing.
+    #[arg(value_name = "ELECTION", value_parser = election)]
+    pub(crate) election: Option<ElectionName>,
+
     /// Write nothing to the store: hold no election, and measure reads only.
     #[arg(long)]
     pub(crate) no_write: bool,

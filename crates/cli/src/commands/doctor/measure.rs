@@ -56,11 +56,13 @@ impl Leaving {
 /// Reads, and, if it may, takes part.
 pub(super) async fn measure(
     backend: &dyn Backend,
-    probing: Probing,
+    probing: Probing<'_>,
     timing: &Timing,
     leaving: &Leaving,
 ) -> DoctorReport {
-    let on = ElectionName::new(format!("bellwether-doctor-{:016x}", random_bits() as u64)).expect("a name");
+    let own =
+        || ElectionName::new(format!("bellwether-doctor-{:016x}", random_bits() as u64)).expect("a name");
+    let on = if let Probing::LookAt(on) = probing { on.clone() } else { own() };
     let mut report = DoctorReport { backend: Some(backend.name()), ..DoctorReport::default() };
     let findings = &mut report.findings;
     report.reads = match read(backend, &on, leaving).await {
@@ -78,7 +80,8 @@ pub(super) async fn measure(
         findings.extend(found);
         report.renewals = latency;
     } else {
-        let sentence = "none was held: run without --no-write to measure writes too";
+        let without = if probing == Probing::Look { "--no-write" } else { "ELECTION" };
+        let sentence = format!("none was held: run without {without} to measure writes too");
         findings.push(Finding::good("election", sentence));
     }
     report
