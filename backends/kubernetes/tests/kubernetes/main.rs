@@ -4,6 +4,7 @@ mod announcing;
 mod client_go;
 mod conformance;
 mod foreign;
+mod losing;
 mod outages;
 mod rights;
 mod stage;

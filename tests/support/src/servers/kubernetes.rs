@@ -29,8 +29,8 @@ use crate::{Scratch, Stopped, until, until_blocking};
 use certificates::Certificates;
 pub use client_go::{ClientGo, Timing, Transition};
 use ending::Ending;
-pub use https::Answer;
 use https::Https;
+pub use https::{Answer, HalfSent};
 pub use identities::{ADMIN, LIMITED};
 pub use requests::Request;
 
@@ -185,17 +185,25 @@ impl Server {
         path: &str,
         body: Option<&Value>,
     ) -> Result<Answer, String> {
-        let asking = async {
-            let at = SocketAddrV4::new(self.address(), self.port).into();
-            let connect = move || TcpStream::connect_timeout(&at, SILENT);
-            let stream = match &self.node {
-                Some(node) => node.inside(connect),
-                None => connect(),
-            };
-            let stream = stream.map_err(|error| format!("{at}: {error}"))?;
-            self.https.ask(stream, &identities::token(user), method, path, body).await
-        };
+        let asking =
+            async { self.https.ask(self.connect()?, &identities::token(user), method, path, body).await };
         tokio::time::timeout(SILENT, asking).await.map_err(|_| format!("no answer within {SILENT:?}"))?
+    }
+
+    /// A POST of this user that keeps the server busy: its last byte never comes.
+    pub async fn half_sent(&self, user: &str, path: &str) -> HalfSent {
+        let stream = self.connect().expect("the API server is up");
+        self.https.half_send(stream, &identities::token(user), path).await.expect("the API server reads")
+    }
+
+    fn connect(&self) -> Result<TcpStream, String> {
+        let at = SocketAddrV4::new(self.address(), self.port).into();
+        let connect = move || TcpStream::connect_timeout(&at, SILENT);
+        let stream = match &self.node {
+            Some(node) => node.inside(connect),
+            None => connect(),
+        };
+        stream.map_err(|error| format!("{at}: {error}"))
     }
 
     /// Makes a namespace.

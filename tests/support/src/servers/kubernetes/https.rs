@@ -27,6 +27,14 @@ impl Answer {
     }
 }
 
+type TlsStream = tokio_rustls::client::TlsStream<tokio::net::TcpStream>;
+
+/// A request that the server is still reading; it gives up when this is dropped.
+#[derive(Debug)]
+pub struct HalfSent {
+    _stream: TlsStream,
+}
+
 #[derive(Debug)]
 pub(super) struct Https(Arc<ClientConfig>);
 
@@ -59,12 +67,28 @@ impl Https {
         Ok(Answer { status, body: body.to_owned() })
     }
 
-    async fn exchange(&self, stream: TcpStream, request: &str) -> std::io::Result<String> {
+    /// Sends a POST but for its last byte.
+    pub(super) async fn half_send(
+        &self,
+        stream: TcpStream,
+        token: &str,
+        path: &str,
+    ) -> std::io::Result<HalfSent> {
+        let request = request(token, "POST", path, Some(&Value::from("never sent whole")));
+        Ok(HalfSent { _stream: self.send(stream, &request[..request.len() - 1]).await? })
+    }
+
+    async fn send(&self, stream: TcpStream, request: &str) -> std::io::Result<TlsStream> {
         stream.set_nonblocking(true)?;
         let stream = tokio::net::TcpStream::from_std(stream)?;
         let name = ServerName::from(stream.peer_addr()?.ip());
         let mut stream = TlsConnector::from(Arc::clone(&self.0)).connect(name, stream).await?;
         stream.write_all(request.as_bytes()).await?;
+        Ok(stream)
+    }
+
+    async fn exchange(&self, stream: TcpStream, request: &str) -> std::io::Result<String> {
+        let mut stream = self.send(stream, request).await?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await?;
         Ok(answer)
