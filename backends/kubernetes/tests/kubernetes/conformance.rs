@@ -13,13 +13,20 @@ use serde_json::Value;
 
 use crate::stage::Namespace;
 
+impl Namespace {
+    /// The suite's ttls are short, and so is the time that a call has by default; on a busy machine the server may take longer.
+    fn patient_url(&self) -> String {
+        format!("{}&timeout=5s", self.url_of(ADMIN))
+    }
+}
+
 impl Harness for Namespace {
     fn clock(&self) -> Arc<dyn Clock> {
         clock()
     }
 
     fn connect(&self, clock: Arc<dyn Clock>) -> Fut<'_, Result<Arc<dyn Backend>, StoreError>> {
-        Box::pin(async move { Ok(Arc::new(from_url(&self.url_of(ADMIN), clock)?) as Arc<dyn Backend>) })
+        Box::pin(async move { Ok(Arc::new(from_url(&self.patient_url(), clock)?) as Arc<dyn Backend>) })
     }
 
     fn connect_faulty(
@@ -28,7 +35,7 @@ impl Harness for Namespace {
         faults: Faults,
     ) -> Fut<'_, Result<Arc<dyn Backend>, StoreError>> {
         Box::pin(async move {
-            let config = Config::from_url(&self.url_of(ADMIN))?;
+            let config = Config::from_url(&self.patient_url())?;
             let register = KubernetesRegister::new(config, Arc::clone(&clock));
             Ok(Arc::new(Lease::new(FaultyRegister::new(register, faults), clock)) as Arc<dyn Backend>)
         })
