@@ -68,10 +68,15 @@ impl Candidate {
     }
 
     /// Any command that prints event lines on stdout.
-    pub fn start(mut command: Command) -> Candidate {
-        let piped = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    pub fn start(command: Command) -> Candidate {
         // A group of its own, since tests stop it: what the kernel does to groups with stopped processes must not reach the tests.
-        let mut child = piped.process_group(0).spawn().expect("the command starts");
+        Candidate::start_in(0, command)
+    }
+
+    /// As [`Candidate::start`], in that process group.
+    pub fn start_in(group: i32, mut command: Command) -> Candidate {
+        let piped = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = piped.process_group(group).spawn().expect("the command starts");
         let stdout = BufReader::new(child.stdout.take().expect("a pipe"));
         let mut stderr = child.stderr.take().expect("a pipe");
         let (sender, lines) = channel();

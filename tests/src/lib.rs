@@ -8,6 +8,8 @@ mod candidate;
 mod command;
 mod event_line;
 #[cfg(target_os = "linux")]
+pub mod mixed_election;
+#[cfg(target_os = "linux")]
 mod mounts;
 mod output_lines;
 mod overlap;
@@ -28,10 +30,10 @@ pub use event_line::EventLine;
 #[cfg(target_os = "linux")]
 pub use mounts::Mount;
 pub use output_lines::OutputLines;
-pub use overlap::{Overlap, overlaps};
+pub use overlap::{Led, Overlap, overlaps};
 #[cfg(target_os = "linux")]
 pub use processes::Process;
-pub use read_only_status::{untouched_by_status, unwritten_by_status};
+pub use read_only_status::{untouched_by_status, unwritten_by_status, unwritten_lease_by_status};
 #[cfg(target_os = "linux")]
 pub use stage::{Stage, Surroundings};
 

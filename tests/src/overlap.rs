@@ -2,7 +2,8 @@
 //!
 //! It goes by what the candidates said, on the one clock that they share. A leadership begins with `acquired` or
 //! `resumed`. It ends with the first of: the candidate leaving the state `leader`, the deadline it names when it says
-//! so late, or the process being killed.
+//! so late, or the process being killed. Candidates of client-go say other words: they begin with `started_leading`, and
+//! end with `work_ended`, when the context of their work is cancelled.
 
 use std::collections::BTreeMap;
 
@@ -10,38 +11,49 @@ use bellwether_core::Boot;
 
 use crate::{Candidate, EventLine};
 
+const CLIENT_GO: &str = "client-go";
+
 /// Two leaderships at once.
 #[derive(Debug)]
 pub struct Overlap {
-    /// The earlier one: who and which epoch.
-    pub first: (String, u64),
+    /// The one that began earlier.
+    pub first: Led,
     /// The later one.
-    pub second: (String, u64),
+    pub second: Led,
     /// For how long, in nanoseconds.
     pub nanos: u64,
 }
 
-struct Led {
-    who: String,
-    epoch: u64,
-    from: Boot,
-    until: Boot,
+/// A leadership, by the word of whoever led.
+#[derive(Clone, Debug)]
+pub struct Led {
+    /// The incarnation; `client-go` for a candidate of that make.
+    pub who: String,
+    /// Which one; `None` for client-go, which has no epochs.
+    pub epoch: Option<u64>,
+    /// Its begin.
+    pub from: Boot,
+    /// Its end, [`Boot::FOREVER`] if nothing was said of one.
+    pub until: Boot,
+}
+
+impl Candidate {
+    /// Every leadership that it has told of so far.
+    pub fn leaderships(&self) -> Vec<Led> {
+        leaderships(&self.said, self.killed)
+    }
 }
 
 /// Every pair of leaderships that overlapped, by any of these candidates.
 pub fn overlaps<'a>(candidates: impl IntoIterator<Item = &'a Candidate>) -> Vec<Overlap> {
-    let mut all = Vec::new();
-    for candidate in candidates {
-        all.extend(leaderships(&candidate.said, candidate.killed));
-    }
+    let mut all: Vec<Led> = candidates.into_iter().flat_map(Candidate::leaderships).collect();
     all.sort_by_key(|led| led.from);
     let mut found = Vec::new();
     for (at, first) in all.iter().enumerate() {
         for second in &all[at + 1..] {
             if second.from < first.until {
                 let nanos = first.until.min(second.until).since(second.from).as_nanos() as u64;
-                let name = |led: &Led| (led.who.clone(), led.epoch);
-                found.push(Overlap { first: name(first), second: name(second), nanos });
+                found.push(Overlap { first: first.clone(), second: second.clone(), nanos });
             }
         }
     }
@@ -50,11 +62,12 @@ pub fn overlaps<'a>(candidates: impl IntoIterator<Item = &'a Candidate>) -> Vec<
 
 fn leaderships(said: &[EventLine], killed: Option<Boot>) -> Vec<Led> {
     let killed = killed.unwrap_or(Boot::FOREVER);
-    let mut open: BTreeMap<u64, Led> = BTreeMap::new();
+    // By their epochs; client-go has none, and one at a time.
+    let mut open: BTreeMap<Option<u64>, Led> = BTreeMap::new();
     let mut done = Vec::new();
     for line in said {
         match (line.event(), line.epoch()) {
-            ("acquired" | "resumed", Some(epoch)) => {
+            ("acquired" | "resumed", epoch @ Some(_)) => {
                 let who = line.text("incarnation").unwrap_or_default().to_owned();
                 open.insert(epoch, Led { who, epoch, from: line.boot(), until: killed });
             }
@@ -63,7 +76,11 @@ fn leaderships(said: &[EventLine], killed: Option<Boot>) -> Vec<Led> {
                     led.until = led.until.min(line.boot());
                 }
             }
-            ("released" | "lost" | "suspended", Some(epoch)) => {
+            ("started_leading", epoch @ None) => {
+                let led = Led { who: CLIENT_GO.to_owned(), epoch, from: line.boot(), until: killed };
+                done.extend(open.insert(epoch, led));
+            }
+            ("released" | "lost" | "suspended", epoch @ Some(_)) | ("work_ended", epoch @ None) => {
                 if let Some(mut led) = open.remove(&epoch) {
                     let deadline = line.instant("deadline_boot_ns").unwrap_or(Boot::FOREVER);
                     led.until = led.until.min(line.boot()).min(deadline);
@@ -94,5 +111,17 @@ mod tests {
         let all = said(&[("acquired", 1, 10), ("lost", 1, 20), ("acquired", 3, 40)]);
         let spans: Vec<_> = all.iter().map(|led| (led.from.as_nanos(), led.until.as_nanos())).collect();
         assert_eq!(spans, [(10, 20), (40, u64::MAX)]);
+    }
+
+    #[test]
+    fn a_leadership_of_client_go_lasts_from_its_start_to_the_end_of_its_work() {
+        let words =
+            [("started_leading", 10), ("stopped_leading", 15), ("work_ended", 20), ("started_leading", 40)];
+        let line = |(event, at): (&str, u64)| format!(r#"{{"event":"{event}","boot_ns":{at}}}"#);
+        let said: Vec<_> = words.into_iter().filter_map(|word| EventLine::parse(&line(word))).collect();
+        let all = leaderships(&said, Some(Boot::from_nanos(50)));
+        let spans: Vec<_> = all.iter().map(|led| (led.from.as_nanos(), led.until.as_nanos())).collect();
+        assert_eq!(spans, [(10, 20), (40, 50)]);
+        assert!(all.iter().all(|led| led.epoch.is_none()));
     }
 }

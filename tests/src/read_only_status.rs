@@ -6,7 +6,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use bellwether_support::servers::kubernetes::{self, ADMIN, Request};
 use bellwether_support::servers::nats::{Server, Version};
+
+use serde_json::Value;
 
 use crate::{Candidate, bellwether, run_to_end};
 
@@ -44,6 +47,31 @@ pub fn unwritten_by_status(times: usize) -> (u64, u64) {
     assert!(before > 0, "no record");
     look(&url, times);
     (before, last())
+}
+
+/// As [`untouched_by_status`] on a Lease: its resource version before and after, and every request in between that could have
+/// written anything, by the API server's audit log.
+pub fn unwritten_lease_by_status(times: usize) -> (String, String, Vec<Request>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let server = runtime.block_on(kubernetes::Server::start());
+    let url = server.backend(ADMIN, "default");
+    let mut command = Command::new(bellwether());
+    command.args(["--backend", &url, "--id", "a", "run", "job", "--events", "--ttl", "1s"]);
+    let mut leader = Candidate::start(command);
+    leader.expect("acquired");
+    leader.kill();
+    let version = || {
+        let path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/job";
+        let lease = runtime.block_on(server.api("GET", path, Value::Null));
+        lease["metadata"]["resourceVersion"].as_str().expect("a version").to_owned()
+    };
+    let (before, asked) = (version(), server.requests().len());
+    look(&url, times);
+    let after = version();
+    let looks = server.requests().split_off(asked);
+    assert!(looks.len() >= times, "{} requests in the audit log", looks.len());
+    let reads = |request: &Request| matches!(request.verb.as_str(), "get" | "list" | "watch");
+    (before, after, looks.into_iter().filter(|request| !reads(request)).collect())
 }
 
 fn look(url: &str, times: usize) {

@@ -2,15 +2,19 @@
 
 use crate::metadata::Workspace;
 use crate::suggest::did_you_mean;
-use crate::tools::{IPROUTE, NATS, OLD_NATS, POSTGRES, Tool};
+use crate::tools::{APISERVER, CLIENT_GO, ETCD, IPROUTE, NATS, OLD_NATS, POSTGRES, Tool};
 use crate::{Problem, Verdict, process};
 
 const PACKAGE: &str = "bellwether-tests";
 const PROGRAM: &str = "bellwether-prove";
 
 /// What can be proved, and what that needs; the program has the same words.
-const PROOFS: &[(&str, &[&Tool])] =
-    &[("run", &[]), ("postgres", &[&POSTGRES, &IPROUTE]), ("nats", &[&NATS, &OLD_NATS, &IPROUTE])];
+const PROOFS: &[(&str, &[&Tool])] = &[
+    ("run", &[]),
+    ("postgres", &[&POSTGRES, &IPROUTE]),
+    ("nats", &[&NATS, &OLD_NATS, &IPROUTE]),
+    ("kubernetes", &[&ETCD, &APISERVER, &CLIENT_GO, &IPROUTE]),
+];
 
 pub(crate) fn run(args: &[String]) -> Result<Verdict, Problem> {
     let needs = check(args)?;
@@ -49,6 +53,7 @@ mod tests {
     fn a_proof_that_is_not_there_is_refused_by_name() {
         assert!(check(&["run".to_owned(), "--rounds".to_owned()]).is_ok_and(<[_]>::is_empty));
         assert_eq!(check(&["postgres".to_owned()]).map(<[_]>::len), Ok(2));
+        assert_eq!(check(&["kubernetes".to_owned()]).map(<[_]>::len), Ok(4));
         assert!(check(&[]).unwrap_err().contains("run"));
         assert!(check(&["urn".to_owned()]).unwrap_err().contains("did you mean `run`"));
     }

@@ -26,9 +26,12 @@ mod linux {
 
     use bellwether_deadman::boot_now;
     use bellwether_support::servers::nats::Version;
+    use bellwether_tests::mixed_election::{self, Make, MixedElection};
     use bellwether_tests::series::{Ending, Figures, Series};
     use bellwether_tests::silent_leader::{Kind, Profile, Silenced, Silences};
-    use bellwether_tests::{Surroundings, untouched_by_status, unwritten_by_status};
+    use bellwether_tests::{
+        Surroundings, untouched_by_status, unwritten_by_status, unwritten_lease_by_status,
+    };
 
     /// Between two lines that say how far it is.
     const TELL_EVERY: usize = 100;
@@ -53,7 +56,15 @@ mod linux {
                     numbers(options, [("--runs", 50), ("--at-once", 10), ("--looks", 1_000)])?;
                 Ok(Box::new(move || verdict(silences(&on_nats(), runs, at_once) & unwritten(looks))))
             }
-            other => Err(format!("`{other}` is none of run, postgres, nats")),
+            "kubernetes" => {
+                let known = [("--runs", 20), ("--at-once", 4), ("--handovers", 50), ("--looks", 1_000)];
+                let [runs, at_once, handovers, looks] = numbers(options, known)?;
+                let kinds = [false, true].map(|short_watches| Kind::Kubernetes { short_watches });
+                Ok(Box::new(move || {
+                    verdict(silences(&kinds, runs, at_once) & shared(handovers) & unwritten_lease(looks))
+                }))
+            }
+            other => Err(format!("`{other}` is none of run, postgres, nats, kubernetes")),
         }
     }
 
@@ -96,7 +107,8 @@ mod linux {
                 let Some(mut silences) = Silences::new(*kind) else { return false };
                 let silenced = silences.series(*how, runs, at_once.max(1));
                 println!("{silenced}");
-                silenced.complaints().iter().for_each(|complaint| println!("FAILED {complaint}"));
+                let complaints = silenced.complaints().iter().chain(silenced.late());
+                complaints.for_each(|complaint| println!("FAILED {complaint}"));
                 good &= silenced.holds();
             }
         }
@@ -108,6 +120,32 @@ mod linux {
         let (before, after) = unwritten_by_status(looks);
         println!("{looks} times `bellwether status`: the bucket's last revision was {before} and is {after}");
         before == after
+    }
+
+    /// An election with candidates of client-go and ours: after that many handovers, a fifth as many leaders of ours are stopped and
+    /// as many cut off, and a few of client-go.
+    fn shared(handovers: usize) -> bool {
+        if handovers == 0 {
+            return true;
+        }
+        let Some(election) = MixedElection::new() else { return false };
+        let plan = mixed_election::Plan { handovers, silences: handovers.div_ceil(5), faults: 3 };
+        let figures = election.hold(plan);
+        println!("# client-go and bellwether on one Lease\n{figures}");
+        figures.complaints().iter().for_each(|complaint| println!("FAILED {complaint}"));
+        let led = [Make::Ours, Make::ClientGo].map(|make| figures.leaderships(make));
+        figures.complaints().is_empty() && !led.contains(&0) && figures.risen_through_client_go() > 0
+    }
+
+    /// Looks at a Lease, by its resource version and by what the API server was asked for.
+    fn unwritten_lease(looks: usize) -> bool {
+        let (before, after, writes) = unwritten_lease_by_status(looks);
+        println!(
+            "{looks} times `bellwether status`: the resource version was {before} and is {after}, the audit log has {} writes",
+            writes.len()
+        );
+        writes.iter().for_each(|write| println!("FAILED {write:?}"));
+        before == after && writes.is_empty()
     }
 
     struct Plan {

@@ -19,6 +19,7 @@ use rustix::process::Signal;
 
 pub use figures::Silenced;
 use run::Run;
+pub(crate) use run::candidate;
 use store::Store;
 pub use store::{Kind, Profile};
 
@@ -28,7 +29,7 @@ use crate::{bellwether, run_to_end};
 pub const TTL: Duration = Duration::from_secs(2);
 /// How much longer than the ttl a successor of a silent leader may take.
 pub const SLACK: Duration = Duration::from_millis(300);
-/// How much longer than the ttl a successor of a killed one may take.
+/// How much longer than the ttl a successor of a killed one may take, where nothing else is said.
 pub const SLACK_AFTER_DEATH: Duration = Duration::from_millis(100);
 
 /// From one renewal to the next at this ttl, at the longest.
@@ -49,13 +50,6 @@ pub enum Silence {
     CutOffWithServer,
     /// SIGKILL.
     Killed,
-}
-
-impl Silence {
-    /// The longest that a successor may take.
-    pub fn bound(self) -> Duration {
-        TTL + if self == Silence::Killed { SLACK_AFTER_DEATH } else { SLACK }
-    }
 }
 
 impl fmt::Display for Silence {

@@ -67,10 +67,9 @@ impl Run {
         all.overlaps += usize::from(!said.is_empty());
         all.complaints.extend(said);
         let took = self.replaced.since(self.silent);
-        if took > all.how.bound() {
+        if took > all.kind.bound(all.how) {
             let meanwhile: Vec<_> = follower.said.iter().filter(|line| line.boot() >= self.silent).collect();
-            all.complaints
-                .push(format!("replaced after {took:?}; meanwhile the follower said {meanwhile:#?}"));
+            all.late.push(format!("replaced after {took:?}; meanwhile the follower said {meanwhile:#?}"));
         }
         all.took.push(took);
         all.spare.push(self.replaced.since(belief));
@@ -93,7 +92,14 @@ impl Run {
     }
 }
 
-fn candidate(node: &Node, url: &str, id: &str, election: &str, directory: &tempfile::TempDir) -> Candidate {
+/// `bellwether run` on that machine, with a witness in that directory as its command.
+pub(crate) fn candidate(
+    node: &Node,
+    url: &str,
+    id: &str,
+    election: &str,
+    directory: &tempfile::TempDir,
+) -> Candidate {
     let mut command = node.command(bellwether());
     command.args(["--backend", url, "--id", id, "run", election, "--events"]);
     command.args(["--ttl", &format!("{}ms", TTL.as_millis()), "--"]);

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use bellwether_support::netns::{Network, Node};
 use bellwether_support::servers::nats::{Server, Version};
-use bellwether_support::servers::postgres;
+use bellwether_support::servers::{kubernetes, postgres};
 use bellwether_support::until_blocking;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
-use super::{Silence, TTL};
+use super::{SLACK, SLACK_AFTER_DEATH, Silence, TTL};
 
 /// The stream of the bucket `elections`, which two profiles hold theirs in.
 const STREAM: &str = "KV_elections";
@@ -40,6 +40,11 @@ pub enum Kind {
         /// How many of them, each on a machine of its own.
         nodes: usize,
     },
+    /// A Lease of a Kubernetes API server.
+    Kubernetes {
+        /// Whether each watch lasts for a second only, so that some end while a dead leader is waited for.
+        short_watches: bool,
+    },
 }
 
 const ONE_NODE: &[Silence] = &[Silence::Stopped, Silence::CutOff, Silence::Killed];
@@ -58,6 +63,7 @@ impl Kind {
             Kind::Postgres => &[Silence::Stopped, Silence::CutOff],
             // Where every election has a stream, one server is the leader of a third of them: there is none to lose.
             Kind::Nats { nodes: 1, .. } | Kind::Nats { profile: Profile::Cluster, .. } => ONE_NODE,
+            Kind::Kubernetes { .. } => ONE_NODE,
             Kind::Nats { .. } => THREE_NODES,
         }
     }
@@ -72,9 +78,19 @@ impl Kind {
         }
     }
 
+    /// The longest that a successor may take.
+    pub fn bound(self, how: Silence) -> Duration {
+        match (self, how) {
+            // Whoever follows hears of a renewal when etcd has flushed it and the watch has told it.
+            (Kind::Kubernetes { .. }, _) => TTL + SLACK,
+            (_, Silence::Killed) => TTL + SLACK_AFTER_DEATH,
+            _ => TTL + SLACK,
+        }
+    }
+
     pub(super) fn nodes(self) -> usize {
         match self {
-            Kind::Postgres => 1,
+            Kind::Postgres | Kind::Kubernetes { .. } => 1,
             Kind::Nats { nodes, .. } => nodes,
         }
     }
@@ -84,6 +100,8 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (profile, version) = match self {
             Kind::Postgres => return f.pad("postgres"),
+            Kind::Kubernetes { short_watches: false } => return f.pad("kubernetes"),
+            Kind::Kubernetes { short_watches: true } => return f.pad("watch=1s"),
             Kind::Nats { profile, version, .. } => (profile, version),
         };
         let profile = match profile {
@@ -109,6 +127,7 @@ pub(super) struct Store {
 enum Servers {
     Postgres(Box<postgres::Server>),
     Nats(Vec<Server>),
+    Kubernetes(Box<kubernetes::Server>),
 }
 
 impl Store {
@@ -125,10 +144,14 @@ impl Store {
                     Servers::Nats(vec![Server::start_on(version, &machines[0]).await])
                 }
                 Kind::Nats { version, .. } => Servers::Nats(Server::cluster_on(version, &machines).await),
+                Kind::Kubernetes { .. } => {
+                    Servers::Kubernetes(Box::new(kubernetes::Server::start_on(&machines[0]).await))
+                }
             }
         });
         let options = match kind {
-            Kind::Postgres => String::new(),
+            Kind::Postgres | Kind::Kubernetes { short_watches: false } => String::new(),
+            Kind::Kubernetes { short_watches: true } => "&watch=1s".to_owned(),
             Kind::Nats { profile, nodes, .. } => {
                 let profile = match profile {
                     Profile::Native => "profile=native&bucket=elections",
@@ -146,13 +169,16 @@ impl Store {
         match &self.servers {
             Servers::Postgres(server) => server.url(),
             Servers::Nats(servers) => format!("{}{}", Server::url_of_all(servers), self.options),
+            Servers::Kubernetes(server) => {
+                format!("{}{}", server.backend(kubernetes::ADMIN, "default"), self.options)
+            }
         }
     }
 
     /// Only this one of its servers.
     pub(super) fn url_of(&self, server: usize) -> String {
         match &self.servers {
-            Servers::Postgres(server) => server.url(),
+            Servers::Postgres(_) | Servers::Kubernetes(_) => self.url(),
             Servers::Nats(servers) => format!("{}{}", servers[server].url(), self.options),
         }
     }

@@ -75,7 +75,7 @@ const SCENARIOS_STEP: &str = "tests";
 const POSTGRES_TOOLS: &[&Tool] = &[&POSTGRES, &PGBOUNCER, &IPROUTE];
 const NATS_TOOLS: &[&Tool] = &[&NATS, &OLD_NATS, &IPROUTE];
 const KUBERNETES_TOOLS: &[&Tool] = &[&ETCD, &APISERVER, &CLIENT_GO, &IPROUTE];
-const DEPLOY_TOOLS: &[&Tool] = &[&ETCD, &APISERVER, &HELM];
+const DEPLOY_TOOLS: &[&Tool] = &[&ETCD, &APISERVER, &CLIENT_GO, &HELM, &IPROUTE];
 const ALL_SERVERS: &[&Tool] = &[&POSTGRES, &PGBOUNCER, &NATS, &OLD_NATS, &IPROUTE];
 
 /// What needs the API server, in packages whose other tests do not: these have a step of their own.
@@ -186,7 +186,8 @@ pub(super) fn all(workspace: &Workspace) -> Vec<Step> {
             steps.push(on_major(FURTHER_MAJOR, 75, SOME_PROGRAMS));
         }
         if *name == KUBERNETES_STEP {
-            let what = "manifests, chart and example on a real API server";
+            let what =
+                "manifests, chart, example, silent leaders and client-go beside ours, on a real API server";
             steps.push(step(name, what, DEPLOY_TOOLS, 40, Action::Programs { programs: APART }));
         }
     }

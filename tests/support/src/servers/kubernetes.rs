@@ -136,6 +136,11 @@ impl Server {
         self.process.as_ref().expect("the API server is up").id()
     }
 
+    /// The process group that ends with it, also when the test program is killed.
+    pub fn group(&self) -> i32 {
+        self.ending.group()
+    }
+
     /// Its port.
     pub fn port(&self) -> u16 {
         self.port
@@ -154,6 +159,11 @@ impl Server {
     /// A kubeconfig file for this user: [`ADMIN`], who may do everything, or one of [`LIMITED`], who may do what a test permits.
     pub fn kubeconfig(&self, user: &str) -> PathBuf {
         identities::kubeconfig(self.scratch.path(), user, &self.url())
+    }
+
+    /// The URL of a backend in that namespace for this user.
+    pub fn backend(&self, user: &str, namespace: &str) -> String {
+        format!("kubernetes://{namespace}?kubeconfig={}", self.kubeconfig(user).display())
     }
 
     /// A kubeconfig file for this service account, with a token that the server made for it.

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -10,7 +10,8 @@ use std::time::Duration;
 use bellwether_core::Boot;
 use serde_json::Value;
 
-use super::{Server, log, missing, programs};
+use super::{Server, command, log, missing, programs};
+use crate::netns::Node;
 use crate::{PATIENCE, Stopped};
 
 /// How a candidate keeps its lease.
@@ -76,22 +77,35 @@ impl ClientGo {
     pub fn start(
         server: &Server,
         kubeconfig: &Path,
-        (namespace, name): (&str, &str),
+        place: (&str, &str),
         id: &str,
         timing: Timing,
     ) -> ClientGo {
-        let mut command = program(kubeconfig, &[]);
-        command.args(["--namespace", namespace, "--name", name, "--id", id]).args(timing.flags());
+        let mut command = ClientGo::command(kubeconfig, place, id, timing, None);
         let logged = log(server.scratch.path(), &format!("client-go-{id}"));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(logged);
         // Ended with the server, should this program be killed.
-        command.process_group(server.ending.group());
+        command.process_group(server.group());
         let mut process = command.spawn().expect("the candidate starts");
         let output = BufReader::new(process.stdout.take().expect("a pipe")).lines();
         let (send, lines) = channel();
         let mut transitions = output.map_while(Result::ok).map(|line| transition(&line));
         std::thread::spawn(move || transitions.all(|transition| send.send(transition).is_ok()));
         ClientGo { process, lines }
+    }
+
+    /// What starts such a candidate, on that machine if one is named. Its transitions are event lines on stdout.
+    pub fn command(
+        kubeconfig: &Path,
+        (namespace, name): (&str, &str),
+        id: &str,
+        timing: Timing,
+        node: Option<&Node>,
+    ) -> Command {
+        let mut command = command(&built(), node);
+        command.arg("--kubeconfig").arg(kubeconfig);
+        command.args(["--namespace", namespace, "--name", name, "--id", id]).args(timing.flags());
+        command
     }
 
     /// Waits for the next transition of this kind; others before it are dropped.
@@ -138,8 +152,9 @@ impl ClientGo {
 
     /// Figures of client-go on this server: `acquire`, `handover`, `requests`, `many` or `is-leader`, with these flags.
     pub fn bench(kubeconfig: &Path, measure: &str, timing: Timing, flags: &[&str]) -> Value {
-        let output = program(kubeconfig, &["bench", measure]).args(timing.flags()).args(flags).output();
-        let output = output.expect("client-go starts");
+        let mut command = Command::new(built());
+        command.args(["bench", measure]).arg("--kubeconfig").arg(kubeconfig);
+        let output = command.args(timing.flags()).args(flags).output().expect("client-go starts");
         let logged = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "client-go bench {measure} failed: {logged}");
         serde_json::from_slice(&output.stdout).expect("one line of JSON")
@@ -153,10 +168,8 @@ impl Drop for ClientGo {
     }
 }
 
-fn program(kubeconfig: &Path, first: &[&str]) -> Command {
-    let mut command = Command::new(programs::CLIENT_GO.built().unwrap_or_else(|| missing("client-go")));
-    command.args(first).arg("--kubeconfig").arg(kubeconfig);
-    command
+fn built() -> PathBuf {
+    programs::CLIENT_GO.built().unwrap_or_else(|| missing("client-go"))
 }
 
 fn transition(line: &str) -> Transition {

@@ -1,0 +1,111 @@
+//! What came of a shared election, and whether that is as it should be.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use bellwether_core::Boot;
+
+use super::{Fate, Make};
+use crate::{Candidate, Led, Overlap, overlaps};
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub struct Figures {
+    turns: BTreeMap<(Make, Fate), usize>,
+    leaderships: BTreeMap<Make, usize>,
+    /// That must not have been.
+    overlaps: usize,
+    /// For how long leaders of client-go went on beside a successor because they had been stopped or cut off.
+    own_fault: Vec<Duration>,
+    /// How often an epoch of ours was followed by a higher one, with client-go leading in between.
+    risen_through_client_go: usize,
+    complaints: Vec<String>,
+}
+
+impl Figures {
+    /// What must not have been, a sentence each.
+    pub fn complaints(&self) -> &[String] {
+        &self.complaints
+    }
+
+    /// How many leaderships candidates of this make had.
+    pub fn leaderships(&self, make: Make) -> usize {
+        self.leaderships.get(&make).copied().unwrap_or_default()
+    }
+
+    /// How often our epochs have risen with client-go leading in between.
+    pub fn risen_through_client_go(&self) -> usize {
+        self.risen_through_client_go
+    }
+
+    pub(super) fn count(&mut self, make: Make, fate: Fate) {
+        *self.turns.entry((make, fate)).or_default() += 1;
+    }
+
+    pub(super) fn complain(&mut self, sentence: String) {
+        self.complaints.push(sentence);
+    }
+
+    /// By the candidates' own words, when all of them are gone. Leaders of client-go were mistreated at those instants.
+    pub(super) fn judge(&mut self, gone: &[Candidate], mistreated: &[Boot]) {
+        for overlap in overlaps(gone) {
+            if is_own_fault(&overlap, mistreated) {
+                self.own_fault.push(Duration::from_nanos(overlap.nanos));
+            } else {
+                self.overlaps += 1;
+                self.complaints.push(format!("two at once: {overlap:?}"));
+            }
+        }
+        let mut all: Vec<Led> = gone.iter().flat_map(Candidate::leaderships).collect();
+        all.sort_by_key(|led| led.from);
+        let (mut highest, mut theirs_between) = (0, false);
+        for led in &all {
+            let Some(epoch) = led.epoch else {
+                *self.leaderships.entry(Make::ClientGo).or_default() += 1;
+                theirs_between = true;
+                continue;
+            };
+            *self.leaderships.entry(Make::Ours).or_default() += 1;
+            if epoch <= highest {
+                self.complaints.push(format!("epoch {epoch} after {highest}"));
+            }
+            self.risen_through_client_go += usize::from(theirs_between && highest > 0 && epoch > highest);
+            (highest, theirs_between) = (highest.max(epoch), false);
+        }
+    }
+}
+
+/// Whether the earlier one is a leader of client-go that was mistreated while it led.
+fn is_own_fault(overlap: &Overlap, mistreated: &[Boot]) -> bool {
+    let first = &overlap.first;
+    first.epoch.is_none() && mistreated.iter().any(|at| (first.from..first.until).contains(at))
+}
+
+impl fmt::Display for Figures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:<14}", "leader")?;
+        Fate::ALL.iter().try_for_each(|fate| write!(f, "{fate:>10}"))?;
+        writeln!(f, "{:>13}", "leaderships")?;
+        for make in [Make::Ours, Make::ClientGo] {
+            write!(f, "{make:<14}")?;
+            for fate in Fate::ALL {
+                write!(f, "{:>10}", self.turns.get(&(make, fate)).copied().unwrap_or_default())?;
+            }
+            writeln!(f, "{:>13}", self.leaderships(make))?;
+        }
+        let risen = self.risen_through_client_go;
+        writeln!(
+            f,
+            "overlaps: {}; our epoch rose through client-go's leaderships {risen} times",
+            self.overlaps
+        )?;
+        let longest = self.own_fault.iter().max().copied().unwrap_or_default();
+        let (shortest, times) =
+            (self.own_fault.iter().min().copied().unwrap_or_default(), self.own_fault.len());
+        write!(
+            f,
+            "client-go's own fault, beside its successor after it was stopped or cut off: {times} times, {shortest:.0?} to {longest:.0?}"
+        )
+    }
+}
