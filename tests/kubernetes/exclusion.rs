@@ -3,6 +3,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use bellwether_support::servers::kubernetes::Server;
 use bellwether_tests::mixed_election::{Make, MixedElection, Plan};
 use bellwether_tests::silent_leader::{Kind, Silenced, Silences};
 use bellwether_tests::unwritten_lease_by_status;
@@ -40,9 +41,8 @@ fn candidates_of_client_go_and_ours_never_lead_at_once() {
     assert!(figures.risen_through_client_go() > 1, "{figures}");
 }
 
-#[test]
-fn a_look_at_a_lease_changes_nothing() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let (before, after, writes) = unwritten_lease_by_status(8);
+#[tokio::test]
+async fn a_look_at_a_lease_changes_nothing() {
+    let (before, after, writes) = unwritten_lease_by_status(Server::shared().await, 8).await;
     assert_eq!((after, writes), (before, Vec::new()));
 }

@@ -1,5 +1,6 @@
 //! Leaders that fall silent are replaced by their ttl, and believe no more by then. Ten runs of each kind on each store;
-//! `cargo xtask prove postgres` and `cargo xtask prove nats` do fifty, on several servers and on older ones too.
+//! `cargo xtask prove postgres` and `cargo xtask prove nats` do fifty, on several servers and on older ones too. Those on Kubernetes
+//! are in the test `kubernetes`, with everything else that needs an API server.
 #![cfg(target_os = "linux")]
 
 use bellwether_tests::silent_leader::{Kind, Profile, Silenced, Silences};

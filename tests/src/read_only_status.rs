@@ -6,10 +6,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use bellwether_support::servers::kubernetes::{self, ADMIN, Request};
+use bellwether_support::servers::kubernetes::{self, ADMIN, LIMITED, Request};
 use bellwether_support::servers::nats::{Server, Version};
-
-use serde_json::Value;
+use bellwether_support::until;
+use serde_json::{Value, json};
 
 use crate::{Candidate, bellwether, run_to_end};
 
@@ -49,29 +49,47 @@ pub fn unwritten_by_status(times: usize) -> (u64, u64) {
     (before, last())
 }
 
-/// As [`untouched_by_status`] on a Lease: its resource version before and after, and every request in between that could have
-/// written anything, by the API server's audit log.
-pub fn unwritten_lease_by_status(times: usize) -> (String, String, Vec<Request>) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    let server = runtime.block_on(kubernetes::Server::start());
-    let url = server.backend(ADMIN, "default");
+/// As [`untouched_by_status`] on a Lease, in a namespace of its own and by a user of its own, who may do everything there: the
+/// Lease's resource version before and after, and what that user asked for, by the API server's audit log, other than to read.
+pub async fn unwritten_lease_by_status(
+    server: &kubernetes::Server,
+    times: usize,
+) -> (Value, Value, Vec<Request>) {
+    const NAMESPACE: &str = "looked-at";
+    const USER: &str = LIMITED[3];
+    server.namespace(NAMESPACE).await;
+    let binding = json!({
+        "metadata": { "name": USER },
+        "subjects": [{ "kind": "User", "name": USER }],
+        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin" },
+    });
+    let bindings = format!("/apis/rbac.authorization.k8s.io/v1/namespaces/{NAMESPACE}/rolebindings");
+    server.api("POST", &bindings, binding).await;
     let mut command = Command::new(bellwether());
-    command.args(["--backend", &url, "--id", "a", "run", "job", "--events", "--ttl", "1s"]);
+    command.args(["--backend", &server.backend(ADMIN, NAMESPACE), "--id", "a"]);
+    command.args(["run", "job", "--events", "--ttl", "1s"]);
     let mut leader = Candidate::start(command);
     leader.expect("acquired");
     leader.kill();
-    let version = || {
-        let path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/job";
-        let lease = runtime.block_on(server.api("GET", path, Value::Null));
-        lease["metadata"]["resourceVersion"].as_str().expect("a version").to_owned()
+    let leases = format!("/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases");
+    until(|| async {
+        match server.asked(USER, "GET", &leases, None).await {
+            Ok(answer) if answer.status == 200 => Ok(()),
+            other => Err(format!("{USER} may not read yet: {other:?}")),
+        }
+    })
+    .await;
+    let version = async || {
+        let mut lease = server.api("GET", &format!("{leases}/job"), Value::Null).await;
+        lease["metadata"]["resourceVersion"].take()
     };
-    let (before, asked) = (version(), server.requests().len());
-    look(&url, times);
-    let after = version();
-    let looks = server.requests().split_off(asked);
-    assert!(looks.len() >= times, "{} requests in the audit log", looks.len());
+    let before = version().await;
+    look(&server.backend(USER, NAMESPACE), times);
+    let after = version().await;
+    let asked: Vec<Request> = server.requests().into_iter().filter(|request| request.user == USER).collect();
+    assert!(asked.len() > times, "only {} requests in the audit log", asked.len());
     let reads = |request: &Request| matches!(request.verb.as_str(), "get" | "list" | "watch");
-    (before, after, looks.into_iter().filter(|request| !reads(request)).collect())
+    (before, after, asked.into_iter().filter(|request| !reads(request)).collect())
 }
 
 fn look(url: &str, times: usize) {

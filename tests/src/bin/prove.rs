@@ -25,6 +25,7 @@ mod linux {
     use std::process::{Child, Command, ExitCode};
 
     use bellwether_deadman::boot_now;
+    use bellwether_support::servers::kubernetes::Server;
     use bellwether_support::servers::nats::Version;
     use bellwether_tests::mixed_election::{self, Make, MixedElection};
     use bellwether_tests::series::{Ending, Figures, Series};
@@ -139,7 +140,11 @@ mod linux {
 
     /// Looks at a Lease, by its resource version and by what the API server was asked for.
     fn unwritten_lease(looks: usize) -> bool {
-        let (before, after, writes) = unwritten_lease_by_status(looks);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let (before, after, writes) = runtime.block_on(async {
+            let server = Server::start().await;
+            unwritten_lease_by_status(&server, looks).await
+        });
         println!(
             "{looks} times `bellwether status`: the resource version was {before} and is {after}, the audit log has {} writes",
             writes.len()
