@@ -5,6 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use bellwether_core::Boot;
+use bellwether_support::servers::kubernetes::Timing;
 
 use super::{Fate, Make};
 use crate::{Candidate, Led, Overlap, overlaps};
@@ -18,6 +19,8 @@ pub struct Figures {
     overlaps: usize,
     /// For how long leaders of client-go went on beside a successor because they had been stopped or cut off.
     own_fault: Vec<Duration>,
+    /// For how long a leader of ours went on whose Lease client-go had emptied, beside one of client-go's that took it.
+    emptied: Vec<Duration>,
     /// How often an epoch of ours was followed by a higher one, with client-go leading in between.
     risen_through_client_go: usize,
     complaints: Vec<String>,
@@ -47,11 +50,14 @@ impl Figures {
         self.complaints.push(sentence);
     }
 
-    /// By the candidates' own words, when all of them are gone. Leaders of client-go were mistreated at those instants.
-    pub(super) fn judge(&mut self, gone: &[Candidate], mistreated: &[Boot]) {
+    /// By the candidates' own words, when all of them are gone.
+    pub(super) fn judge(&mut self, gone: &[Candidate], faults: &[Fault]) {
         for overlap in overlaps(gone) {
-            if is_own_fault(&overlap, mistreated) {
-                self.own_fault.push(Duration::from_nanos(overlap.nanos));
+            let lasted = Duration::from_nanos(overlap.nanos);
+            if faults.iter().any(|fault| fault.lasts_in(&overlap)) {
+                self.own_fault.push(lasted);
+            } else if faults.iter().any(|fault| fault.emptied(&overlap)) {
+                self.emptied.push(lasted);
             } else {
                 self.overlaps += 1;
                 self.complaints.push(format!("two at once: {overlap:?}"));
@@ -76,10 +82,44 @@ impl Figures {
     }
 }
 
-/// Whether the earlier one is a leader of client-go that was mistreated while it led.
-fn is_own_fault(overlap: &Overlap, mistreated: &[Boot]) -> bool {
-    let first = &overlap.first;
-    first.epoch.is_none() && mistreated.iter().any(|at| (first.from..first.until).contains(at))
+/// A leader of client-go that was stopped or cut off.
+pub(super) struct Fault {
+    /// When it fell silent.
+    pub(super) from: Boot,
+    /// When its work had ended.
+    pub(super) until: Boot,
+    pub(super) cut_off: bool,
+}
+
+/// In this time another candidate of client-go finds the Lease empty, and leads.
+const TAKEN_WITHIN: Duration = Timing::SHORT.retry.saturating_mul(2);
+
+impl Fault {
+    /// Whether the earlier one is this leader.
+    fn lasts_in(&self, overlap: &Overlap) -> bool {
+        let first = &overlap.first;
+        first.epoch.is_none() && (first.from..first.until).contains(&self.from)
+    }
+
+    /// Whether this leader may have emptied the Lease of the earlier one, its successor, for the later one to take.
+    fn emptied(&self, overlap: &Overlap) -> bool {
+        let Overlap { first, second, .. } = overlap;
+        let theirs = first.epoch.is_some() && second.epoch.is_none();
+        self.cut_off && theirs && self.from < first.from && second.from < self.until + TAKEN_WITHIN
+    }
+}
+
+struct Spans<'a>(&'a [Duration]);
+
+impl fmt::Display for Spans<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.0.iter().min(), self.0.iter().max()) {
+            (Some(shortest), Some(longest)) => {
+                write!(f, "{} times, {shortest:.0?} to {longest:.0?}", self.0.len())
+            }
+            _ => f.write_str("never"),
+        }
+    }
 }
 
 impl fmt::Display for Figures {
@@ -100,12 +140,12 @@ impl fmt::Display for Figures {
             "overlaps: {}; our epoch rose through client-go's leaderships {risen} times",
             self.overlaps
         )?;
-        let longest = self.own_fault.iter().max().copied().unwrap_or_default();
-        let (shortest, times) =
-            (self.own_fault.iter().min().copied().unwrap_or_default(), self.own_fault.len());
+        writeln!(f, "client-go's own fault:")?;
+        writeln!(f, "  beside its successor when it was stopped or cut off: {}", Spans(&self.own_fault))?;
         write!(
             f,
-            "client-go's own fault, beside its successor after it was stopped or cut off: {times} times, {shortest:.0?} to {longest:.0?}"
+            "  led on a Lease that client-go had emptied under a leader of ours: {}",
+            Spans(&self.emptied)
         )
     }
 }

@@ -5,8 +5,9 @@
 //! so, for client-go to have its share, in some turns nobody of ours follows. When all is over, every leadership is judged on the
 //! one clock that all processes share.
 //!
-//! An overlap fails the election whoever is in it, but for one kind, which is counted apart: client-go's own fault is that a
-//! leader of its make goes on beside its successor when it was stopped or cut off.
+//! An overlap fails the election whoever is in it, but for what is client-go's own fault and is counted apart. A leader of its make
+//! goes on beside its successor when it was stopped or cut off. And when one that was cut off is back, it releases whatever it
+//! finds, its successor's Lease too: another candidate of client-go takes that at once, before the successor has noticed.
 
 mod figures;
 mod plan;
@@ -14,13 +15,13 @@ mod seat;
 
 use std::path::PathBuf;
 
-use bellwether_core::Boot;
 use bellwether_deadman::boot_now;
 use bellwether_support::netns::Network;
 use bellwether_support::servers::kubernetes::{ADMIN, ClientGo, Server, Timing};
 use bellwether_support::until_blocking;
 use rustix::process::Signal;
 
+use figures::Fault;
 pub use figures::Figures;
 pub use plan::{Fate, Make, Plan};
 use seat::Seat;
@@ -37,7 +38,7 @@ pub struct MixedElection {
     /// So many candidates have been started: each has an id of its own.
     started: usize,
     /// When leaders of client-go were stopped or cut off.
-    mistreated: Vec<Boot>,
+    faults: Vec<Fault>,
     figures: Figures,
     witness: tempfile::TempDir,
     kubeconfig: PathBuf,
@@ -58,7 +59,7 @@ impl MixedElection {
             seats: makes.map(|make| Seat::new(make, network.node())).into(),
             gone: Vec::new(),
             started: 0,
-            mistreated: Vec::new(),
+            faults: Vec::new(),
             figures: Figures::default(),
             witness: tempfile::tempdir().expect("a temporary directory"),
             kubeconfig: server.kubeconfig(ADMIN),
@@ -82,7 +83,7 @@ impl MixedElection {
         for seat in 0..self.seats.len() {
             self.vacate(seat);
         }
-        self.figures.judge(&self.gone, &self.mistreated);
+        self.figures.judge(&self.gone, &self.faults);
         if let Ok(two) = std::fs::read_to_string(self.witness.path().join("two")) {
             self.figures.complain(format!("two witnesses at once: {two}"));
         }
@@ -112,9 +113,6 @@ impl MixedElection {
             Fate::Stopped => _ = candidate.signal(Signal::STOP),
             Fate::CutOff => _ = self.network.cut(node),
         }
-        if make == Make::ClientGo && fate.is_silent() {
-            self.mistreated.push(before);
-        }
         self.leader(Some(leader));
         let seat = &mut self.seats[leader];
         match fate {
@@ -127,6 +125,9 @@ impl MixedElection {
                 self.network.heal(&seat.node);
                 seat.believes_no_more();
             }
+        }
+        if make == Make::ClientGo && fate.is_silent() {
+            self.faults.push(Fault { from: before, until: boot_now(), cut_off: fate == Fate::CutOff });
         }
         self.figures.count(make, fate);
     }
