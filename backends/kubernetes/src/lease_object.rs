@@ -5,6 +5,11 @@
 //! one that was written with it, because a client-go candidate that takes over keeps annotations as they are. The epoch in it always
 //! counts as a floor: one leadership of client-go in between must not set epochs back.
 //!
+//! A Lease that names nobody is free if its holder released it, or if somebody has led since: client-go counts its leaderships in
+//! `leaseTransitions`. Otherwise somebody else emptied it, and its holder may not know yet. Such a Lease counts as held for a whole ttl.
+//! A leader of client-go does that to its successor: cut off for longer than its lease, with `ReleaseOnCancel`, it releases whatever it
+//! finds when it is back.
+//!
 //! Fields that this crate has no meaning for are kept as they were read, so that other people's labels, annotations and owner
 //! references survive every write.
 
@@ -26,7 +31,8 @@ pub(crate) const ELECTION: &str = "bellwether/election";
 const RECORD: &str = "bellwether/record";
 /// The epoch once more, for people and scripts.
 pub(crate) const EPOCH: &str = "bellwether/epoch";
-
+/// `leaseTransitions` as it was written with the record: whoever leads without us counts further.
+const TRANSITIONS: &str = "bellwether/transitions";
 /// The leader's pod, where that carries a label: its successor removes it.
 const POD: &str = "bellwether/pod";
 
@@ -176,7 +182,12 @@ impl LeaseObject {
         let seconds = self.spec.lease_duration_seconds.map(Duration::from_secs);
         let wall = |text: &Option<String>| text.as_deref().and_then(Wall::parse);
         let renewed = wall(&self.spec.renew_time);
-        let written = self.annotated().filter(|record| holder_identity(record) == identity);
+        let annotated = self.annotated();
+        let emptied = annotated.as_ref().filter(|last| identity.is_empty() && self.is_emptied(last));
+        if let Some(last) = emptied {
+            return Record { ttl: last.ttl.max(seconds), ..Record::unreadable() };
+        }
+        let written = annotated.filter(|record| holder_identity(record) == identity);
         if let Some(mut record) = written {
             // The longer of the two: somebody may have edited the seconds, and the holder goes by its own word.
             record.ttl = record.ttl.max(seconds);
@@ -224,6 +235,9 @@ impl LeaseObject {
         if is_taken {
             spec.lease_transitions = Some(spec.lease_transitions.map_or(0, |count| count.saturating_add(1)));
         }
+        if let Some(count) = spec.lease_transitions {
+            new.metadata.annotations.insert(TRANSITIONS.to_owned(), count.to_string());
+        }
         spec.holder_identity = Some(holder_identity(record));
         spec.lease_duration_seconds = record.ttl.map(whole_seconds);
         spec.acquire_time = record.acquired.map(|wall| wall.to_string());
@@ -234,6 +248,13 @@ impl LeaseObject {
     fn annotated(&self) -> Option<Record> {
         let text = self.metadata.annotations.get(RECORD)?;
         Some(json::read(text.as_bytes()).record).filter(|record| !record.broken)
+    }
+
+    /// Whether the holder that wrote this last is named no more, and nobody has led after it.
+    fn is_emptied(&self, last: &Record) -> bool {
+        let written: Option<i32> =
+            self.metadata.annotations.get(TRANSITIONS).and_then(|text| text.parse().ok());
+        last.holder.is_some() && written.is_none_or(|written| self.spec.lease_transitions <= Some(written))
     }
 
     /// The highest epoch that the annotations know of, whoever holds the Lease.

@@ -146,6 +146,24 @@ fn an_empty_holder_is_nobody() {
 }
 
 #[test]
+fn a_lease_that_somebody_else_emptied_counts_as_held_unless_somebody_has_led_since() {
+    let mut emptied = stored().with_record(&on(), &held(), None);
+    emptied.spec.holder_identity = Some(String::new());
+    emptied.spec.lease_duration_seconds = Some(1);
+    let record = emptied.record();
+    assert!(record.is_held() && record.holder.is_none(), "{record:?}");
+    assert_eq!(record.ttl, held().ttl, "its holder goes by its own word");
+    for unknown in [None, Some(0)] {
+        let mut emptied = emptied.clone();
+        emptied.spec.lease_transitions = unknown;
+        assert!(emptied.record().is_held());
+    }
+    // As a candidate of client-go leaves it that has led and released.
+    emptied.spec.lease_transitions = emptied.spec.lease_transitions.map(|count| count + 1);
+    assert!(!emptied.record().is_held());
+}
+
+#[test]
 fn a_reservation_ends_with_the_next_leadership_of_client_go() {
     let reserved = bellwether_backend::Reservation {
         candidate: CandidateId::new("b").unwrap(),

@@ -70,10 +70,53 @@ async fn epochs_rise_through_a_leadership_of_client_go() {
     let actor = bellwether_support::Actor { bid, ..actor };
     let first = actor.lead().await;
     assert!(first.epoch > far);
-    namespace.edit(REPORTS, |lease| lease["spec"]["holderIdentity"] = "host_6f1c".into()).await;
-    namespace.edit(REPORTS, |lease| lease["spec"]["holderIdentity"] = "".into()).await;
+    led_and_released_by_client_go(&namespace).await;
     let second = namespace.actor("b").lead().await;
     assert!(second.epoch > first.epoch, "{} after {}", second.epoch, first.epoch);
+}
+
+/// client-go keeps annotations, and counts its leaderships.
+async fn led_and_released_by_client_go(namespace: &Namespace) {
+    let led = |lease: &mut Value| {
+        let count = lease["spec"]["leaseTransitions"].as_i64().unwrap() + 1;
+        lease["spec"]["leaseTransitions"] = count.into();
+        lease["spec"]["holderIdentity"] = "host_6f1c".into();
+    };
+    namespace.edit(REPORTS, led).await;
+    namespace.edit(REPORTS, |lease| lease["spec"]["holderIdentity"] = "".into()).await;
+}
+
+#[tokio::test]
+async fn what_client_go_has_released_is_free_at_once() {
+    let namespace = Namespace::new().await;
+    let (first, second) = (namespace.actor("a"), namespace.actor("b"));
+    let grant = first.lead().await;
+    let _ = second.denied().await;
+    led_and_released_by_client_go(&namespace).await;
+    let claimed = second.claim().await;
+    assert!(matches!(&claimed, Outcome::Done(next) if next.epoch > grant.epoch), "{claimed:?}");
+}
+
+/// As a leader of client-go leaves the Lease of its successor that was cut off for longer than its lease and is back: it releases
+/// whatever is there. The leader hears of it with its next renewal, so nobody may lead before its ttl is over.
+#[tokio::test]
+async fn a_lease_that_somebody_else_emptied_is_waited_for() {
+    let namespace = Namespace::new().await;
+    let (leader, other, newcomer) = (namespace.actor("a"), namespace.actor("b"), namespace.actor("c"));
+    let grant = leader.lead().await;
+    let _ = other.denied().await;
+    let before = bellwether_deadman::boot_now();
+    let emptied = |lease: &mut Value| {
+        lease["spec"]["holderIdentity"] = "".into();
+        lease["spec"]["leaseDurationSeconds"] = 1.into();
+    };
+    namespace.edit(REPORTS, emptied).await;
+    let _ = (other.denied().await, newcomer.denied().await);
+    let renewed = leader.renew(&grant).await;
+    assert!(matches!(renewed, Outcome::Denied(_)), "{renewed:?}");
+    let (next, led) = other.lead_within(3 * TTL).await;
+    assert!(next.epoch > grant.epoch);
+    assert!(led.since(before) >= TTL, "led {:?} after it was emptied", led.since(before));
 }
 
 /// The leader reads what is there and ends, or goes on where the record is still its own. Nobody else leads early.
