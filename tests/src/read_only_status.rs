@@ -54,7 +54,7 @@ pub fn unwritten_by_status(times: usize) -> (u64, u64) {
 pub async fn unwritten_lease_by_status(
     server: &kubernetes::Server,
     times: usize,
-) -> (Value, Value, Vec<Request>) {
+) -> (String, String, Vec<Request>) {
     const NAMESPACE: &str = "looked-at";
     const USER: &str = LIMITED[3];
     server.namespace(NAMESPACE).await;
@@ -80,8 +80,8 @@ pub async fn unwritten_lease_by_status(
     })
     .await;
     let version = async || {
-        let mut lease = server.api("GET", &format!("{leases}/job"), Value::Null).await;
-        lease["metadata"]["resourceVersion"].take()
+        let lease = server.api("GET", &format!("{leases}/job"), Value::Null).await;
+        lease["metadata"]["resourceVersion"].as_str().expect("a version").to_owned()
     };
     let before = version().await;
     look(&server.backend(USER, NAMESPACE), times);

@@ -19,7 +19,7 @@ pub struct Figures {
     overlaps: usize,
     /// For how long leaders of client-go went on beside a successor because they had been stopped or cut off.
     own_fault: Vec<Duration>,
-    /// For how long a leader of ours went on whose Lease client-go had emptied, beside one of client-go's that took it.
+    /// For how long a leader went on whose Lease another of client-go's had emptied, beside one that took it.
     emptied: Vec<Duration>,
     /// How often an epoch of ours was followed by a higher one, with client-go leading in between.
     risen_through_client_go: usize,
@@ -101,11 +101,12 @@ impl Fault {
         first.epoch.is_none() && (first.from..first.until).contains(&self.from)
     }
 
-    /// Whether this leader may have emptied the Lease of the earlier one, its successor, for the later one to take.
+    /// Whether this leader may have emptied the Lease of the earlier one, its successor, for the later one to take. Ours do not
+    /// take it from ours.
     fn emptied(&self, overlap: &Overlap) -> bool {
         let Overlap { first, second, .. } = overlap;
-        let theirs = first.epoch.is_some() && second.epoch.is_none();
-        self.cut_off && theirs && self.from < first.from && second.from < self.until + TAKEN_WITHIN
+        let both_ours = first.epoch.is_some() && second.epoch.is_some();
+        self.cut_off && !both_ours && self.from < first.from && second.from < self.until + TAKEN_WITHIN
     }
 }
 
@@ -144,7 +145,7 @@ impl fmt::Display for Figures {
         writeln!(f, "  beside its successor when it was stopped or cut off: {}", Spans(&self.own_fault))?;
         write!(
             f,
-            "  led on a Lease that client-go had emptied under a leader of ours: {}",
+            "  beside the next when another of client-go's had emptied its Lease: {}",
             Spans(&self.emptied)
         )
     }

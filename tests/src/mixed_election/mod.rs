@@ -7,7 +7,7 @@
 //!
 //! An overlap fails the election whoever is in it, but for what is client-go's own fault and is counted apart. A leader of its make
 //! goes on beside its successor when it was stopped or cut off. And when one that was cut off is back, it releases whatever it
-//! finds, its successor's Lease too: another candidate of client-go takes that at once, before the successor has noticed.
+//! finds, its successor's Lease too, which others take before the successor has noticed. Ours never take it from a leader of ours.
 
 mod figures;
 mod plan;
@@ -74,7 +74,7 @@ impl MixedElection {
         let mut turns = plan.turns();
         self.start(0);
         loop {
-            // Not who began to lead last: on a busy machine a leader may have lost its lease since.
+            // Not who began to lead last: one may have lost its lease since, and client-go's may still be two.
             let leader = self.leader(None);
             let Some((fate, next)) = turns.next(self.seats[leader].make) else { break };
             self.seat_followers(leader, next);
@@ -132,12 +132,12 @@ impl MixedElection {
         self.figures.count(make, fate);
     }
 
-    /// Waits until anybody but this one leads.
+    /// Waits until exactly one leads, not counting this one.
     fn leader(&mut self, but: Option<usize>) -> usize {
         until_blocking(|| {
-            let mut others = (0..self.seats.len()).filter(|seat| Some(*seat) != but);
-            let found = others.find(|seat| self.seats[*seat].leads());
-            found.ok_or("nobody leads")
+            let others = (0..self.seats.len()).filter(|seat| Some(*seat) != but);
+            let leading: Vec<usize> = others.filter(|seat| self.seats[*seat].leads()).collect();
+            if let [leader] = leading[..] { Ok(leader) } else { Err(format!("{} lead", leading.len())) }
         })
     }
 
