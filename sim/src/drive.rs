@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use bellwether_core::{
-    Boot, Candidate, CoreEvent, Epoch, Input, Outcome, Output, Reason, Signal, StateName, StoreCall,
+    Boot, Candidate, Epoch, Input, Outcome, Output, Reason, Signal, StateName, StoreCall, What,
 };
 
 use crate::call::Purpose;
@@ -161,7 +161,7 @@ impl World {
                 self.end_work(node, epoch, by, why.is_none_or(Reason::is_planned));
             }
             Output::ExtendStop { epoch, by } => self.extend_stop(node, epoch, by),
-            Output::Event { event, .. } => self.told(node, &event),
+            Output::Event { what, .. } => self.told(node, &what),
             Output::Call(call, what) => {
                 say!(self, "{node} calls {what:?} ({call:?})");
                 self.judge_call(node, &what);
@@ -280,16 +280,16 @@ impl World {
         }
     }
 
-    fn told(&mut self, node: usize, told: &CoreEvent) {
+    fn told(&mut self, node: usize, told: &What) {
         say!(self, "{node} tells {told:?}");
         let verdict = self.nodes[node].alternation.told(told);
         self.judge(verdict);
         match told {
-            CoreEvent::Error(_) => self.nodes[node].troubled = true,
-            CoreEvent::AcquireFailed { .. } | CoreEvent::Acquired { .. } => self.nodes[node].troubled = false,
+            What::Error(_) => self.nodes[node].troubled = true,
+            What::AcquireFailed { .. } | What::Acquired { .. } => self.nodes[node].troubled = false,
             _ => {}
         }
-        if let CoreEvent::Lost { reason, .. } | CoreEvent::Suspended { reason, .. } = told {
+        if let What::Lost { reason, .. } | What::Suspended { reason, .. } = told {
             self.healing_lost(node, *reason);
         }
     }

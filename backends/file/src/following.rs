@@ -11,10 +11,10 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bellwether_backend::{Change, Changes, Fut, Life, Mailbox};
+use bellwether_backend::{Change, Changes, Fut, Life, Mailbox, lock};
 use bellwether_core::{ElectionName, Incarnation};
 use futures_util::StreamExt;
 use futures_util::stream::{self, FuturesUnordered};
@@ -73,12 +73,12 @@ impl Following {
 
     /// Touches no file: whoever takes the news does, on a thread that may wait for a disk.
     pub(crate) fn follow(&self, on: &ElectionName) {
-        self.followed().elections.entry(on.clone()).or_insert(WatchState::New);
+        lock(&self.followed).elections.entry(on.clone()).or_insert(WatchState::New);
         self.unwatched.notify_one();
     }
 
     pub(crate) fn unfollow(&self, on: &ElectionName) {
-        let mut followed = self.followed();
+        let mut followed = lock(&self.followed);
         if followed.elections.remove(on).is_some()
             && let Some(watches) = &followed.watches
         {
@@ -89,7 +89,7 @@ impl Following {
     /// Watches the directory if the election is followed, also anew if another directory is in its place now.
     pub(crate) fn watch(&self, on: &ElectionName) {
         let watches = {
-            let followed = self.followed();
+            let followed = lock(&self.followed);
             if !followed.elections.contains_key(on) {
                 return;
             }
@@ -98,7 +98,7 @@ impl Following {
         };
         // Not under the lock: a disk may take its time, and whoever follows must not wait for it.
         let now = if watches.watch(on, &self.dir(on)).is_ok() { WatchState::On } else { WatchState::Missing };
-        let mut followed = self.followed();
+        let mut followed = lock(&self.followed);
         let Some(watch) = followed.elections.get_mut(on) else { return watches.unwatch(on) };
         if *watch != now {
             // What happened before went unnoticed, also if it was that the directory went away.
@@ -125,7 +125,7 @@ impl Following {
     /// True if all that is followed is watched.
     fn watch_all(&self) -> bool {
         let missing: Vec<ElectionName> = {
-            let followed = self.followed();
+            let followed = lock(&self.followed);
             followed
                 .elections
                 .iter()
@@ -136,16 +136,11 @@ impl Following {
         for on in missing {
             self.watch(&on);
         }
-        self.followed().elections.values().all(|watch| *watch == WatchState::On)
+        lock(&self.followed).elections.values().all(|watch| *watch == WatchState::On)
     }
 
     fn dir(&self, on: &ElectionName) -> PathBuf {
         self.root.join(file_name(on.as_str()))
-    }
-
-    fn followed(&self) -> MutexGuard<'_, Followed> {
-        // Nothing in here panics half-way through a change.
-        self.followed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -167,7 +162,7 @@ impl WatchTask {
     fn start(following: Arc<Following>) -> WatchTask {
         let (watches, notices) = notices();
         {
-            let mut followed = following.followed();
+            let mut followed = lock(&following.followed);
             followed.watches = Some(watches);
             followed.elections.values_mut().for_each(|watch| *watch = WatchState::New);
         }
@@ -206,14 +201,14 @@ impl WatchTask {
             FileNotice::Record(on) => self.following.mail.put(on),
             FileNotice::Closed(on, incarnation) => self.recheck(on, incarnation),
             FileNotice::Gone(on) => {
-                if let Some(watch) = self.following.followed().elections.get_mut(&on) {
+                if let Some(watch) = lock(&self.following.followed).elections.get_mut(&on) {
                     *watch = WatchState::New;
                 }
                 self.following.unwatched.notify_one();
                 self.following.mail.put(on);
             }
             FileNotice::Anything => {
-                let all: Vec<_> = self.following.followed().elections.keys().cloned().collect();
+                let all: Vec<_> = lock(&self.following.followed).elections.keys().cloned().collect();
                 all.into_iter().for_each(|on| self.following.mail.put(on));
             }
         }

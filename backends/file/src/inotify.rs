@@ -10,6 +10,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Mutex;
 
+use bellwether_backend::lock;
 use bellwether_core::{ElectionName, StoreError};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::io::Errno;
@@ -68,7 +69,7 @@ impl KernelQueue {
             | WatchFlags::MOVE_SELF
             | WatchFlags::ONLYDIR;
         // Held over the call, so that an event cannot be read before its descriptor is known.
-        let mut watched = self.lock();
+        let mut watched = lock(&self.watched);
         let descriptor = match inotify::add_watch(self.fd.get_ref(), dir, flags) {
             Ok(descriptor) => descriptor,
             Err(Errno::NOSPC | Errno::NOMEM) => return Ok(false),
@@ -87,7 +88,7 @@ impl KernelQueue {
     }
 
     pub(crate) fn unwatch(&self, election: &ElectionName) {
-        self.forget(&mut self.lock(), election);
+        self.forget(&mut lock(&self.watched), election);
     }
 
     fn forget(&self, watched: &mut WatchTable, election: &ElectionName) {
@@ -108,7 +109,7 @@ impl KernelQueue {
         };
         let mut buffer = [MaybeUninit::uninit(); BUFFER_BYTES];
         let mut reader = inotify::Reader::new(self.fd.get_ref(), &mut buffer);
-        let mut watched = self.lock();
+        let mut watched = lock(&self.watched);
         loop {
             match reader.next() {
                 Ok(event) => {
@@ -155,11 +156,6 @@ impl KernelQueue {
         for notice in directory.notices(what, name) {
             add(notices, notice);
         }
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, WatchTable> {
-        // Nothing in here panics half-way through a change.
-        self.watched.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 

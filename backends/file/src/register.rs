@@ -12,11 +12,11 @@ use std::collections::HashMap;
 use std::fmt;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bellwether_backend::{
     Capabilities, Changes, Discarded, Finding, Found, FoundNote, Lease, Life, Note, Probing, Record,
-    Register, Write,
+    Register, Write, lock,
 };
 use bellwether_core::{Candidate, Clock, ElectionName, Epoch, ErrorKind, Incarnation, StoreError};
 
@@ -121,7 +121,7 @@ impl FileRegister {
 impl DirectoryStore {
     fn election(&self, on: &ElectionName) -> Arc<ElectionDirectory> {
         // Kept for good: it knows the highest number it saw, and so numbers go on after a deletion by hand.
-        let mut directories = self.directories.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut directories = lock(&self.directories);
         Arc::clone(
             directories.entry(on.clone()).or_insert_with(|| Arc::new(ElectionDirectory::new(&self.root, on))),
         )
@@ -250,7 +250,7 @@ impl Register for FileRegister {
         let on = on.clone();
         self.blocking(move |store| {
             let gone = discard::discard(&store.root, &store.missing, &on);
-            store.directories.lock().unwrap_or_else(PoisonError::into_inner).remove(&on);
+            lock(&store.directories).remove(&on);
             gone
         })
         .await?

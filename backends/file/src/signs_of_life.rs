@@ -17,9 +17,9 @@
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
-use bellwether_backend::Record;
+use bellwether_backend::{Record, lock};
 use bellwether_core::{Epoch, ErrorKind, Incarnation, StoreError};
 
 use crate::liveness::Alive;
@@ -59,7 +59,7 @@ impl Signs {
         else {
             return Ok((Whose::Others, false));
         };
-        let mut ours = self.ours();
+        let mut ours = lock(&self.ours);
         if !ours.contains_key(&incarnation) && record.request.is_some() {
             return Ok((Whose::Others, false));
         }
@@ -85,14 +85,14 @@ impl Signs {
 
     /// The claim was acknowledged.
     pub(crate) fn leads(&self, incarnation: Incarnation, epoch: Epoch) {
-        if let Some(sign) = self.ours().get_mut(&incarnation) {
+        if let Some(sign) = lock(&self.ours).get_mut(&incarnation) {
             sign.led = Some(epoch);
         }
     }
 
     /// A duplicate of the lock: it lasts until all are closed.
     pub(crate) fn duplicate(&self, incarnation: Incarnation) -> Option<OwnedFd> {
-        let mut ours = self.ours();
+        let mut ours = lock(&self.ours);
         let sign = ours.get_mut(&incarnation)?;
         let duplicate = sign
             .alive
@@ -105,11 +105,6 @@ impl Signs {
     }
 
     pub(crate) fn end(&self, incarnation: Incarnation) {
-        self.ours().remove(&incarnation);
-    }
-
-    fn ours(&self) -> MutexGuard<'_, HashMap<Incarnation, Sign>> {
-        // Held over a few system calls on a local file system; nothing in here panics half-way through a change.
-        self.ours.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.ours).remove(&incarnation);
     }
 }

@@ -9,9 +9,10 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
+use bellwether_backend::lock;
 use bellwether_core::{ErrorKind, StoreError};
 use tokio::sync::oneshot;
 
@@ -61,7 +62,7 @@ impl Threads {
     }
 
     fn put(&self, call: BlockingCall) -> Result<(), StoreError> {
-        let mut queue = self.0.queue();
+        let mut queue = lock(&self.0.queue);
         if queue.idle < queue.calls.len() + 1 && queue.threads < THREADS_MAX {
             let shared = Arc::clone(&self.0);
             let thread = std::thread::Builder::new().name("bellwether-file".to_owned());
@@ -84,25 +85,20 @@ impl Threads {
 
 impl Drop for Threads {
     fn drop(&mut self) {
-        self.0.queue().closed = true;
+        lock(&self.0.queue).closed = true;
         self.0.wanted.notify_all();
     }
 }
 
 impl Shared {
-    fn queue(&self) -> MutexGuard<'_, CallQueue> {
-        // Nothing panics while it is held.
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The life of a thread.
     fn serve(&self) {
-        let mut queue = self.queue();
+        let mut queue = lock(&self.queue);
         loop {
             if let Some(call) = queue.calls.pop_front() {
                 drop(queue);
                 call();
-                queue = self.queue();
+                queue = lock(&self.queue);
                 continue;
             }
             if queue.closed {
@@ -123,7 +119,7 @@ impl Shared {
 
 impl std::fmt::Debug for Threads {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let queue = self.0.queue();
+        let queue = lock(&self.0.queue);
         write!(f, "Threads({} of {THREADS_MAX}, {} calls wait)", queue.threads, queue.calls.len())
     }
 }
@@ -163,7 +159,7 @@ mod tests {
             })
         });
         let most = futures_util::future::join_all(calls).await.into_iter().map(Result::unwrap).max();
-        assert!(most <= Some(THREADS_MAX) && threads.0.queue().threads <= THREADS_MAX);
+        assert!(most <= Some(THREADS_MAX) && lock(&threads.0.queue).threads <= THREADS_MAX);
         let shared = Arc::downgrade(&threads.0);
         drop(threads);
         bellwether_support::until_blocking(|| shared.upgrade().map_or(Ok(()), |_| Err("some still run")));

@@ -5,10 +5,10 @@
 //! somebody deleted stays deleted, and every call fails at once.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bellwether_backend::{Found, Record, Write};
+use bellwether_backend::{Found, Record, Write, lock};
 use bellwether_core::{ElectionName, Epoch, StoreError};
 
 use crate::bucket_api::{BucketApi, Content, Info, KeyEntry, StreamSettings, subject};
@@ -71,11 +71,6 @@ impl Bucket {
         Bucket { name, purpose, connection, known: Mutex::default() }
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
-        // Nothing in here panics half-way through a change.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn api(&self, limit: Duration) -> BucketApi<'_> {
         BucketApi { connection: &self.connection, bucket: &self.name, limit }
     }
@@ -89,7 +84,7 @@ impl Bucket {
     async fn info_if_made(&self, limit: Duration) -> Result<Option<Info>, StoreError> {
         // Asked before the call: while it was under way, another election's claim may have made the bucket, and that is not one that
         // was there and is gone.
-        let may_be_made = self.connection.config().create && !self.known().seen;
+        let may_be_made = self.connection.config().create && !lock(&self.known).seen;
         match self.api(limit).info(None).await {
             Err(failure) if may_be_made && failure.is(STREAM_NOT_FOUND) => Ok(None),
             info => self.learnt(info).map(Some),
@@ -98,7 +93,7 @@ impl Bucket {
 
     fn learnt(&self, info: Result<Info, CallFailure>) -> Result<Info, StoreError> {
         let info = info.map_err(|failure| self.unseen(failure))?;
-        let mut known = self.known();
+        let mut known = lock(&self.known);
         let before = known.created.replace(info.created.clone());
         known.anew |= before.is_some_and(|before| before != info.created);
         drop(known);
@@ -129,7 +124,7 @@ impl Bucket {
             found => found.map_err(|failure| failure.error("read the record"))?,
         };
         self.note(key, found.as_ref());
-        if found.is_none() && self.known().max_age().is_some() {
+        if found.is_none() && lock(&self.known).max_age().is_some() {
             // Taken away by age, or is this another bucket of the same name?
             self.info(limit).await?;
         }
@@ -139,7 +134,7 @@ impl Bucket {
     /// Remembers marks of deletions.
     pub(crate) fn note(&self, key: &str, found: Option<&KeyEntry>) {
         let mark = found.filter(|entry| !matches!(entry.content, Content::Value(_)));
-        let mut known = self.known();
+        let mut known = lock(&self.known);
         match mark {
             Some(mark) => known.marks.insert(key.to_owned(), mark.revision),
             None => known.marks.remove(key),
@@ -164,7 +159,7 @@ impl Bucket {
             Content::Deleted => return Ok(None),
         };
         if record.holder.is_some() && record.ttl.is_none() && layout.others_go_by_age() {
-            record.ttl = self.known().max_age();
+            record.ttl = lock(&self.known).max_age();
         }
         Ok(Some((record, entry.revision)))
     }
@@ -172,7 +167,7 @@ impl Bucket {
     /// Whether a key under which nothing was found can be one whose record the server has taken away by its age: without a
     /// mark, on a bucket that has a max age.
     pub(crate) fn takes_away(&self, key: &str) -> bool {
-        let known = self.known();
+        let known = lock(&self.known);
         !known.marks.contains_key(key) && !known.anew && known.max_age().is_some()
     }
 
@@ -184,7 +179,7 @@ impl Bucket {
         content: Content,
         limit: Duration,
     ) -> Write<u64> {
-        let mark = || self.known().marks.get(key).copied().unwrap_or(0);
+        let mark = || lock(&self.known).marks.get(key).copied().unwrap_or(0);
         let expected = at.unwrap_or_else(mark);
         match self.api(limit).put(key, expected, content.clone()).await {
             Err(failure) if at.is_none() && failure.is(WRONG_LAST_SEQUENCE) => {}
@@ -203,12 +198,12 @@ impl Bucket {
 
     /// Whether this user may write a key, found out once and without writing. What gets no answer is asked again the next time.
     pub(crate) async fn rehearse(&self, key: &str) -> Result<(), StoreError> {
-        if self.known().rehearsed.contains(key) {
+        if lock(&self.known).rehearsed.contains(key) {
             return Ok(());
         }
         match self.api(REHEARSAL_LIMIT).rehearse(key).await {
             Ok(()) => {
-                self.known().rehearsed.insert(key.to_owned());
+                lock(&self.known).rehearsed.insert(key.to_owned());
                 Ok(())
             }
             Err(CallFailure::NoAnswer(error)) if !error.is_retryable() => Err(error),
@@ -232,17 +227,17 @@ impl Bucket {
     }
 
     pub(crate) fn was_made_here(&self) -> bool {
-        self.known().made_here
+        lock(&self.known).made_here
     }
 
     /// Sets how long the bucket keeps records if it has to be made; zero means for good.
     pub(crate) fn make_with(&self, age: Duration) {
-        self.known().age = u64::try_from(age.as_nanos()).unwrap_or(u64::MAX);
+        lock(&self.known).age = u64::try_from(age.as_nanos()).unwrap_or(u64::MAX);
     }
 
     /// Refuses a lease of this length if the bucket forgets records earlier than that.
     pub(crate) fn refuse_ttl(&self, ttl: Duration, least_age: Duration) -> Result<(), StoreError> {
-        if let Some(max_age) = self.known().max_age().filter(|max_age| *max_age < least_age) {
+        if let Some(max_age) = lock(&self.known).max_age().filter(|max_age| *max_age < least_age) {
             let print = bellwether_core::duration::print;
             return Err(misconfigured(format!(
                 "the bucket {} forgets records after {}, too early for a ttl of {}: set its max age to 0 or to at least {}, or \
@@ -272,10 +267,10 @@ impl Bucket {
     }
 
     async fn make(&self, limit: Duration) -> Result<Info, StoreError> {
-        let age = self.known().age;
+        let age = lock(&self.known).age;
         match self.api(limit).create(self.connection.config().replicas, age).await {
             Ok(_) => {
-                self.known().made_here = true;
+                lock(&self.known).made_here = true;
                 tracing::info!(bucket = self.name, "the bucket was created");
             }
             // Somebody was first, with other settings, which are looked at now.
@@ -289,7 +284,7 @@ impl Bucket {
 
     /// It is there, and fit for what it is for.
     pub(crate) fn is_known(&self) -> bool {
-        self.known().settings.is_some()
+        lock(&self.known).settings.is_some()
     }
 
     fn learn(&self, settings: &StreamSettings) -> Result<(), StoreError> {
@@ -303,7 +298,7 @@ impl Bucket {
                 Err(misconfigured(format!("{cannot} the bucket {}, because {reason}", self.name)))
             }
         };
-        let mut known = self.known();
+        let mut known = lock(&self.known);
         known.seen = true;
         known.settings = fit.is_ok().then(|| settings.clone());
         fit
@@ -315,7 +310,7 @@ impl Bucket {
             return failure.error("look at the bucket");
         }
         // What is made anew in its place is looked at like a new one.
-        self.known().settings = None;
+        lock(&self.known).settings = None;
         let (what, another) = match self.purpose {
             BucketUse::Elections => ("", ""),
             BucketUse::Notes => (" for notes, such as past leaderships", " name another with notes=BUCKET,"),

@@ -7,13 +7,14 @@
 //! A call that was handed to the client may be sent long after its caller has given up, over the next link. So nothing goes
 //! through here that would be wrong then: reads, and writes that name the revision they replace.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use async_nats::{
     Client, ClientError, ConnectErrorKind, Event, HeaderMap, Message, RequestErrorKind, ServerError,
     connection::State,
 };
+use bellwether_backend::lock;
 use bellwether_core::{ErrorKind, StoreError};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
@@ -157,7 +158,7 @@ impl NatsConnection {
     /// Connects, or waits for whoever is at it. Each attempt is a task of its own: a call that gives up does not end it, and calls that
     /// wait for it all end with it, instead of trying one after the other.
     fn attempt(&self) -> ConnectAttempt {
-        let mut under_way = self.attempt.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut under_way = lock(&self.attempt);
         if let Some(attempt) = under_way.as_ref().filter(|attempt| !matches!(attempt.peek(), Some(Err(_)))) {
             return attempt.clone();
         }

@@ -4,9 +4,9 @@
 //! election once.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
-use bellwether_backend::Mailbox;
+use bellwether_backend::{Mailbox, lock};
 use bellwether_core::{ElectionName, StoreError};
 use tokio::sync::watch;
 
@@ -31,7 +31,7 @@ struct Followed {
 
 impl Following {
     pub(crate) fn follow(&self, bucket: String, key: String, on: &ElectionName) {
-        let mut followed = self.followed();
+        let mut followed = lock(&self.followed);
         let of_bucket = followed.entry(bucket).or_default();
         if of_bucket.keys.insert(key, on.clone()).is_none() && of_bucket.open {
             self.mail.put(on.clone());
@@ -42,7 +42,7 @@ impl Following {
 
     /// The bucket itself stays until its watch asks what to watch, and finds nothing.
     pub(crate) fn unfollow(&self, bucket: &str, key: &str) {
-        if let Some(of_bucket) = self.followed().get_mut(bucket) {
+        if let Some(of_bucket) = lock(&self.followed).get_mut(bucket) {
             of_bucket.keys.remove(key);
         }
         self.changed.send_modify(|count| *count += 1);
@@ -54,7 +54,7 @@ impl Following {
 
     /// Buckets that need a watch and have none; the caller gives them one.
     pub(crate) fn unwatched(&self) -> Vec<String> {
-        let mut followed = self.followed();
+        let mut followed = lock(&self.followed);
         let without = followed.iter_mut().filter(|(_, of)| !of.watched && !of.keys.is_empty());
         without
             .map(|(bucket, of)| {
@@ -67,7 +67,7 @@ impl Following {
     /// What the watch of this bucket should ask for: one key, or all leases where several are followed. `None`: nobody follows
     /// anything there any more, and the watch ends.
     pub(crate) fn filter(&self, bucket: &str, all: &str) -> Option<String> {
-        let mut followed = self.followed();
+        let mut followed = lock(&self.followed);
         let of_bucket = followed.get_mut(bucket)?;
         let mut keys = of_bucket.keys.keys();
         match (keys.next(), keys.next()) {
@@ -81,32 +81,32 @@ impl Following {
     }
 
     pub(crate) fn election(&self, bucket: &str, key: &str) -> Option<ElectionName> {
-        self.followed().get(bucket)?.keys.get(key).cloned()
+        lock(&self.followed).get(bucket)?.keys.get(key).cloned()
     }
 
     /// The watch begins: the keys that it should tell of.
     pub(crate) fn opened(&self, bucket: &str) -> BTreeSet<String> {
-        let mut followed = self.followed();
+        let mut followed = lock(&self.followed);
         let Some(of_bucket) = followed.get_mut(bucket) else { return BTreeSet::new() };
         (of_bucket.open, of_bucket.refused) = (true, None);
         of_bucket.keys.keys().cloned().collect()
     }
 
     pub(crate) fn closed(&self, bucket: &str) {
-        if let Some(of_bucket) = self.followed().get_mut(bucket) {
+        if let Some(of_bucket) = lock(&self.followed).get_mut(bucket) {
             of_bucket.open = false;
         }
     }
 
     /// The keys that are followed.
     pub(crate) fn keys(&self, bucket: &str) -> BTreeSet<String> {
-        let followed = self.followed();
+        let followed = lock(&self.followed);
         followed.get(bucket).map(|of_bucket| of_bucket.keys.keys().cloned().collect()).unwrap_or_default()
     }
 
     /// The server lets nobody of this process watch the bucket. True if that is news.
     pub(crate) fn refused(&self, bucket: &str, error: &StoreError) -> bool {
-        let mut followed = self.followed();
+        let mut followed = lock(&self.followed);
         let Some(of_bucket) = followed.get_mut(bucket) else { return false };
         let before = of_bucket.refused.replace(error.clone());
         before.is_none_or(|before| before.to_string() != error.to_string())
@@ -114,19 +114,14 @@ impl Following {
 
     /// Why there is no watch of this bucket, where that does not pass by itself.
     pub(crate) fn unwatched_because(&self, bucket: &str) -> Option<StoreError> {
-        self.followed().get(bucket)?.refused.clone()
+        lock(&self.followed).get(bucket)?.refused.clone()
     }
 
     /// Everything is unwatched again: whoever saw to it is gone.
     pub(crate) fn abandoned(&self) {
-        for of_bucket in self.followed().values_mut() {
+        for of_bucket in lock(&self.followed).values_mut() {
             (of_bucket.watched, of_bucket.open) = (false, false);
         }
-    }
-
-    fn followed(&self) -> MutexGuard<'_, HashMap<String, Followed>> {
-        // Nothing in here panics half-way through a change.
-        self.followed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -11,10 +11,11 @@
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use async_nats::{HeaderMap, Subscriber};
+use bellwether_backend::lock;
 use bellwether_core::{Boot, Clock, ErrorKind, StoreError};
 use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
@@ -284,8 +285,4 @@ impl HealthNode {
 /// Others write `null` where there is nothing.
 fn or_nothing<'de, D: serde::Deserializer<'de>>(from: D) -> Result<BTreeMap<String, Value>, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or_default())
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -22,6 +22,7 @@ pub(crate) enum NoteKey {
 }
 
 /// Names and records of a profile.
+#[expect(unused_variables, reason = "the default of an optional method ignores what it is given")]
 pub(crate) trait Layout: Send + Sync {
     /// After a deletion, epochs come from the stream's own counter.
     fn capabilities(&self) -> Capabilities {
@@ -42,7 +43,6 @@ pub(crate) trait Layout: Send + Sync {
 
     /// Whether an id can be written as the profile writes it; if not, why.
     fn admit(&self, id: &CandidateId) -> Result<(), StoreError> {
-        let _ = id;
         Ok(())
     }
 
@@ -53,7 +53,6 @@ pub(crate) trait Layout: Send + Sync {
 
     /// How long a bucket that is made for leases of this length keeps them; zero is for good.
     fn made_age(&self, ttl: Duration) -> Duration {
-        let _ = ttl;
         Duration::ZERO
     }
 
@@ -82,13 +81,11 @@ pub(crate) trait Layout: Send + Sync {
     /// What is said in the mark of the deletion, where the profile deletes a record on release; one line. `None`: a record that nobody
     /// holds is a record.
     fn print_released(&self, on: &ElectionName, record: &Record) -> Option<String> {
-        let _ = (on, record);
         None
     }
 
     /// What such a mark says. `None`: it counts for nothing, as the mark of any other deletion.
     fn read_released(&self, on: &ElectionName, said: &str) -> Result<Option<Record>, StoreError> {
-        let _ = (on, said);
         Ok(None)
     }
 }

@@ -74,21 +74,16 @@ pub(crate) fn is_key(key: &str) -> bool {
 /// The name of an election as a key, where no prefix sets elections apart from what else is in the bucket.
 pub(crate) fn bare(on: &ElectionName) -> String {
     let name = on.as_str();
-    if is_key(name) {
-        name.to_owned()
-    } else {
-        shortened(name, '=', |c| if in_alphabet(c) { c } else { '-' })
-    }
+    if is_key(name) { name.to_owned() } else { short(name) }
 }
 
 fn name(name: &str) -> String {
-    let plain = name.len() <= PLAIN_MAX_BYTES
-        && !name.is_empty()
-        && !name.starts_with('.')
-        && !name.ends_with('.')
-        && !name.contains("..")
-        && name.chars().all(|c| in_alphabet(c) || c == '.');
-    if plain { name.to_owned() } else { shortened(name, '=', |c| if in_alphabet(c) { c } else { '-' }) }
+    let plain = name.len() <= PLAIN_MAX_BYTES && is_key(name) && !name.contains(['/', '=']);
+    if plain { name.to_owned() } else { short(name) }
+}
+
+fn short(name: &str) -> String {
+    shortened(name, '=', |c| if in_alphabet(c) { c } else { '-' })
 }
 
 fn in_alphabet(c: char) -> bool {

@@ -1,9 +1,8 @@
 //! Profiles: with whom an election is shared, and the timing that they use.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_core::{Breaker, Exponential, Options};
+use bellwether_core::{Breaker, Options};
 
 /// The shape of records and the names of keys, so that an election can be shared with what others run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,7 +37,7 @@ fn cluster() -> Options {
     options
 }
 
-/// 10 s, renewed every second. The pause after an error doubles from 50 ms to 5 s; ten errors in a row make it 30 s.
+/// 10 s, renewed every second. Ten errors in a row make the pause 30 s.
 ///
 /// A candidate that steps down stays away for 1.5 s. Other programs that use the bucket were seen to need up to 0.55 s to notice a
 /// release, whatever the ttl: a candidate that competed sooner would always win.
@@ -46,13 +45,7 @@ fn leader() -> Options {
     let mut options = Options::default();
     options.timing.ttl = Duration::from_secs(10);
     options.timing.renew = Some(Duration::from_secs(1));
-    options.strategy = Arc::new(Exponential {
-        base: Duration::from_millis(50),
-        max: Duration::from_secs(5),
-        multiplier: 2.0,
-        jitter: 0.1,
-    });
-    options.breaker = Some(Breaker { failures: 10, open_for: Duration::from_secs(30) });
+    options.breaker = Some(Breaker::default());
     options.stay_away_min = Duration::from_millis(1_500);
     options
 }

@@ -5,12 +5,12 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bellwether_backend::{
     Capabilities, Changes, Discarded, Finding, Found, FoundNote, Lease, Note, Probing, Record, Register,
-    Write,
+    Write, lock,
 };
 use bellwether_core::{Bid, CandidateId, Clock, ElectionName, Epoch, StoreError};
 use futures_util::{StreamExt, stream};
@@ -124,7 +124,7 @@ impl NatsRegister {
 
 impl BucketStore {
     pub(crate) fn bucket(&self, name: &str) -> Arc<Bucket> {
-        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buckets = lock(&self.buckets);
         let new =
             || Arc::new(Bucket::new(name.to_owned(), BucketUse::Elections, Arc::clone(&self.connection)));
         Arc::clone(buckets.entry(name.to_owned()).or_insert_with(new))
@@ -160,65 +160,6 @@ impl BucketStore {
             None => Content::Value(self.layout.print(on, new)?),
         };
         Ok(bucket.write(&key, at, content, self.limit()).await)
-    }
-
-    async fn elections(&self) -> Result<Vec<ElectionName>, StoreError> {
-        let mut elections = Vec::new();
-        for name in self.layout.buckets() {
-            let bucket = self.bucket(&name);
-            let subjects = match bucket.api(self.limit()).info(Some(self.layout.leases())).await {
-                Ok(info) => info.state.subjects.unwrap_or_default(),
-                Err(failure) if failure.is(STREAM_NOT_FOUND) && self.connection.config().create => continue,
-                Err(failure) => return Err(failure.error("list the elections")),
-            };
-            let prefix = crate::bucket_api::subject(&name, "");
-            let keys: Vec<String> = subjects
-                .keys()
-                .filter_map(|subject| Some(subject.strip_prefix(&prefix)?.to_owned()))
-                .collect();
-            let reads = keys.into_iter().map(|key| {
-                let bucket = &bucket;
-                async move {
-                    let found = bucket.load(&key, self.limit()).await?;
-                    Ok::<_, StoreError>(
-                        found.and_then(|(value, _)| self.layout.election(&bucket.name, &key, &value)),
-                    )
-                }
-            });
-            let mut reads = stream::iter(reads).buffer_unordered(READS_MAX);
-            while let Some(read) = reads.next().await {
-                elections.extend(read?);
-            }
-        }
-        elections.sort();
-        Ok(elections)
-    }
-
-    async fn discard(&self, on: &ElectionName) -> Result<Discarded, StoreError> {
-        let (bucket, key) = self.place(on);
-        let limit = self.limit();
-        let Some(entry) = bucket.last(&key, limit).await? else { return Ok(Discarded::Gone) };
-        let revision = entry.revision;
-        if bucket.found(&*self.layout, on, entry)?.is_some_and(|(record, _)| record.is_held()) {
-            return Ok(Discarded::Remains(format!("the key {key}, which is held")));
-        }
-        let mut all: Vec<(Arc<Bucket>, String, u64)> = self.past(on).await?.into_iter().collect();
-        if self.layout.owns_bucket() {
-            // Somebody else's bucket is theirs to remove.
-            if !bucket.was_made_here() || bucket.api(limit).remove().await.is_err() {
-                return Ok(Discarded::Remains(format!("the bucket {}", bucket.name)));
-            }
-        } else {
-            all.push((bucket, key, revision));
-        }
-        for (bucket, key, revision) in all {
-            let failed = |failure: crate::errors::CallFailure| failure.error("remove the record");
-            let mark = bucket.api(limit).put(&key, revision, Content::Deleted).await.map_err(failed)?;
-            if bucket.api(limit).forget(&key, mark).await.is_err() {
-                return Ok(Discarded::Remains(format!("the mark of a deletion under the key {key}")));
-            }
-        }
-        Ok(Discarded::Gone)
     }
 }
 
@@ -288,7 +229,36 @@ impl Register for NatsRegister {
     }
 
     async fn elections(&self) -> Result<Vec<ElectionName>, StoreError> {
-        self.store.elections().await
+        let store = &self.store;
+        let mut elections = Vec::new();
+        for name in store.layout.buckets() {
+            let bucket = store.bucket(&name);
+            let subjects = match bucket.api(store.limit()).info(Some(store.layout.leases())).await {
+                Ok(info) => info.state.subjects.unwrap_or_default(),
+                Err(failure) if failure.is(STREAM_NOT_FOUND) && store.connection.config().create => continue,
+                Err(failure) => return Err(failure.error("list the elections")),
+            };
+            let prefix = crate::bucket_api::subject(&name, "");
+            let keys: Vec<String> = subjects
+                .keys()
+                .filter_map(|subject| Some(subject.strip_prefix(&prefix)?.to_owned()))
+                .collect();
+            let reads = keys.into_iter().map(|key| {
+                let bucket = &bucket;
+                async move {
+                    let found = bucket.load(&key, store.limit()).await?;
+                    Ok::<_, StoreError>(
+                        found.and_then(|(value, _)| store.layout.election(&bucket.name, &key, &value)),
+                    )
+                }
+            });
+            let mut reads = stream::iter(reads).buffer_unordered(READS_MAX);
+            while let Some(read) = reads.next().await {
+                elections.extend(read?);
+            }
+        }
+        elections.sort();
+        Ok(elections)
     }
 
     fn takes_away(&self, on: &ElectionName) -> bool {
@@ -309,6 +279,30 @@ impl Register for NatsRegister {
     }
 
     async fn danger_discard(&self, on: &ElectionName) -> Result<Discarded, StoreError> {
-        self.store.discard(on).await
+        let store = &self.store;
+        let (bucket, key) = store.place(on);
+        let limit = store.limit();
+        let Some(entry) = bucket.last(&key, limit).await? else { return Ok(Discarded::Gone) };
+        let revision = entry.revision;
+        if bucket.found(&*store.layout, on, entry)?.is_some_and(|(record, _)| record.is_held()) {
+            return Ok(Discarded::Remains(format!("the key {key}, which is held")));
+        }
+        let mut all: Vec<(Arc<Bucket>, String, u64)> = store.past(on).await?.into_iter().collect();
+        if store.layout.owns_bucket() {
+            // Somebody else's bucket is theirs to remove.
+            if !bucket.was_made_here() || bucket.api(limit).remove().await.is_err() {
+                return Ok(Discarded::Remains(format!("the bucket {}", bucket.name)));
+            }
+        } else {
+            all.push((bucket, key, revision));
+        }
+        for (bucket, key, revision) in all {
+            let failed = |failure: crate::errors::CallFailure| failure.error("remove the record");
+            let mark = bucket.api(limit).put(&key, revision, Content::Deleted).await.map_err(failed)?;
+            if bucket.api(limit).forget(&key, mark).await.is_err() {
+                return Ok(Discarded::Remains(format!("the mark of a deletion under the key {key}")));
+            }
+        }
+        Ok(Discarded::Gone)
     }
 }

@@ -112,12 +112,6 @@ impl Config {
         self
     }
 
-    /// Uses this lock for the one election of the connection, as `key1` and `key2` of the URL do.
-    #[must_use]
-    pub fn only_keys(self, keys: Keys) -> Config {
-        Config { only: Some(keys), ..self }
-    }
-
     /// Connects by this function instead of by a socket: it is given the host (or the directory of a socket) and the port,
     /// and yields a [`Transport`], on which nothing has been said yet. Encryption and logging in are done on it as on any
     /// other, by the URL.

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bellwether_backend::SessionFailure;
+use bellwether_backend::{SessionFailure, lock};
 use bellwether_core::{ErrorKind, StoreError};
 use futures_util::future::{poll_fn, try_join_all};
 use tokio::sync::watch;
@@ -16,7 +16,6 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{AsyncMessage, Client, Row, SimpleQueryMessage, SimpleQueryRow, Statement};
 
 use crate::errors::{BACKEND, Cause, meaning, misconfigured, unavailable};
-use crate::store::lock;
 use crate::tls::{Connector, Encrypted};
 use crate::transport::{Socket, SocketDuplicate, is_local, place, reach};
 use crate::{Config, Schema, sql};

@@ -9,10 +9,9 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use bellwether_backend::lock;
 use bellwether_backend::url::unescape;
 use bellwether_core::CandidateId;
-
-use crate::store::lock;
 
 /// The server's limit (`NAMEDATALEN` − 1).
 const NAME_MAX_BYTES: usize = 63;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bellwether_backend::{
     LockAnswer, LockHolder, LockResult, Presence, Session, SessionFailure, SessionNotice, WantedLock,
-    WantedPresence,
+    WantedPresence, lock,
 };
 use bellwether_core::{Boot, Clock, Epoch, StoreError, TTL_RANGE};
 use tokio_postgres::Row;
@@ -20,7 +20,6 @@ use crate::epoch::{self, is_claiming, marked_epoch};
 use crate::errors::{misconfigured, unavailable};
 use crate::names::{self, SessionNames, SessionTtl, millis};
 use crate::records::Records;
-use crate::store::lock;
 use crate::{Keys, notices, presence_sql, sql};
 
 /// Most elections of one process: the server's lock table is shared, and with it full nobody can even connect. On a server with

@@ -2,16 +2,16 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use bellwether_backend::{
     Capabilities, Claimed, Discarded, Ear, Finding, Followers, Fut, LockAnswer, LockHolder, Past, Probing,
-    Session, SessionFailure, SessionLease, SessionStore, Sessions, WantedLock, Written,
+    Session, SessionFailure, SessionLease, SessionStore, Sessions, WantedLock, Written, lock,
 };
 use bellwether_core::{
-    Bid, Boot, Candidate, CandidateId, Clock, ElectionName, Epoch, ErrorKind, Grant, Incarnation, Seen,
-    StoreError,
+    Bid, Boot, Candidate, CandidateId, Clock, ElectionName, Epoch, ErrorKind, Grant, Incarnation, Proof,
+    Seen, StoreError,
 };
 
 use crate::connection::{Hear, SessionIdentity};
@@ -134,10 +134,6 @@ impl PgStore {
             _ => Err(unavailable("the server issued no epoch above those before it")),
         }
     }
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Brings what a connection is notified of.
@@ -284,8 +280,13 @@ impl SessionStore for PgStore {
         }
     }
 
+    /// Before the lock is released, since the next leader reads it. Others wait for the lock meanwhile, so nothing is opened for it, and
+    /// it is left out where it would take long.
     async fn releasing(&self, through: &Sessions<PgStore>, on: &ElectionName, grant: &Grant) {
-        self.release_record(&through.lock, on, grant).await;
+        let records = through.lock.pair.records.try_lock().ok().and_then(|records| records.clone());
+        if let Some(records) = records.filter(|records| !records.connection.is_over()) {
+            records.release(on, grant.epoch, grant.incarnation, grant.ttl / 10).await;
+        }
     }
 
     async fn cool_down(
@@ -300,6 +301,7 @@ impl SessionStore for PgStore {
         }
     }
 
+    /// The row counts for the holder only if it is of the very session that has the lock.
     async fn describe(
         &self,
         through: &Sessions<PgStore>,
@@ -307,7 +309,24 @@ impl SessionStore for PgStore {
         holder: Option<i32>,
         seen: Seen,
     ) -> Result<Seen, StoreError> {
-        self.with_record(&through.lock, on, holder, seen).await
+        let Some(records) = self.records(&through.lock).await? else { return Ok(seen) };
+        let record = records.read(on).await?;
+        Ok(match holder {
+            Some(pid) if record.session == Some(pid) && seen.proof == Proof::Alive => Seen {
+                holder: record.holder,
+                epoch: record.epoch,
+                priority: record.priority,
+                acquired: record.acquired,
+                metadata: record.metadata,
+                ..seen
+            },
+            Some(_) => seen,
+            None => {
+                let released = record.epoch.is_some() && record.holder.is_none();
+                let proof = if released { Proof::Released } else { seen.proof };
+                Seen { epoch: record.epoch, proof, ..seen }
+            }
+        })
     }
 
     async fn followers(

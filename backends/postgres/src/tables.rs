@@ -6,13 +6,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_backend::{Claimed, Finding, SessionFailure, Written};
-use bellwether_core::{Bid, ElectionName, Epoch, Grant, Proof, Seen, StoreError};
+use bellwether_backend::{Claimed, Finding, SessionFailure, Written, lock};
+use bellwether_core::{Bid, ElectionName, Epoch, Proof, Seen, StoreError};
 
 use crate::errors::{misconfigured, unavailable};
 use crate::records::{ElectionRow, LeadershipRow, Records, RowWrite, functions_of, outdated};
 use crate::session::{LOOK_LIMIT, PgSession};
-use crate::store::{PgStore, lock};
+use crate::store::PgStore;
 use crate::{Config, Schema, hosts, names, notices};
 
 /// From the first try to write a row that a transaction has locked to the next: twice as long each time.
@@ -76,43 +76,6 @@ impl PgStore {
             }
             tokio::time::sleep(pause).await;
             pause *= 2;
-        }
-    }
-
-    /// What the row adds to a look. It counts for the holder only if it is of the very session that has the lock.
-    pub(crate) async fn with_record(
-        &self,
-        beside: &PgSession,
-        on: &ElectionName,
-        session: Option<i32>,
-        seen: Seen,
-    ) -> Result<Seen, StoreError> {
-        let Some(records) = self.records(beside).await? else { return Ok(seen) };
-        let record = records.read(on).await?;
-        Ok(match session {
-            Some(pid) if record.session == Some(pid) && seen.proof == Proof::Alive => Seen {
-                holder: record.holder,
-                epoch: record.epoch,
-                priority: record.priority,
-                acquired: record.acquired,
-                metadata: record.metadata,
-                ..seen
-            },
-            Some(_) => seen,
-            None => {
-                let released = record.epoch.is_some() && record.holder.is_none();
-                let proof = if released { Proof::Released } else { seen.proof };
-                Seen { epoch: record.epoch, proof, ..seen }
-            }
-        })
-    }
-
-    /// Writes that a leadership is released, before its lock is: the next leader reads it. Others wait for the lock meanwhile, so
-    /// nothing is opened for it, and it is left out where it would take long.
-    pub(crate) async fn release_record(&self, beside: &PgSession, on: &ElectionName, grant: &Grant) {
-        let records = beside.pair.records.try_lock().ok().and_then(|records| records.clone());
-        if let Some(records) = records.filter(|records| !records.connection.is_over()) {
-            records.release(on, grant.epoch, grant.incarnation, grant.ttl / 10).await;
         }
     }
 

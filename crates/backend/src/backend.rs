@@ -37,6 +37,7 @@ pub struct Notice {
 /// - An epoch is above every earlier one of the election, and above [`Bid::floor`].
 /// - [`observe`](Backend::observe), [`followers`](Backend::followers), [`history`](Backend::history),
 ///   [`elections`](Backend::elections) and [`signals`](Backend::signals) change nothing in the store.
+#[expect(unused_variables, reason = "the default of an optional method ignores what it is given")]
 pub trait Backend: Any + Send + Sync {
     /// The name used in errors and logs.
     fn name(&self) -> &'static str;
@@ -68,7 +69,6 @@ pub trait Backend: Any + Send + Sync {
     /// The candidates that wait for this election, in any process; `None` where the store does not know. For people: no decision
     /// depends on it.
     fn followers<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<Option<Followers>, StoreError>> {
-        let _ = on;
         Box::pin(async { Ok(None) })
     }
 
@@ -85,7 +85,6 @@ pub trait Backend: Any + Send + Sync {
     /// Why changes of this election, which is followed, are not announced at the moment, so that candidates here notice them late; `None`
     /// where they are announced, or where nothing is known. Returns at once.
     fn unwatched(&self, on: &ElectionName) -> Option<StoreError> {
-        let _ = on;
         None
     }
 
@@ -116,7 +115,6 @@ pub trait Backend: Any + Send + Sync {
 
     /// Checks whether the store is fit for elections: permissions, versions, durability, space. Finds nothing by default.
     fn checkup<'a>(&'a self, probing: Probing<'a>) -> Fut<'a, Vec<Finding>> {
-        let _ = probing;
         Box::pin(async { Vec::new() })
     }
 
@@ -129,7 +127,6 @@ pub trait Backend: Any + Send + Sync {
     /// Duplicates of what proves that this candidate lives, for a guard process that closes them last.
     #[cfg(unix)]
     fn crash_proof(&self, on: &ElectionName, who: &Candidate) -> Vec<std::os::fd::OwnedFd> {
-        let _ = (on, who);
         Vec::new()
     }
 }

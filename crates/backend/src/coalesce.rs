@@ -7,10 +7,12 @@
 //!  expected with others ─▶ waits until all of them are there
 //! ```
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
+
+use crate::lock;
 
 /// The most questions in one call.
 const TOGETHER_MAX: usize = 1_000;
@@ -67,7 +69,7 @@ impl<Ask, Answer, Failure> Default for Coalesce<Ask, Answer, Failure> {
 impl<Ask, Answer, Failure: Clone + From<Unanswered>> Coalesce<Ask, Answer, Failure> {
     /// Announces that `count` callers are about to ask, so that one call answers all.
     pub fn expect(&self, count: usize) {
-        self.queue().expected = if count > 1 { count } else { 0 };
+        lock(&self.queue).expected = if count > 1 { count } else { 0 };
     }
 
     /// Asks at once if nothing is under way and nobody else waits, else with the others. `call` answers in the order of what it is
@@ -118,7 +120,7 @@ impl<Ask, Answer, Failure: Clone + From<Unanswered>> Coalesce<Ask, Answer, Failu
         asker: Asker<Answer, Failure>,
         pause: Option<Duration>,
     ) -> (Option<Duration>, Option<tokio::sync::MutexGuard<'_, ()>>) {
-        let mut queue = self.queue();
+        let mut queue = lock(&self.queue);
         let pause = match queue.expected {
             0 => pause,
             1 => None,
@@ -133,14 +135,10 @@ impl<Ask, Answer, Failure: Clone + From<Unanswered>> Coalesce<Ask, Answer, Failu
 
     /// Those who wait, as many as one call takes.
     fn take_waiting(&self) -> (Vec<Ask>, Vec<Asker<Answer, Failure>>) {
-        let mut queue = self.queue();
+        let mut queue = lock(&self.queue);
         queue.expected = 0;
         let count = queue.waiting.len().min(TOGETHER_MAX);
         queue.waiting.drain(..count).unzip()
-    }
-
-    fn queue(&self) -> MutexGuard<'_, Waiters<Ask, Answer, Failure>> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -34,28 +34,21 @@ pub struct Read {
     pub election: Option<String>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 struct RecordIn {
-    holder: String,
+    holder: Option<String>,
     lease_duration: Option<String>,
     epoch: Option<u64>,
     incarnation: Option<String>,
-    #[serde(default)]
     beat: u64,
     boot_id: Option<String>,
     election: Option<String>,
-    #[serde(default)]
     renew_time: Json,
-    #[serde(default)]
     acquire_time: Json,
-    #[serde(default)]
     priority: Json,
-    #[serde(default)]
     request: Json,
-    #[serde(default)]
     reserved: Json,
-    #[serde(default)]
     metadata: Json,
 }
 
@@ -158,7 +151,7 @@ fn parse(bytes: &[u8]) -> Option<Read> {
     if incarnation.is_some() && ttl.is_some_and(|ttl| ttl > TTL_RANGE.1) {
         return None;
     }
-    let holder = match incoming.holder.as_str() {
+    let holder = match incoming.holder?.as_str() {
         "" => None,
         id => Some(Holder { id: CandidateId::new(id).ok()?, incarnation }),
     };

@@ -1,10 +1,12 @@
 //! News that can wait without piling up.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use bellwether_core::ElectionName;
 use tokio::sync::Notify;
+
+use crate::lock;
 
 /// Names of elections that somebody should look at.
 ///
@@ -19,14 +21,14 @@ pub struct Mailbox {
 impl Mailbox {
     /// Something changed about this election.
     pub fn put(&self, on: ElectionName) {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(on);
+        lock(&self.waiting).insert(on);
         self.arrived.notify_one();
     }
 
     /// The next election to look at, when there is one.
     pub async fn take(&self) -> ElectionName {
         loop {
-            if let Some(on) = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_first() {
+            if let Some(on) = lock(&self.waiting).pop_first() {
                 return on;
             }
             // A permit is kept if something arrives between the look and the wait.

@@ -1,14 +1,14 @@
 //! A store in memory: for trying out, for tests, and as the model of what a register is.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use bellwether_core::{Clock, ElectionName, Epoch, ErrorKind, StoreError};
 use futures_util::stream;
 
 use crate::{
     Capabilities, Change, Changes, Discarded, Finding, Found, FoundNote, Lease, Mailbox, Note, Probing,
-    Record, Register, Write,
+    Record, Register, Write, lock,
 };
 
 /// What all connections share. Cloning shares it; it lasts as long as its longest-lived clone or connection.
@@ -66,34 +66,30 @@ impl MemoryStore {
     /// The register alone of another connection, to build something else on.
     pub fn register(&self) -> Memory {
         let connection = Arc::new(MemoryConnection::default());
-        self.cells().connections.push(Arc::downgrade(&connection));
+        lock(&self.cells).connections.push(Arc::downgrade(&connection));
         Memory { store: self.clone(), connection }
     }
 
     /// Puts a record in behind everybody's back, whatever was there: a foreign one, or a broken one.
     pub fn put(&self, on: &ElectionName, record: Record) {
-        self.cells().put(on, record);
+        lock(&self.cells).put(on, record);
         self.announce(on);
     }
 
     /// Removes the record of an election behind everybody's back.
     pub fn delete(&self, on: &ElectionName) {
-        self.cells().records.remove(on);
+        lock(&self.cells).records.remove(on);
         self.announce(on);
     }
 
     /// How many writes this store has taken, ever: looking must not change it.
     pub fn writes(&self) -> u64 {
-        self.cells().sequence
-    }
-
-    fn cells(&self) -> MutexGuard<'_, Cells> {
-        self.cells.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.cells).sequence
     }
 
     fn announce(&self, on: &ElectionName) {
         let connections: Vec<_> = {
-            let mut cells = self.cells();
+            let mut cells = lock(&self.cells);
             cells.connections.retain(|connection| connection.strong_count() > 0);
             cells.connections.iter().filter_map(Weak::upgrade).collect()
         };
@@ -117,11 +113,11 @@ impl Register for Memory {
     }
 
     async fn load(&self, on: &ElectionName) -> Result<Found<u64>, StoreError> {
-        Ok(self.store.cells().records.get(on).cloned())
+        Ok(lock(&self.store.cells).records.get(on).cloned())
     }
 
     async fn write(&self, on: &ElectionName, at: Option<&u64>, new: &Record) -> Write<u64> {
-        let mut cells = self.store.cells();
+        let mut cells = lock(&self.store.cells);
         if cells.records.get(on).map(|(_, version)| version) != at {
             return Write::Conflict;
         }
@@ -158,7 +154,7 @@ impl Register for Memory {
         _: Option<(&Record, &u64)>,
         least: Epoch,
     ) -> Result<Epoch, StoreError> {
-        let highest = self.store.cells().epochs.get(on).copied().unwrap_or_default();
+        let highest = lock(&self.store.cells).epochs.get(on).copied().unwrap_or_default();
         let next = highest.next().ok_or_else(|| {
             StoreError::new(ErrorKind::Misconfigured, "memory", "the epochs of this election are used up")
         })?;
@@ -166,16 +162,16 @@ impl Register for Memory {
     }
 
     async fn elections(&self) -> Result<Vec<ElectionName>, StoreError> {
-        Ok(self.store.cells().records.keys().cloned().collect())
+        Ok(lock(&self.store.cells).records.keys().cloned().collect())
     }
 
     async fn read_note(&self, on: &ElectionName, note: &Note) -> Result<FoundNote, StoreError> {
-        Ok(self.store.cells().notes.get(&(on.clone(), note.clone())).cloned())
+        Ok(lock(&self.store.cells).notes.get(&(on.clone(), note.clone())).cloned())
     }
 
     async fn write_note(&self, on: &ElectionName, note: &Note, at: Option<u64>, bytes: &[u8]) -> Write<u64> {
         let key = (on.clone(), note.clone());
-        let mut cells = self.store.cells();
+        let mut cells = lock(&self.store.cells);
         if cells.notes.get(&key).map(|(_, version)| *version) != at {
             return Write::Conflict;
         }
@@ -191,7 +187,7 @@ impl Register for Memory {
     }
 
     async fn danger_discard(&self, on: &ElectionName) -> Result<Discarded, StoreError> {
-        let mut cells = self.store.cells();
+        let mut cells = lock(&self.store.cells);
         if cells.records.get(on).is_some_and(|(record, _)| record.is_held()) {
             return Ok(Discarded::Remains(format!("{on}, which is held")));
         }
@@ -200,8 +196,4 @@ impl Register for Memory {
         cells.notes.retain(|(of, _), _| of != on);
         Ok(Discarded::Gone)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::mem::{Discriminant, discriminant};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
-use crate::Notice;
 use bellwether_core::{ElectionName, Signal};
 use tokio::sync::Notify;
+
+use crate::{Notice, lock};
 
 /// What waits is bounded by the number of elections and of kinds: an older notice of the same kind is dropped.
 #[derive(Default)]
@@ -66,12 +67,12 @@ impl NoticeQueue {
 
     /// What is no longer followed is not told.
     pub(crate) fn forget(&self, on: &ElectionName) {
-        self.queue().forget(on);
+        lock(&self.waiting).forget(on);
     }
 
     pub(crate) async fn next(&self) -> Notice {
         loop {
-            if let Some(notice) = self.queue().take() {
+            if let Some(notice) = lock(&self.waiting).take() {
                 return notice;
             }
             self.arrived.notified().await;
@@ -79,12 +80,8 @@ impl NoticeQueue {
     }
 
     fn put(&self, notice: Notice) {
-        self.queue().put(notice);
+        lock(&self.waiting).put(notice);
         self.arrived.notify_one();
-    }
-
-    fn queue(&self) -> MutexGuard<'_, WaitingNotices> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -114,7 +111,7 @@ mod tests {
         let about = |text: &str| (Some(text.to_owned()), changed);
         let all = |signal| (None, discriminant(&signal));
         assert_eq!(told, [about("b"), all(Signal::Doubt), about("a"), all(Signal::Restored)]);
-        let rest = news.queue();
+        let rest = lock(&news.waiting);
         assert!(rest.notices.is_empty() && rest.places.is_empty(), "nothing is kept");
     }
 }

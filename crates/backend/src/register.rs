@@ -2,7 +2,9 @@
 
 use std::pin::Pin;
 
-use bellwether_core::{Bid, Candidate, Clock, ElectionName, Epoch, ErrorKind, Incarnation, StoreError};
+use bellwether_core::{
+    Bid, Candidate, Clock, ElectionName, Epoch, ErrorKind, Incarnation, Outcome, StoreError,
+};
 use futures_util::Stream;
 
 use crate::{Capabilities, Discarded, Finding, Past, Probing, Record};
@@ -11,6 +13,7 @@ use crate::{Capabilities, Discarded, Finding, Past, Probing, Record};
 ///
 /// [`Lease`](crate::Lease) makes a [`Backend`](crate::Backend) of it: claim, renew, release, expiry, epochs,
 /// priority, requests and cooldown are written once, there.
+#[expect(unused_variables, reason = "the default of an optional method ignores what it is given")]
 pub trait Register: Send + Sync + 'static {
     /// What a write is compared with. Grows with every write of the same register, unless the store was
     /// rolled back.
@@ -70,7 +73,6 @@ pub trait Register: Send + Sync + 'static {
     /// # Errors
     /// When this candidate can never lead this election here.
     fn admit(&self, on: &ElectionName, bid: &Bid) -> Result<(), StoreError> {
-        let _ = (on, bid);
         Ok(())
     }
 
@@ -80,34 +82,28 @@ pub trait Register: Send + Sync + 'static {
     /// # Errors
     /// When this candidate could never lead this election here. A temporary failure is no error.
     fn rehearse(&self, on: &ElectionName) -> impl Future<Output = Result<(), StoreError>> + Send {
-        let _ = on;
         async { Ok(()) }
     }
 
     /// Why changes of this election, which is followed, are not announced at the moment; `None` where they are, or where nothing
     /// is known. Returns at once.
     fn unwatched(&self, on: &ElectionName) -> Option<StoreError> {
-        let _ = on;
         None
     }
 
     /// What is known about the holder's life beyond the record itself. Returns at once.
     fn life(&self, on: &ElectionName, record: &Record) -> Life {
-        let _ = (on, record);
         Life::Unknown
     }
 
     /// Whether a record that [`load`](Register::load) has just not found can be one that the store itself took away because
     /// it had run out, rather than one that somebody removed. Returns at once.
     fn takes_away(&self, on: &ElectionName) -> bool {
-        let _ = on;
         false
     }
 
     /// This candidate has left the election: release what proved that it was alive.
-    fn retire(&self, on: &ElectionName, who: Incarnation) {
-        let _ = (on, who);
-    }
+    fn retire(&self, on: &ElectionName, who: Incarnation) {}
 
     /// The elections that the store can list.
     fn elections(&self) -> impl Future<Output = Result<Vec<ElectionName>, StoreError>> + Send;
@@ -119,7 +115,6 @@ pub trait Register: Send + Sync + 'static {
         on: &ElectionName,
         note: &Note,
     ) -> impl Future<Output = Result<FoundNote, StoreError>> + Send {
-        let _ = (on, note);
         async { Ok(None) }
     }
 
@@ -131,7 +126,6 @@ pub trait Register: Send + Sync + 'static {
         at: Option<u64>,
         bytes: &[u8],
     ) -> impl Future<Output = Write<u64>> + Send {
-        let _ = (on, note, at, bytes);
         let sentence = "this store keeps neither history nor cooldowns";
         async move { Write::Refused(StoreError::new(ErrorKind::Unsupported, self.name(), sentence)) }
     }
@@ -139,13 +133,11 @@ pub trait Register: Send + Sync + 'static {
     /// A leadership has begun here, or it has ended where [`Past::until`] says so. For a store that tells others who leads in more
     /// ways than by the record. Best effort: nothing depends on it, and it ends in bounded time.
     fn announce(&self, on: &ElectionName, past: &Past) -> impl Future<Output = ()> + Send {
-        let _ = (on, past);
         async {}
     }
 
     /// See [`Backend::checkup`](crate::Backend::checkup); the clock is for measuring.
     fn checkup(&self, probing: Probing<'_>, clock: &dyn Clock) -> impl Future<Output = Vec<Finding>> + Send {
-        let _ = (probing, clock);
         async { Vec::new() }
     }
 
@@ -160,7 +152,6 @@ pub trait Register: Send + Sync + 'static {
     /// Duplicates of what proves that this candidate lives.
     #[cfg(unix)]
     fn crash_proof(&self, on: &ElectionName, who: &Candidate) -> Vec<std::os::fd::OwnedFd> {
-        let _ = (on, who);
         Vec::new()
     }
 }
@@ -197,6 +188,16 @@ impl<V> Write<V> {
     /// Of a write that ended in this error before it was sent, or without an answer: unknown if trying again can help, refused if not.
     pub fn failed(error: StoreError) -> Write<V> {
         if error.is_retryable() { Write::Unknown(error) } else { Write::Refused(error) }
+    }
+
+    /// How a call ends whose write ended so; `None` if the record has to be looked at again.
+    pub(crate) fn outcome(self) -> Option<Outcome<V>> {
+        match self {
+            Write::Done(version) => Some(Outcome::Done(version)),
+            Write::Conflict => None,
+            Write::Unknown(error) => Some(Outcome::Unknown(error)),
+            Write::Refused(error) => Some(Outcome::Refused(error)),
+        }
     }
 
     /// The same, with another version for what was written.

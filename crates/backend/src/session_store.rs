@@ -55,6 +55,7 @@ pub enum Written<M> {
 }
 
 /// A store whose locks belong to sessions.
+#[expect(unused_variables, reason = "the default of an optional method ignores what it is given")]
 pub trait SessionStore: Send + Sync + Sized + 'static {
     /// The key of a lock.
     type Key: LockKey;
@@ -104,18 +105,13 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
     fn stood_since(&self, of: &Sessions<Self>) -> Boot;
 
     /// Begins to watch for the ends of others' sessions, until this lock session ends; [`Ear::other`] says whose.
-    fn watch(&self, lock: &Arc<Self::Session>, ear: Ear<Self>) {
-        let _ = (lock, ear);
-    }
+    fn watch(&self, lock: &Arc<Self::Session>, ear: Ear<Self>) {}
 
     /// The lock session ended here; the server may still have it.
-    fn lost(&self, lock: &Self::Session) {
-        let _ = lock;
-    }
+    fn lost(&self, lock: &Self::Session) {}
 
     /// A presence session ended here and stands for nobody's work any more: the server may forget it, too.
     fn end_presence(&self, through: &Self::Session, old: &Self::Session) -> impl Future<Output = ()> + Send {
-        let _ = (through, old);
         async {}
     }
 
@@ -125,7 +121,6 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
         through: &Self::Session,
         holder: &LockHolder<SessionId<Self>>,
     ) -> impl Future<Output = Result<(), StoreError>> + Send {
-        let _ = (through, holder);
         async {
             let sentence = "this store cannot end the sessions of others";
             Err(StoreError::new(bellwether_core::ErrorKind::Unsupported, self.name(), sentence))
@@ -134,7 +129,6 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
 
     /// The most elections that one process may hold.
     fn elections_max(&self, lock: &Self::Session) -> usize {
-        let _ = lock;
         usize::MAX
     }
 
@@ -145,7 +139,6 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
         on: &ElectionName,
         bid: &Bid,
     ) -> impl Future<Output = Result<Option<Seen>, StoreError>> + Send {
-        let _ = (through, on, bid);
         async { Ok(None) }
     }
 
@@ -162,7 +155,6 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
         through: &Sessions<Self>,
         on: &ElectionName,
     ) -> impl Future<Output = Result<bool, StoreError>> + Send {
-        let _ = (through, on);
         async { Ok(true) }
     }
 
@@ -173,7 +165,6 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
         on: &ElectionName,
         grant: &Grant,
     ) -> impl Future<Output = ()> + Send {
-        let _ = (through, on, grant);
         async {}
     }
 
@@ -185,7 +176,6 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
         id: &CandidateId,
         span: Duration,
     ) -> impl Future<Output = ()> + Send {
-        let _ = (through, on, id, span);
         async {}
     }
 
@@ -197,7 +187,6 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
         holder: Option<SessionId<Self>>,
         seen: Seen,
     ) -> impl Future<Output = Result<Seen, StoreError>> + Send {
-        let _ = (through, on, holder);
         async { Ok(seen) }
     }
 
@@ -207,14 +196,11 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
         through: &Sessions<Self>,
         on: &ElectionName,
     ) -> impl Future<Output = Result<Option<Followers>, StoreError>> + Send {
-        let _ = (through, on);
         async { Ok(None) }
     }
 
     /// A candidate has left the election.
-    fn retired(&self, on: &ElectionName, who: &Candidate) {
-        let _ = (on, who);
-    }
+    fn retired(&self, on: &ElectionName, who: &Candidate) {}
 
     /// See [`Backend::remember`](crate::Backend::remember).
     fn remember(
@@ -223,7 +209,6 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
         on: &ElectionName,
         past: &Past,
     ) -> impl Future<Output = Result<(), StoreError>> + Send {
-        let _ = (through, on, past);
         async { Ok(()) }
     }
 
@@ -233,7 +218,6 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
         through: &Sessions<Self>,
         on: &ElectionName,
     ) -> impl Future<Output = Result<Vec<Past>, StoreError>> + Send {
-        let _ = (through, on);
         async { Ok(Vec::new()) }
     }
 
@@ -242,7 +226,6 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
         &self,
         through: &Sessions<Self>,
     ) -> impl Future<Output = Result<Vec<ElectionName>, StoreError>> + Send {
-        let _ = through;
         async { Ok(Vec::new()) }
     }
 
@@ -252,13 +235,11 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
         through: &Sessions<Self>,
         probing: Probing<'_>,
     ) -> impl Future<Output = Result<Vec<Finding>, StoreError>> + Send {
-        let _ = (through, probing);
         async { Ok(Vec::new()) }
     }
 
     /// See [`Backend::danger_discard`](crate::Backend::danger_discard).
     fn danger_discard(&self, on: &ElectionName) -> Discarded {
-        let _ = on;
         // A lock that nobody has is nowhere.
         Discarded::Gone
     }
@@ -266,7 +247,6 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
     /// Duplicates of what keeps this session open.
     #[cfg(unix)]
     fn crash_proof(&self, presence: &Self::Session) -> Vec<std::os::fd::OwnedFd> {
-        let _ = presence;
         Vec::new()
     }
 }

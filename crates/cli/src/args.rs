@@ -267,6 +267,15 @@ fn duration(text: &str) -> Result<Duration, String> {
     })
 }
 
+fn interval_from(shortest: Duration, text: &str) -> Result<Duration, String> {
+    let interval = duration(text)?;
+    if interval < shortest {
+        Err(format!("the interval must be at least {shortest:?}"))
+    } else {
+        Ok(interval)
+    }
+}
+
 /// For the flags whose names others have coined, with plain seconds.
 fn duration_or_seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());

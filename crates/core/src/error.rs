@@ -7,6 +7,7 @@ use crate::words::words;
 
 words! {
     /// What an error means to the caller.
+    #[non_exhaustive]
     ErrorKind {
         Unavailable = "unavailable": "the store did not answer, or asked to be tried again later",
         TimedOut = "timed_out": "the answer did not arrive in time; it may still arrive",

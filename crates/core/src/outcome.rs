@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::words::words;
 use crate::{Boot, Candidate, CandidateId, Epoch, Incarnation, StoreError, Wall};
 
 /// How a call to a store ended.
@@ -106,32 +107,16 @@ impl Holder {
     }
 }
 
-/// What is known about the holder.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Proof {
-    /// A record names the holder; nothing more is known.
-    Record,
-    /// The holder was seen to renew, or its session is open.
-    Alive,
-    /// The process *and its work* are gone, not merely silent.
-    Dead,
-    /// The holder released the record.
-    Released,
-    /// There is no record.
-    #[default]
-    Absent,
-}
-
-impl Proof {
-    /// The word used in tables and JSON.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Proof::Record => "record",
-            Proof::Alive => "alive",
-            Proof::Dead => "dead",
-            Proof::Released => "released",
-            Proof::Absent => "absent",
-        }
+words! {
+    /// What is known about the holder.
+    #[derive(Default)]
+    Proof {
+        Record = "record": "a record names the holder; nothing more is known",
+        Alive = "alive": "the holder was seen to renew, or its session is open",
+        Dead = "dead": "the process *and its work* are gone, not merely silent",
+        Released = "released": "the holder released the record",
+        #[default]
+        Absent = "absent": "there is no record",
     }
 }
 
@@ -227,8 +212,6 @@ pub enum Signal {
     Changed(Seen),
     /// Somebody sent a request to the leader.
     Requested(Request),
-    /// The store granted the lead without a claim, from a queue of candidates.
-    Granted(Grant),
     /// The connection is silent: the leader leads on until its deadline.
     Doubt,
     /// The session has ended, and its grants with it.

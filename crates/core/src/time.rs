@@ -92,15 +92,6 @@ pub trait Clock: Send + Sync + 'static {
     fn wall(&self) -> Wall;
 }
 
-impl<C: Clock + ?Sized> Clock for std::sync::Arc<C> {
-    fn boot(&self) -> Boot {
-        (**self).boot()
-    }
-    fn wall(&self) -> Wall {
-        (**self).wall()
-    }
-}
-
 /// Days since 1970 to a date of the proleptic Gregorian calendar, counting years from March so that the
 /// leap day comes last.
 fn civil_from_days(days: i64) -> (i64, i64, i64) {
@@ -267,20 +258,5 @@ mod tests {
         ] {
             assert_eq!(Wall::parse(text), None, "{text}");
         }
-    }
-
-    #[test]
-    fn a_shared_clock_shows_the_time_of_the_clock_in_it() {
-        struct Fixed;
-        impl Clock for Fixed {
-            fn boot(&self) -> Boot {
-                Boot::from_nanos(3)
-            }
-            fn wall(&self) -> Wall {
-                Wall::from_unix_nanos(4)
-            }
-        }
-        let shared = std::sync::Arc::new(Fixed);
-        assert_eq!((Clock::boot(&shared), Clock::wall(&shared)), (Boot(3), Wall(4)));
     }
 }

@@ -2,19 +2,18 @@
 
 /// Defines the enum. The meaning is also the variant's documentation, so that the two cannot differ.
 macro_rules! words {
-    ($(#[$about:meta])* $name:ident { $($variant:ident = $word:literal: $meaning:literal,)+ }) => {
+    ($(#[$about:meta])* $name:ident { $($(#[$mark:meta])* $variant:ident = $word:literal: $meaning:literal,)+ }) => {
         $(#[$about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[non_exhaustive]
         pub enum $name {
-            $(#[doc = concat!($meaning, ".")] $variant,)+
+            $(#[doc = concat!($meaning, ".")] $(#[$mark])* $variant,)+
         }
 
         impl $name {
             /// Every one, for tables.
             pub const ALL: [$name; [$($word),+].len()] = [$($name::$variant),+];
 
-            /// The word used in events, logs and metrics.
+            /// The word used in events, logs, tables and metrics.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $($name::$variant => $word,)+

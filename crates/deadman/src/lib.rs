@@ -16,7 +16,7 @@
 //! - [`say_without_waiting`] writes to stderr without ever blocking.
 //!
 //! Linux has all of it. [`COUNTS_SUSPEND`] is false where the clock stands still in suspend: there, a leader that slept past its deadline
-//! believes for as long again that it leads. [`PROTECTIONS`] says which of the others exist; a function whose protection is missing
+//! believes for as long again that it leads. The others exist on Linux only; elsewhere, a function that needs one
 //! returns [`Unsupported`](std::io::ErrorKind::Unsupported).
 
 #[cfg(not(unix))]
@@ -27,7 +27,6 @@ mod deadline;
 mod identity;
 mod pid1;
 pub mod process;
-mod protections;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod readable_fd;
 mod stderr;
@@ -39,7 +38,6 @@ pub use clock::{COUNTS_SUSPEND, SystemClock, boot_now};
 pub use deadline::KernelDeadline;
 pub use identity::random_bits;
 pub use pid1::{Pid1Deadline, Pid1Spared, leave_pid1};
-pub use protections::{PROTECTIONS, Protections};
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub use readable_fd::ReadableFd;
 pub use stderr::{never_wait_for_stderr, say_without_waiting};

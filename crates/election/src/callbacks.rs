@@ -2,12 +2,13 @@
 
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use bellwether_core::{ErrorKind, StoreError};
+use bellwether_backend::lock;
+use bellwether_core::{ErrorKind, StoreError, What};
 use futures_util::FutureExt;
 
-use crate::event::{Event, What};
+use crate::event::Event;
 use crate::subscription::{EventQueue, Events};
 
 /// What a callback is called for.
@@ -120,10 +121,10 @@ impl Callbacks {
 
     /// The events for [`run`], and where to put them, if there is anything to call and no task yet that gets events.
     pub(crate) fn new_feed(&self) -> Option<(Events, Arc<EventQueue>)> {
-        if self.registered().is_empty() {
+        if lock(&self.registered).is_empty() {
             return None;
         }
-        let mut feed = self.feed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut feed = lock(&self.feed);
         if feed.as_ref().is_some_and(|queue| !queue.is_closed()) {
             return None;
         }
@@ -136,15 +137,11 @@ impl Callbacks {
     where
         F: Future<Output = Option<String>> + Send + 'static,
     {
-        self.registered().push((on, Arc::new(move |event| Box::pin(callback(event)))));
+        lock(&self.registered).push((on, Arc::new(move |event| Box::pin(callback(event)))));
     }
 
     fn matching(&self, what: &What) -> Vec<(On, Callback)> {
-        self.registered().iter().filter(|(on, _)| on.matches(what)).cloned().collect()
-    }
-
-    fn registered(&self) -> MutexGuard<'_, Vec<(On, Callback)>> {
-        self.registered.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.registered).iter().filter(|(on, _)| on.matches(what)).cloned().collect()
     }
 
     async fn call(&self, event: &Event) {

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_backend::Fut;
-use bellwether_core::{Boot, CandidateId};
+use bellwether_core::{Boot, CandidateId, What};
 use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::driver::{DriverCommand, DriverLink};
-use crate::event::What;
 use crate::leadership::Leadership;
 use crate::subscription::Events;
 
@@ -50,10 +49,10 @@ pub(crate) const HOOK_MAX: Duration = Duration::from_secs(10);
 ///     }
 /// }
 /// ```
+#[expect(unused_variables, reason = "the default of an optional method ignores what it is given")]
 pub trait Hooks: Send + Sync + 'static {
     /// This candidate leads now. A panic ends the leadership.
     fn on_become_leader(&self, leadership: Leadership) -> impl Future<Output = Result<(), HookError>> + Send {
-        let _ = leadership;
         async { Ok(()) }
     }
 
@@ -62,7 +61,6 @@ pub trait Hooks: Send + Sync + 'static {
         &self,
         leadership: Leadership,
     ) -> impl Future<Output = Result<(), HookError>> + Send {
-        let _ = leadership;
         async { Ok(()) }
     }
 
@@ -71,7 +69,6 @@ pub trait Hooks: Send + Sync + 'static {
         &self,
         leader: Option<CandidateId>,
     ) -> impl Future<Output = Result<(), HookError>> + Send {
-        let _ = leader;
         async { Ok(()) }
     }
 }

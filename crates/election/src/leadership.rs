@@ -4,10 +4,11 @@ use std::fmt;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
 
+use bellwether_backend::lock;
 use bellwether_core::{Boot, Candidate, CandidateId, ElectionName, Epoch, Reason};
 use tokio::sync::watch;
 
@@ -153,7 +154,7 @@ impl Leadership {
         if self.is_valid() {
             return Ok(self.epoch());
         }
-        let over = self.work().over;
+        let over = lock(&self.0.work).over;
         Err(match over {
             Some(Over::Released) => Error::NotLeader,
             Some(Over::Lost(Reason::Conflict | Reason::Validation)) => {
@@ -205,7 +206,7 @@ impl Leadership {
     /// # Errors
     /// How the leadership ended, if it is over: then there must be no work.
     pub fn hold(&self) -> Result<WorkGuard, Over> {
-        let mut work = self.work();
+        let mut work = lock(&self.0.work);
         if let Some(over) = work.over {
             return Err(over);
         }
@@ -263,7 +264,7 @@ impl Leadership {
     pub(crate) fn end(&self, how: Over, by: Boot) -> bool {
         self.0.deadline.store(ENDED.as_nanos(), Ordering::Release);
         let idle = {
-            let mut work = self.work();
+            let mut work = lock(&self.0.work);
             work.over.get_or_insert(how);
             work.running == 0
         };
@@ -291,10 +292,6 @@ impl Leadership {
             }
             _ => false,
         });
-    }
-
-    fn work(&self) -> MutexGuard<'_, Work> {
-        self.0.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -331,7 +328,7 @@ pub struct WorkGuard(Leadership);
 impl Drop for WorkGuard {
     fn drop(&mut self) {
         let last = {
-            let mut work = self.0.work();
+            let mut work = lock(&self.0.0.work);
             work.running -= 1;
             work.running == 0 && work.over.is_some()
         };

@@ -3,9 +3,9 @@
 //!
 //! A store that cannot be reached is one line, then a count at 10, 100, 1,000, … failures, and one line when it answers again.
 
-use bellwether_core::{Candidate, ElectionName, Epoch, Reason, StoreError};
+use bellwether_core::{Candidate, ElectionName, Epoch, Reason, StoreError, What};
 
-use crate::event::{Event, What};
+use crate::event::Event;
 
 /// After the end of a leadership that should have been released.
 const UNCONFIRMED: &str =

@@ -1,8 +1,9 @@
 //! What the driver writes and handles read.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use bellwether_backend::lock;
 use bellwether_core::{Boot, Candidate, ElectionName};
 use tokio::sync::watch;
 
@@ -89,11 +90,11 @@ impl Shared {
     }
 
     pub(crate) fn subscribe(&self, queue: Arc<EventQueue>) {
-        self.subscribers().push(queue);
+        lock(&self.subscribers).push(queue);
     }
 
     pub(crate) fn publish(&self, event: &Event) {
-        self.subscribers().retain(|queue| queue.put(event.clone()));
+        lock(&self.subscribers).retain(|queue| queue.put(event.clone()));
     }
 
     /// There is no driver any more.
@@ -110,12 +111,8 @@ impl Shared {
 
     /// No more events will come.
     pub(crate) fn close(&self) {
-        for queue in self.subscribers().drain(..) {
+        for queue in lock(&self.subscribers).drain(..) {
             queue.close();
         }
-    }
-
-    fn subscribers(&self) -> MutexGuard<'_, Vec<Arc<EventQueue>>> {
-        self.subscribers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

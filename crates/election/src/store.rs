@@ -1,9 +1,9 @@
 //! A store with elections on it.
 
 use std::any::Any;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use bellwether_backend::{Backend, Followers, Past};
+use bellwether_backend::{Backend, Followers, Past, lock};
 use bellwether_core::{
     Ask, CandidateId, ElectionName, Epoch, ErrorKind, Options, Outcome, Proof, Request, StoreError,
 };
@@ -135,7 +135,7 @@ impl Store {
 
     /// The driver, if there is one.
     pub(crate) fn running_driver(&self) -> Option<Commands> {
-        self.inner.driver.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.inner.driver).clone()
     }
 
     /// Whether there was a driver, and it went away with its runtime.
@@ -145,7 +145,7 @@ impl Store {
 
     /// The driver, which is started if this is the first election, or the first in another runtime.
     pub(crate) fn driver(&self) -> Result<Commands, Error> {
-        let mut driver = self.inner.driver.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut driver = lock(&self.inner.driver);
         match &*driver {
             Some(commands) if !commands.is_closed() => return Ok(commands.clone()),
             // Its runtime has ended, and took it along.

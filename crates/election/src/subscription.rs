@@ -2,13 +2,14 @@
 
 use std::collections::VecDeque;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
-use bellwether_core::StateName;
+use bellwether_backend::lock;
+use bellwether_core::{StateName, What};
 use futures_util::Stream;
 
-use crate::event::{Event, What};
+use crate::event::Event;
 
 /// Most events that wait for one subscriber. Beyond it the middle is replaced by one `missed` event: the oldest tell
 /// how it began, the newest how it stands.
@@ -60,7 +61,7 @@ impl Events {
 
     /// The next event if one is waiting.
     pub fn try_next(&mut self) -> Option<Event> {
-        self.0.waiting().take()
+        lock(&self.0.0).take()
     }
 }
 
@@ -80,7 +81,7 @@ impl Drop for Events {
 impl EventQueue {
     /// Adds an event; false when nobody listens any more.
     pub(crate) fn put(&self, event: Event) -> bool {
-        let mut waiting = self.waiting();
+        let mut waiting = lock(&self.0);
         if waiting.closed {
             return false;
         }
@@ -94,12 +95,12 @@ impl EventQueue {
 
     /// Whether nobody listens any more, or nothing more comes.
     pub(crate) fn is_closed(&self) -> bool {
-        self.waiting().closed
+        lock(&self.0).closed
     }
 
     /// No more events: what waits can still be taken.
     pub(crate) fn close(&self) {
-        let mut waiting = self.waiting();
+        let mut waiting = lock(&self.0);
         waiting.closed = true;
         if let Some(waker) = waiting.waker.take() {
             drop(waiting);
@@ -108,7 +109,7 @@ impl EventQueue {
     }
 
     fn poll_take(&self, context: &mut Context<'_>) -> Poll<Option<Event>> {
-        let mut waiting = self.waiting();
+        let mut waiting = lock(&self.0);
         match waiting.take() {
             Some(event) => Poll::Ready(Some(event)),
             None if waiting.closed => Poll::Ready(None),
@@ -117,10 +118,6 @@ impl EventQueue {
                 Poll::Pending
             }
         }
-    }
-
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -46,8 +46,7 @@
 //! It assumes that descriptors 0 to 2 are open, which Rust's runtime ensures. The caller decides which signals to pass on and what to do
 //! when COMMAND has ended, and tells users which containment holds.
 //!
-//! Linux only. Elsewhere [`Supervisor::new`] fails with what the system lacks, from
-//! [`PROTECTIONS`](bellwether_deadman::PROTECTIONS).
+//! Linux only. Elsewhere [`Supervisor::new`] fails with what the system lacks.
 
 mod command_end;
 mod command_spec;

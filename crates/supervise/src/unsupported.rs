@@ -1,11 +1,14 @@
 //! Systems without the kernel's help: a command that might outlive its leadership is not started at all.
 
 use crate::{CommandEnd, CommandSpec, Containment, Signal, StartError};
-use bellwether_deadman::PROTECTIONS;
 use bellwether_election::Leadership;
 use std::convert::Infallible;
 use std::io;
 use std::os::fd::OwnedFd;
+
+/// What only Linux has.
+const MISSING: &str = "a stopped process is not killed at its deadline; a process does not die with its parent; a descendant can leave \
+     the process tree; orphans of the process tree are not found";
 
 /// Runs a command, leadership after leadership; on Linux only.
 #[derive(Clone, Debug)]
@@ -17,10 +20,7 @@ impl Supervisor {
     /// # Errors
     /// Always, with what the system lacks.
     pub fn new(_spec: CommandSpec) -> io::Result<Supervisor> {
-        let sentence = format!(
-            "a command cannot be tied to a leadership on this system: {}",
-            PROTECTIONS.missing().join("; ")
-        );
+        let sentence = format!("a command cannot be tied to a leadership on this system: {MISSING}");
         Err(io::Error::new(io::ErrorKind::Unsupported, sentence))
     }
 
@@ -51,7 +51,7 @@ impl Supervisor {
 /// # Errors
 /// Always, with what the system lacks.
 pub fn containment_here() -> io::Result<Containment> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, PROTECTIONS.missing().join("; ")))
+    Err(io::Error::new(io::ErrorKind::Unsupported, MISSING))
 }
 
 /// Starts a child of this process.

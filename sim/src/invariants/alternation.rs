@@ -2,7 +2,7 @@
 //!
 //! And an epoch whose work has been told to stop is over: it is never believed in again.
 
-use bellwether_core::{CoreEvent, Epoch};
+use bellwether_core::{Epoch, What};
 
 use super::{Finding, Verdict};
 
@@ -59,28 +59,28 @@ impl Alternation {
     }
 
     /// The outside is told.
-    pub fn told(&mut self, what: &CoreEvent) -> Verdict {
+    pub fn told(&mut self, what: &What) -> Verdict {
         let fine = match what {
-            CoreEvent::Acquired { epoch, .. } => {
+            What::Acquired { epoch, .. } => {
                 let fine = self.announced.is_none() && self.suspended.is_none();
                 self.announced = Some(*epoch);
                 fine
             }
-            CoreEvent::Resumed { epoch, .. } => {
+            What::Resumed { epoch, .. } => {
                 let fine = self.announced.is_none() && self.suspended.take().is_some();
                 self.announced = Some(*epoch);
                 fine
             }
-            CoreEvent::Suspended { epoch, .. } => {
+            What::Suspended { epoch, .. } => {
                 let fine = self.announced.take() == Some(*epoch);
                 self.suspended = Some(*epoch);
                 fine
             }
-            CoreEvent::Lost { epoch, .. } | CoreEvent::Released { epoch, .. } => {
+            What::Lost { epoch, .. } | What::Released { epoch, .. } => {
                 self.announced.take().or_else(|| self.suspended.take()) == Some(*epoch)
             }
             // Who stops while suspended hears no `lost`, by seed 004's table: `stopped` ends the suspension.
-            CoreEvent::Stopped => {
+            What::Stopped => {
                 self.suspended = None;
                 self.announced.is_none()
             }
@@ -118,9 +118,9 @@ mod tests {
     fn events_out_of_turn_are_found() {
         let deadline = Boot::from_nanos(1);
         let (epoch, reason) = (epoch(1), Reason::Deadline);
-        let acquired = CoreEvent::Acquired { epoch, deadline };
-        let lost = CoreEvent::Lost { epoch, reason, deadline, released: false };
-        let suspended = CoreEvent::Suspended { epoch, reason, deadline };
+        let acquired = What::Acquired { epoch, deadline };
+        let lost = What::Lost { epoch, reason, deadline, released: false };
+        let suspended = What::Suspended { epoch, reason, deadline };
         let mut one = Alternation::default();
         one.told(&acquired).unwrap();
         one.told(&suspended).unwrap();
@@ -128,9 +128,9 @@ mod tests {
         assert!(one.told(&lost).is_err());
         one.told(&acquired).unwrap();
         assert!(one.told(&acquired).is_err());
-        assert!(one.told(&CoreEvent::Stopped).is_err(), "still leading");
+        assert!(one.told(&What::Stopped).is_err(), "still leading");
         one.told(&suspended).unwrap();
-        one.told(&CoreEvent::Stopped).unwrap();
+        one.told(&What::Stopped).unwrap();
         one.told(&acquired).unwrap();
     }
 }

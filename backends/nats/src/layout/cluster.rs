@@ -45,14 +45,12 @@ struct ClusterRecordOut<'a> {
     bellwether: Json,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct ClusterRecordIn {
-    node_id: String,
-    #[serde(default)]
+    node_id: Option<String>,
     epoch: Json,
-    #[serde(default)]
     acquired_at: Json,
-    #[serde(default)]
     bellwether: Json,
 }
 
@@ -164,13 +162,14 @@ fn print(on: &ElectionName, record: &Record) -> Vec<u8> {
 /// The record, and the election that it says it is of.
 fn read(value: &[u8]) -> Option<(Record, Option<String>)> {
     let incoming: ClusterRecordIn = serde_json::from_slice(value).ok()?;
+    let node = incoming.node_id?;
     let epoch = incoming.epoch.as_u64().and_then(Epoch::new);
     let ours = json::read(incoming.bellwether.to_string().as_bytes());
     let holder = ours.record.holder.as_ref().map_or("", |holder| holder.id.as_str());
-    if !ours.record.broken && holder == incoming.node_id && ours.record.epoch == epoch {
+    if !ours.record.broken && holder == node && ours.record.epoch == epoch {
         return Some((ours.record, ours.election));
     }
-    let holder = match incoming.node_id.as_str() {
+    let holder = match node.as_str() {
         "" => None,
         id => Some(Holder { id: CandidateId::new(id).ok()?, incarnation: None }),
     };

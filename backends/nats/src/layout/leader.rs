@@ -43,16 +43,13 @@ struct LeaderRecordOut<'a> {
     bellwether: Json,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct LeaderRecordIn {
-    id: String,
-    #[serde(default)]
+    id: Option<String>,
     token: Json,
-    #[serde(default)]
     priority: Json,
-    #[serde(default)]
     meta: Json,
-    #[serde(default)]
     bellwether: Json,
 }
 
@@ -92,7 +89,8 @@ impl Layout for Leader {
         if self.group.as_deref().is_some_and(|group| group != key) {
             return None;
         }
-        let incoming = parsed(value).filter(|incoming| incoming.token.is_string())?;
+        let is_election = |incoming: &LeaderRecordIn| incoming.id.is_some() && incoming.token.is_string();
+        let incoming = parsed(value).filter(is_election)?;
         let told = own(&incoming.bellwether).election.and_then(|name| ElectionName::new(name).ok());
         let told = told.filter(|name| self.group.is_some() || names::bare(name) == key);
         told.or_else(|| ElectionName::new(key).ok())
@@ -118,7 +116,8 @@ impl Layout for Leader {
 
     fn read(&self, on: &ElectionName, value: &[u8]) -> Result<Record, StoreError> {
         let Some(incoming) = parsed(value) else { return Ok(Record::unreadable()) };
-        let Ok(id) = CandidateId::new(&incoming.id) else { return Ok(Record::unreadable()) };
+        let id = incoming.id.as_deref().unwrap_or_default();
+        let Ok(id) = CandidateId::new(id) else { return Ok(Record::unreadable()) };
         let priority = incoming.priority.as_i64().and_then(|priority| i32::try_from(priority).ok());
         let own = own(&incoming.bellwether);
         if is_ours(&own.record, &id, &incoming.token) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::support::{PATIENCE, actor, cluster};
 use async_nats::Client;
-use bellwether_core::{Clock, ErrorKind};
+use bellwether_core::ErrorKind;
 use bellwether_deadman::boot_now;
 use bellwether_nats::{Config, HealthChecker, Nats, Response, from_url};
 use bellwether_support::servers::nats::{Server, Version};

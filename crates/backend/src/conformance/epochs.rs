@@ -2,7 +2,7 @@
 
 use bellwether_core::{Epoch, Grant};
 
-use super::case::{Case, Ran, case, ensure, needs};
+use super::case::{Case, Ran, Stop, case, ensure, needs};
 use super::stage::{Stage, unknown};
 use crate::faults::{Fault, Op};
 
@@ -96,7 +96,8 @@ async fn over_unknown(stage: Stage) -> Ran {
     Ok(())
 }
 
-async fn above_floor(stage: Stage) -> Ran {
+/// A leadership, released by now, of a candidate whose floor is far above the store's own counter.
+async fn led_above_floor(stage: &Stage) -> Result<Grant, Stop> {
     let mut a = stage.candidate("a").await?;
     let first = a.lead().await?;
     a.release_done(&first).await?;
@@ -104,18 +105,18 @@ async fn above_floor(stage: Stage) -> Ran {
     // That the grant is above the floor is what `lead` looks at.
     let second = a.lead().await?;
     a.release_done(&second).await?;
+    Ok(second)
+}
+
+async fn above_floor(stage: Stage) -> Ran {
+    let second = led_above_floor(&stage).await?;
     let third = stage.candidate("b").await?.lead().await?;
     up(&second, &third)
 }
 
 async fn floor_outlives_record(stage: Stage) -> Ran {
     needs!(stage.can.floor_outlives_record, "epochs come from the store's own counter");
-    let mut a = stage.candidate("a").await?;
-    let first = a.lead().await?;
-    a.release_done(&first).await?;
-    a.bid.floor = Epoch::new(first.epoch.get() + 1_000).unwrap_or(Epoch::MAX);
-    let second = a.lead().await?;
-    a.release_done(&second).await?;
+    let second = led_above_floor(&stage).await?;
     stage.delete().await?;
     let third = stage.candidate("b").await?.lead().await?;
     up(&second, &third)

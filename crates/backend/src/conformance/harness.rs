@@ -9,6 +9,7 @@ use crate::faults::{Faults, FaultyBackend};
 use crate::{Backend, Fut};
 
 /// How the suite gets at a store. Only the first two are required; what the others leave out is skipped by name.
+#[expect(unused_variables, reason = "the default of an optional method ignores what it is given")]
 pub trait Harness: Send + Sync + 'static {
     /// The clock of this machine.
     fn clock(&self) -> Arc<dyn Clock>;
@@ -47,7 +48,6 @@ pub trait Harness: Send + Sync + 'static {
 
     /// Removes the record of an election behind everybody's back. False: there is nothing that could be removed.
     fn delete<'a>(&'a self, on: &'a ElectionName) -> Fut<'a, Result<bool, StoreError>> {
-        let _ = on;
         Box::pin(async { Ok(false) })
     }
 
@@ -64,7 +64,6 @@ pub trait Harness: Send + Sync + 'static {
         who: &'a Candidate,
         ttl: Duration,
     ) -> Fut<'a, Result<bool, StoreError>> {
-        let _ = (on, who, ttl);
         Box::pin(async { Ok(false) })
     }
 }

@@ -3,7 +3,7 @@
 use bellwether_core::Outcome;
 
 use super::case::{Case, Ran, Stop, case, ensure};
-use super::stage::{Stage, certainly_not};
+use super::stage::{Actor, Stage, certainly_not};
 use super::stale::untouched;
 use crate::faults::{Fault, Gate, Op};
 
@@ -56,11 +56,16 @@ async fn one_connection_two_candidates(stage: Stage) -> Ran {
     Ok(())
 }
 
-async fn one_of_many(stage: Stage) -> Ran {
+async fn crowd(stage: &Stage) -> Result<Vec<Actor>, Stop> {
     let mut crowd = Vec::new();
-    for number in 0..4 {
-        crowd.push(stage.candidate(&format!("c{number}")).await?);
+    for id in ["c0", "c1", "c2", "c3"] {
+        crowd.push(stage.candidate(id).await?);
     }
+    Ok(crowd)
+}
+
+async fn one_of_many(stage: Stage) -> Ran {
+    let crowd = crowd(&stage).await?;
     for round in 0..5 {
         let claims = crowd.iter().map(|candidate| candidate.claim());
         let outcomes = futures_util::future::join_all(claims).await;
@@ -77,10 +82,7 @@ async fn one_of_many(stage: Stage) -> Ran {
 
 async fn one_successor_of_many(stage: Stage) -> Ran {
     let old = stage.candidate("old").await?;
-    let mut crowd = Vec::new();
-    for number in 0..4 {
-        crowd.push(stage.candidate(&format!("c{number}")).await?);
-    }
+    let crowd = crowd(&stage).await?;
     let grant = old.lead().await?;
     for candidate in &crowd {
         candidate.denied().await?;
@@ -104,10 +106,7 @@ async fn found_nobody(stage: Stage) -> Ran {
     let ((a, faults), b) = (stage.faulty("a").await?, stage.candidate("b").await?);
     let gate = Gate::new();
     faults.next(Op::Read, Fault::HoldsAnswer(gate.clone()));
-    let mut claim = tokio::spawn({
-        let a = a.clone();
-        async move { a.claim().await }
-    });
+    let mut claim = a.spawn_claim();
     tokio::select! {
         () = gate.reached() => {}
         _ = &mut claim => return Err(Stop::skipped("a claim does not read first")),

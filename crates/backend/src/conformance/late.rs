@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use bellwether_core::Outcome;
-
 use super::case::{Case, Ran, Stop, case, ensure};
-use super::stage::{Stage, held, released_after_all, unknown};
+use super::stage::{Actor, Claiming, Stage, held, released_after_all, unknown};
 use super::stale::untouched;
-use crate::faults::{Fault, Gate, Op};
+use crate::faults::{Fault, Faults, Gate, Op};
 
 pub(super) const CASES: &[Case] = &[
     case!("late claim released", late_claim_released),
@@ -19,16 +17,31 @@ pub(super) const CASES: &[Case] = &[
     case!("a slow store is still right", slow_store),
 ];
 
+/// The next write is delivered when the gate opens.
+fn hold_delivery(faults: &Faults) -> Gate {
+    let gate = Gate::new();
+    faults.next(Op::Write, Fault::HoldsDelivery(gate.clone()));
+    gate
+}
+
+async fn deliver(stage: &Stage, gate: &Gate) -> Ran {
+    gate.open();
+    stage.promptly("the write is delivered", gate.done()).await
+}
+
+/// A claim that has reached the store, and whose answer comes when the gate opens.
+async fn unanswered_claim(stage: &Stage, a: &Actor, faults: &Faults) -> Result<(Claiming, Gate), Stop> {
+    let gate = Gate::new();
+    faults.next(Op::Write, Fault::HoldsAnswer(gate.clone()));
+    let claim = a.spawn_claim();
+    stage.promptly("the claim reaches the store", gate.reached()).await?;
+    Ok((claim, gate))
+}
+
 async fn late_claim_released(stage: Stage) -> Ran {
     let ((a, faults), b) = (stage.faulty("a").await?, stage.candidate("b").await?);
     b.lead_once().await?;
-    let gate = Gate::new();
-    faults.next(Op::Write, Fault::HoldsAnswer(gate.clone()));
-    let claim = tokio::spawn({
-        let a = a.clone();
-        async move { a.claim().await }
-    });
-    stage.promptly("the claim reaches the store", gate.reached()).await?;
+    let (claim, gate) = unanswered_claim(&stage, &a, &faults).await?;
     b.denied().await?;
     gate.open();
     let late = held("the late claim", claim.await.map_err(|error| Stop::failed(error.to_string()))?)?;
@@ -40,13 +53,7 @@ async fn late_claim_released(stage: Stage) -> Ran {
 
 async fn late_answer(stage: Stage) -> Ran {
     let (a, faults) = stage.faulty("a").await?;
-    let gate = Gate::new();
-    faults.next(Op::Write, Fault::HoldsAnswer(gate.clone()));
-    let claim = tokio::spawn({
-        let a = a.clone();
-        async move { a.claim().await }
-    });
-    stage.promptly("the claim reaches the store", gate.reached()).await?;
+    let (claim, gate) = unanswered_claim(&stage, &a, &faults).await?;
     let written_by = a.clock.boot();
     tokio::time::sleep(stage.ttl / 4).await;
     gate.open();
@@ -58,52 +65,39 @@ async fn late_answer(stage: Stage) -> Ran {
 
 async fn late_delivery_of_claim(stage: Stage) -> Ran {
     let ((a, faults), b) = (stage.faulty("a").await?, stage.candidate("b").await?);
-    let gate = Gate::new();
-    faults.next(Op::Write, Fault::HoldsDelivery(gate.clone()));
+    let gate = hold_delivery(&faults);
     unknown("a claim that is still under way", a.claim().await)?;
     let grant = b.lead().await?;
-    gate.open();
-    stage.promptly("the claim is delivered", gate.done()).await?;
+    deliver(&stage, &gate).await?;
     untouched(&b, &grant).await
 }
 
 async fn late_delivery_of_renewal(stage: Stage) -> Ran {
     let ((a, faults), b) = (stage.faulty("a").await?, stage.candidate("b").await?);
     let old = a.lead().await?;
-    let gate = Gate::new();
-    faults.next(Op::Write, Fault::HoldsDelivery(gate.clone()));
+    let gate = hold_delivery(&faults);
     unknown("a renewal that is still under way", a.renew(&old).await)?;
     let new = b.take_over(&old).await?;
-    gate.open();
-    stage.promptly("the renewal is delivered", gate.done()).await?;
+    deliver(&stage, &gate).await?;
     untouched(&b, &new).await
 }
 
 async fn late_delivery_of_release(stage: Stage) -> Ran {
     let ((a, faults), b) = (stage.faulty("a").await?, stage.candidate("b").await?);
     let old = a.lead().await?;
-    let gate = Gate::new();
-    faults.next(Op::Write, Fault::HoldsDelivery(gate.clone()));
+    let gate = hold_delivery(&faults);
     let known = released_after_all("a release that is still under way", a.release(&old).await)?;
     let new = if known { b.lead().await? } else { b.take_over(&old).await? };
-    gate.open();
-    stage.promptly("the release is delivered", gate.done()).await?;
+    deliver(&stage, &gate).await?;
     untouched(&b, &new).await
 }
 
 async fn late_delivery_before_retry(stage: Stage) -> Ran {
     let (a, faults) = stage.faulty("a").await?;
-    let gate = Gate::new();
-    faults.next(Op::Write, Fault::HoldsDelivery(gate.clone()));
+    let gate = hold_delivery(&faults);
     unknown("a claim that is still under way", a.claim().await)?;
-    gate.open();
-    stage.promptly("the claim is delivered", gate.done()).await?;
-    let grant = match a.claim().await {
-        Outcome::Done(grant) => grant,
-        // Denied by one's own late record; the next look knows it.
-        Outcome::Denied(_) | Outcome::Unknown(_) => a.lead().await?,
-        Outcome::Refused(error) => return Err(error.into()),
-    };
+    deliver(&stage, &gate).await?;
+    let grant = a.lead_over_own_claim().await?;
     untouched(&a, &grant).await
 }
 

@@ -4,7 +4,7 @@ use bellwether_core::{ElectionName, Seen, Signal};
 use futures_util::StreamExt;
 
 use super::case::{Case, Ran, Stop, case, ensure, needs};
-use super::stage::Stage;
+use super::stage::{Actor, Stage};
 use crate::Notices;
 
 pub(super) const CASES: &[Case] = &[
@@ -32,6 +32,15 @@ async fn changed(
     Err(Stop::failed("the stream of news ended"))
 }
 
+/// Two candidates, of whom the second hears news.
+async fn following(stage: &Stage) -> Result<(Actor, Actor, Notices), Stop> {
+    needs!(stage.can.notifies, "followers are not told of changes");
+    let (a, b) = (stage.candidate("a").await?, stage.candidate("b").await?);
+    let news = b.backend.signals();
+    b.backend.follow(&b.on);
+    Ok((a, b, news))
+}
+
 async fn on_release(stage: Stage) -> Ran {
     needs!(stage.can.notifies, "followers are not told of changes");
     let (a, b) = (stage.candidate("a").await?, stage.candidate("b").await?);
@@ -47,11 +56,8 @@ async fn on_release(stage: Stage) -> Ran {
 }
 
 async fn on_claim(stage: Stage) -> Ran {
-    needs!(stage.can.notifies, "followers are not told of changes");
+    let (a, b, mut news) = following(&stage).await?;
     needs!(!stage.can.session_bound, "a claim on a session changes nothing that is watched");
-    let (a, b) = (stage.candidate("a").await?, stage.candidate("b").await?);
-    let mut news = b.backend.signals();
-    b.backend.follow(&b.on);
     b.observe().await?;
     a.lead().await?;
     let told = changed(&mut news, &b.on, |seen| seen.leader() == Some(&a.bid.who.id));
@@ -60,11 +66,8 @@ async fn on_claim(stage: Stage) -> Ran {
 }
 
 async fn on_renewal(stage: Stage) -> Ran {
-    needs!(stage.can.notifies, "followers are not told of changes");
+    let (a, b, mut news) = following(&stage).await?;
     needs!(!stage.can.session_bound, "a session's heartbeat changes nothing that is watched");
-    let (a, b) = (stage.candidate("a").await?, stage.candidate("b").await?);
-    let mut news = b.backend.signals();
-    b.backend.follow(&b.on);
     let mut grant = a.lead().await?;
     let told = changed(&mut news, &b.on, |seen| seen.leader().is_some());
     let mut last = stage.promptly("news of the claim", told).await??;
@@ -78,10 +81,7 @@ async fn on_renewal(stage: Stage) -> Ran {
 }
 
 async fn on_deletion(stage: Stage) -> Ran {
-    needs!(stage.can.notifies, "followers are not told of changes");
-    let (a, b) = (stage.candidate("a").await?, stage.candidate("b").await?);
-    let mut news = b.backend.signals();
-    b.backend.follow(&b.on);
+    let (a, b, mut news) = following(&stage).await?;
     a.lead().await?;
     b.denied().await?;
     stage.delete().await?;
@@ -91,11 +91,8 @@ async fn on_deletion(stage: Stage) -> Ran {
 }
 
 async fn not_followed(stage: Stage) -> Ran {
-    needs!(stage.can.notifies, "followers are not told of changes");
-    let (a, b) = (stage.candidate("a").await?, stage.candidate("b").await?);
+    let (a, b, mut news) = following(&stage).await?;
     let (quiet, left) = (stage.election("quiet"), stage.election("left"));
-    let mut news = b.backend.signals();
-    b.backend.follow(&b.on);
     b.backend.follow(&left);
     b.backend.unfollow(&left);
     let grant = a.lead().await?;

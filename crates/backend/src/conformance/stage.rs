@@ -10,6 +10,8 @@ use bellwether_core::{
     Seen, Wall,
 };
 
+use tokio::task::JoinHandle;
+
 use super::Harness;
 use super::case::{Stop, ensure};
 use crate::faults::Faults;
@@ -112,6 +114,9 @@ impl Stage {
     }
 }
 
+/// A claim under way.
+pub(super) type Claiming = JoinHandle<Outcome<Grant>>;
+
 /// A candidate with its connection and its bid.
 #[derive(Clone)]
 pub(super) struct Actor {
@@ -133,15 +138,26 @@ impl Actor {
         self.backend.claim(&self.on, &bid).await
     }
 
+    /// Claims in a task of its own.
+    pub(super) fn spawn_claim(&self) -> Claiming {
+        let actor = self.clone();
+        tokio::spawn(async move { actor.claim().await })
+    }
+
     /// Claims once, and has to get it.
     pub(super) async fn lead(&self) -> Result<Grant, Stop> {
+        let grant = held(&format!("the claim of {}", self.bid.who.id), self.claim().await)?;
+        ensure!(grant.incarnation == self.bid.who.incarnation, "the grant is of another incarnation");
+        ensure!(grant.epoch > self.bid.floor, "{:?} is not above {:?}", grant.epoch, self.bid.floor);
+        Ok(grant)
+    }
+
+    /// Leads although an earlier claim of its own may have been written: a denial by that one is followed by another claim.
+    pub(super) async fn lead_over_own_claim(&self) -> Result<Grant, Stop> {
         match self.claim().await {
-            Outcome::Done(grant) => {
-                ensure!(grant.incarnation == self.bid.who.incarnation, "the grant is of another incarnation");
-                ensure!(grant.epoch > self.bid.floor, "{:?} is not above {:?}", grant.epoch, self.bid.floor);
-                Ok(grant)
-            }
-            other => Err(Stop::failed(format!("{} was to get the lead at once: {other:?}", self.bid.who.id))),
+            Outcome::Done(grant) => Ok(grant),
+            Outcome::Denied(_) | Outcome::Unknown(_) => self.lead().await,
+            Outcome::Refused(error) => Err(error.into()),
         }
     }
 
@@ -177,9 +193,14 @@ impl Actor {
         }
     }
 
-    /// Takes over from a leader who fell silent: not before its grant has run out, and not much later.
+    /// Is denied once, and then [succeeds](Self::succeed) a leader who fell silent.
     pub(super) async fn take_over(&self, from: &Grant) -> Result<Grant, Stop> {
         self.denied().await?;
+        self.succeed(from).await
+    }
+
+    /// Leads after a leader who fell silent: not before its grant has run out, and not much later.
+    pub(super) async fn succeed(&self, from: &Grant) -> Result<Grant, Stop> {
         let by = self.clock.boot() + from.ttl + self.slack;
         let (grant, now) = self.lead_by(by).await?;
         let end = from.counted_from + from.ttl;
@@ -200,22 +221,15 @@ impl Actor {
     /// Renews, and has to get it.
     pub(super) async fn keep(&self, grant: &Grant) -> Result<Grant, Stop> {
         let before = self.clock.boot();
-        match self.renew(grant).await {
-            Outcome::Done(new) => {
-                ensure!(new.epoch == grant.epoch, "a renewal changed {:?} to {:?}", grant.epoch, new.epoch);
-                // A session's heartbeat that another election asked for a moment ago renews this one too, from when it left.
-                let shared =
-                    self.backend.capabilities().session_bound && new.counted_from > grant.counted_from;
-                ensure!(
-                    (new.counted_from >= before || shared) && new.counted_from <= self.clock.boot(),
-                    "a renewed grant counts from the start of its call"
-                );
-                Ok(new)
-            }
-            other => {
-                Err(Stop::failed(format!("the renewal of {} was to be held: {other:?}", self.bid.who.id)))
-            }
-        }
+        let new = held(&format!("the renewal of {}", self.bid.who.id), self.renew(grant).await)?;
+        ensure!(new.epoch == grant.epoch, "a renewal changed {:?} to {:?}", grant.epoch, new.epoch);
+        // A session's heartbeat that another election asked for a moment ago renews this one too, from when it left.
+        let shared = self.backend.capabilities().session_bound && new.counted_from > grant.counted_from;
+        ensure!(
+            (new.counted_from >= before || shared) && new.counted_from <= self.clock.boot(),
+            "a renewed grant counts from the start of its call"
+        );
+        Ok(new)
     }
 
     pub(super) async fn release(&self, grant: &Grant) -> Outcome<()> {
@@ -240,7 +254,7 @@ impl Actor {
 pub(super) fn held<T: Debug>(what: &str, outcome: Outcome<T>) -> Result<T, Stop> {
     match outcome {
         Outcome::Done(value) => Ok(value),
-        other => Err(Stop::failed(format!("{what} was to be held: {other:?}"))),
+        other => Err(Stop::failed(format!("{what} was to be done: {other:?}"))),
     }
 }
 
@@ -254,7 +268,7 @@ where
     for _ in 0..10 {
         match call().await {
             Outcome::Denied(_) | Outcome::Refused(_) => return Ok(()),
-            Outcome::Done(value) => return Err(Stop::failed(format!("{what} was held: {value:?}"))),
+            Outcome::Done(value) => return Err(Stop::failed(format!("{what} was done: {value:?}"))),
             Outcome::Unknown(error) => last = Some(error),
         }
         tokio::time::sleep(Duration::from_millis(20)).await;

@@ -13,7 +13,7 @@ pub(super) const CASES: &[Case] = &[
     case!("a claim that never arrived holds nothing", never_arrived),
     case!("conflict with oneself adopted", conflict_with_oneself),
     case!("a renewal whose answer was lost is renewed", lost_renewal),
-    case!("a release whose answer was lost has let go", lost_release),
+    case!("a release whose answer was lost is a release", lost_release),
     case!("a permanent error is refused", refused),
 ];
 
@@ -81,11 +81,7 @@ async fn conflict_with_oneself(stage: Stage) -> Ran {
     // And with a claim: denied by oneself or held, but never stuck.
     a.release_done(&grant).await?;
     faults.next(Op::Write, Fault::Twice);
-    let again = match a.claim().await {
-        Outcome::Done(grant) => grant,
-        Outcome::Denied(_) | Outcome::Unknown(_) => a.lead().await?,
-        Outcome::Refused(error) => return Err(error.into()),
-    };
+    let again = a.lead_over_own_claim().await?;
     a.keep(&again).await?;
     Ok(())
 }

@@ -18,11 +18,6 @@ impl FaultyBackend {
     pub fn new(inner: Arc<dyn Backend>, faults: Faults) -> FaultyBackend {
         FaultyBackend { inner, faults }
     }
-
-    /// The handle that says what goes wrong.
-    pub fn faults(&self) -> &Faults {
-        &self.faults
-    }
 }
 
 impl Forward for FaultyBackend {

@@ -13,7 +13,7 @@ mod gate;
 mod register;
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bellwether_core::{ErrorKind, StoreError};
@@ -22,7 +22,7 @@ pub use backend::FaultyBackend;
 pub use gate::{GATE_MAX, Gate};
 pub use register::FaultyRegister;
 
-use crate::Fut;
+use crate::{Fut, lock};
 
 /// Makes a call that can be made again and later out of one that borrows.
 macro_rules! again {
@@ -95,7 +95,7 @@ impl Faults {
 
     /// The next call of this kind that has no plan yet meets this.
     pub fn next(&self, op: Op, fault: Fault) {
-        let mut plans = self.plans();
+        let mut plans = lock(&self.plans);
         let queue = plans.next.entry(op).or_default();
         assert!(queue.len() < PLANS_MAX, "more than {PLANS_MAX} faults are planned");
         queue.push_back(fault);
@@ -103,17 +103,17 @@ impl Faults {
 
     /// Every call of this kind meets this, once the planned ones are used up, until told otherwise.
     pub fn always(&self, op: Op, fault: Fault) {
-        self.plans().always.insert(op, fault);
+        lock(&self.plans).always.insert(op, fault);
     }
 
     /// Every call takes this much longer to reach the store.
     pub fn latency(&self, latency: Duration) {
-        self.plans().latency = latency;
+        lock(&self.plans).latency = latency;
     }
 
     /// From now on nothing goes wrong. Gates that are closed stay closed.
     pub fn heal(&self) {
-        let mut plans = self.plans();
+        let mut plans = lock(&self.plans);
         plans.next.clear();
         plans.always.clear();
         plans.latency = Duration::ZERO;
@@ -121,15 +121,11 @@ impl Faults {
 
     /// How many calls of this kind have been made.
     pub fn calls(&self, op: Op) -> u64 {
-        self.plans().calls.get(&op).copied().unwrap_or(0)
-    }
-
-    fn plans(&self) -> MutexGuard<'_, Plans> {
-        self.plans.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.plans).calls.get(&op).copied().unwrap_or(0)
     }
 
     fn take(&self, op: Op) -> (Duration, Fault) {
-        let mut plans = self.plans();
+        let mut plans = lock(&self.plans);
         *plans.calls.entry(op).or_default() += 1;
         let planned = plans.next.get_mut(&op).and_then(VecDeque::pop_front);
         let fault = planned.or_else(|| plans.always.get(&op).cloned()).unwrap_or(Fault::None);

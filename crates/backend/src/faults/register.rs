@@ -21,11 +21,6 @@ impl<R: Register> FaultyRegister<R> {
     pub fn new(inner: R, faults: Faults) -> FaultyRegister<R> {
         FaultyRegister { inner: Arc::new(inner), faults }
     }
-
-    /// The handle that says what goes wrong.
-    pub fn faults(&self) -> &Faults {
-        &self.faults
-    }
 }
 
 impl<R: Register> Register for FaultyRegister<R> {

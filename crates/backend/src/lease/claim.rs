@@ -3,7 +3,7 @@
 use bellwether_core::{Bid, ElectionName, Epoch, ErrorKind, Grant, Holder, Outcome, Seen, StoreError, Wall};
 
 use super::{Claims, Shared, TRIES};
-use crate::{ClaimVerdict, Life, Note, Record, Register, Write};
+use crate::{ClaimVerdict, Life, Note, Record, Register};
 
 impl<R: Register> Shared<R> {
     pub(super) async fn claim(&self, on: &ElectionName, bid: &Bid) -> Outcome<Grant> {
@@ -77,30 +77,18 @@ impl<R: Register> Shared<R> {
             epoch: Some(epoch),
             ttl: Some(bid.ttl),
             beat,
-            boot_id: None,
             priority: Some(bid.priority),
             acquired: Some(wall),
             renewed: Some(wall),
-            request: None,
-            reserved: None,
             metadata: bid.metadata.clone(),
-            broken: false,
+            ..Record::default()
         };
-        match self.register.write(on, at.as_ref(), &record).await {
-            Write::Done(version) => {
-                self.wrote(on, bid.who.incarnation, record, version);
-                Some(Outcome::Done(Grant {
-                    epoch,
-                    incarnation: bid.who.incarnation,
-                    ttl: bid.ttl,
-                    counted_from: bid.sent,
-                    after_crash,
-                }))
-            }
-            Write::Conflict => None,
-            Write::Unknown(error) => Some(Outcome::Unknown(error)),
-            Write::Refused(error) => Some(Outcome::Refused(error)),
-        }
+        let written = self.register.write(on, at.as_ref(), &record).await.outcome()?;
+        Some(written.map(|version| {
+            let incarnation = bid.who.incarnation;
+            self.wrote(on, incarnation, record, version);
+            Grant { epoch, incarnation, ttl: bid.ttl, counted_from: bid.sent, after_crash }
+        }))
     }
 
     fn begin(&self, on: &ElectionName, bid: &Bid) {

@@ -18,7 +18,7 @@ mod signals;
 mod tests;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use beats::Beats;
@@ -32,7 +32,7 @@ use tokio::sync::mpsc;
 
 use crate::{
     Backend, Capabilities, Discarded, Finding, Found, Fut, Life, Note, Notice, Notices, Observations, Past,
-    Probing, Record, Register, Source, history,
+    Probing, Record, Register, Source, history, lock,
 };
 
 /// How often a write that lost against something harmless is tried again within one call.
@@ -144,8 +144,7 @@ impl<R: Register> Lease<R> {
 
 impl<R: Register> Shared<R> {
     fn memory(&self) -> MutexGuard<'_, LeaseState<R::Version>> {
-        // Nothing below panics half-way through a change, so what a poisoned lock guards is whole.
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.memory)
     }
 
     /// Reads the record and takes it in.
@@ -158,8 +157,13 @@ impl<R: Register> Shared<R> {
                 return Ok(());
             }
         }
+        Err(self.overtaken())
+    }
+
+    /// The error of a call that others overtook again and again.
+    fn overtaken(&self) -> StoreError {
         let sentence = "others keep changing the record; try again";
-        Err(StoreError::new(ErrorKind::Unavailable, self.register.name(), sentence))
+        StoreError::new(ErrorKind::Unavailable, self.register.name(), sentence)
     }
 
     /// Reads once; false if something newer is remembered than what was read.

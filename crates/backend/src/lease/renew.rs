@@ -10,7 +10,7 @@ use bellwether_core::{
 
 use super::claim::print_cooldown;
 use super::{Held, Shared, TRIES};
-use crate::{Note, Record, Register, Reservation, Write};
+use crate::{Note, Record, Register, Reservation};
 
 impl<R: Register> Shared<R> {
     pub(super) async fn renew(&self, on: &ElectionName, grant: &Grant, sent: Boot) -> Outcome<Grant> {
@@ -89,29 +89,22 @@ impl<R: Register> Shared<R> {
             };
             let Some(holder) = &record.holder else { return Outcome::Denied(self.seen(on)) };
             if holder.incarnation.is_none() {
+                let id = &holder.id;
                 let sentence = format!(
-                    "the leader {} was not started by Bellwether and cannot be asked; stop it by its own means",
-                    holder.id
+                    "the leader {id} was not started by Bellwether and cannot be asked; stop it by its own means"
                 );
-                return Outcome::Refused(StoreError::new(
-                    ErrorKind::Unsupported,
-                    self.register.name(),
-                    sentence,
-                ));
+                let name = self.register.name();
+                return Outcome::Refused(StoreError::new(ErrorKind::Unsupported, name, sentence));
             }
             if record.epoch != Some(what.epoch) {
                 return Outcome::Denied(self.seen(on));
             }
             let asked = Record { request: Some(what.clone()), ..record };
-            match self.register.write(on, Some(&version), &asked).await {
-                Write::Done(_) => return Outcome::Done(()),
-                Write::Conflict => {}
-                Write::Unknown(error) => return Outcome::Unknown(error),
-                Write::Refused(error) => return Outcome::Refused(error),
+            if let Some(outcome) = self.register.write(on, Some(&version), &asked).await.outcome() {
+                return outcome.map(drop);
             }
         }
-        let sentence = "others keep changing the record; try again";
-        Outcome::Unknown(StoreError::new(ErrorKind::Unavailable, self.register.name(), sentence))
+        Outcome::Unknown(self.overtaken())
     }
 
     /// Replaces the record of exactly this grant. A conflict means look: ours still, go on at its new version;
@@ -137,18 +130,12 @@ impl<R: Register> Shared<R> {
                 }
             };
             let record = new(&current, self.clock.wall());
-            match self.register.write(on, Some(&current.version), &record).await {
-                Write::Done(version) => {
-                    self.wrote(on, grant.incarnation, record, version);
-                    return Outcome::Done(());
-                }
-                Write::Conflict => {}
-                Write::Unknown(error) => return Outcome::Unknown(error),
-                Write::Refused(error) => return Outcome::Refused(error),
+            let written = self.register.write(on, Some(&current.version), &record).await;
+            if let Some(outcome) = written.outcome() {
+                return outcome.map(|version| self.wrote(on, grant.incarnation, record, version));
             }
         }
-        let sentence = "others keep changing the record";
-        Outcome::Unknown(StoreError::new(ErrorKind::Unavailable, self.register.name(), sentence))
+        Outcome::Unknown(self.overtaken())
     }
 
     fn held(&self, on: &ElectionName, grant: &Grant) -> Option<Held<R::Version>> {

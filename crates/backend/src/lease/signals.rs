@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::pin::Pin;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bellwether_core::{ElectionName, Grant, Incarnation, Request, Signal};
@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 
 use super::renew::meant_for;
 use super::{Held, REQUESTS_WAITING_MAX, Shared};
-use crate::{Change, Changes, Fut, Notice, Notices, Record, Register, Source};
+use crate::{Change, Changes, Fut, Notice, Notices, Record, Register, Source, lock};
 
 /// Reads that may be under way at once: enough to keep a connection busy, few enough not to swamp a store that
 /// announces ten thousand elections in one go.
@@ -25,7 +25,7 @@ pub(super) const LOOKS_MAX: usize = 64;
 /// The register's changes and the requests that renewals come across, as one stream.
 pub(super) fn signals<R: Register>(shared: &Arc<Shared<R>>) -> Notices {
     let (notices, taken) = mpsc::channel(REQUESTS_WAITING_MAX);
-    *shared.notices.lock().unwrap_or_else(PoisonError::into_inner) = notices;
+    *lock(&shared.notices) = notices;
     let told = stream::unfold(taken, |mut taken| async {
         let notice = taken.recv().await?;
         Some((notice, taken))
@@ -172,7 +172,7 @@ impl<R: Register> Shared<R> {
         if self.told(on, grant.incarnation).as_ref() != Some(&request) {
             let notice = Notice { election: Some(on.clone()), signal: Signal::Requested(request.clone()) };
             // A full queue means that nobody drives these elections; then nobody can obey either.
-            let _ = self.notices.lock().unwrap_or_else(PoisonError::into_inner).try_send(notice);
+            let _ = lock(&self.notices).try_send(notice);
         }
         Some(request)
     }

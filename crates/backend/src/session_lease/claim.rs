@@ -17,7 +17,7 @@ use bellwether_core::{Bid, Boot, ElectionName, Epoch, ErrorKind, Grant, Outcome,
 
 use super::known::{Known, LockReservation};
 use super::pair::{ClaimStage, Hold, Pair};
-use super::{Shared, failed, held_by, waiting};
+use super::{Shared, held_by, waiting};
 use crate::session::{LockAnswer, LockHolder, Session, SessionFailure, WantedLock};
 use crate::session_store::{Claimed, LockMark, LockResultOf, SessionId, SessionStore, WantedLockOf, Written};
 use crate::takeover::{Condition, Proven, Taken, Witness};
@@ -36,14 +36,14 @@ impl<S: SessionStore> Shared<S> {
         };
         let pair = match self.pair().await {
             Ok(pair) => pair,
-            Err(error) => return failed(error),
+            Err(error) => return Outcome::failed(error),
         };
         self.leave_lingering(key, &bid.who).await;
         let _turn = pair.turn(key).await;
         match self.store.admit(&pair.sessions(), &on, &bid).await {
             Ok(None) => {}
             Ok(Some(seen)) => return Outcome::Denied(seen),
-            Err(error) => return failed(error),
+            Err(error) => return Outcome::failed(error),
         }
         let claim = Claim { shared: &self, pair: &pair, on: &on, key, bid: &bid };
         claim.known(|known| known.candidates.insert(bid.who.incarnation));
@@ -124,7 +124,7 @@ impl<S: SessionStore> Claim<'_, S> {
             Err(SessionFailure::Over(error)) => Outcome::Unknown(error),
             Err(SessionFailure::Said(error)) => {
                 self.undo().await;
-                failed(error)
+                Outcome::failed(error)
             }
         }
     }
@@ -165,7 +165,7 @@ impl<S: SessionStore> Claim<'_, S> {
         let wanted = WantedLock { held: Some(self.pair.mark(self.key)), ..self.wanted() };
         let mut answers = match self.pair.lock.claim(&[wanted], self.lease()).await {
             Ok(answers) => answers,
-            Err(failure) => return failed(failure.error()),
+            Err(failure) => return Outcome::failed(failure.error()),
         };
         match answers.pop() {
             Some(Ok(LockAnswer::Granted(epoch, mark))) => {
@@ -175,7 +175,7 @@ impl<S: SessionStore> Claim<'_, S> {
                 }
                 self.lead(epoch, after_crash).await
             }
-            Some(Err(error)) => failed(error),
+            Some(Err(error)) => Outcome::failed(error),
             Some(Ok(_)) | None => {
                 self.pair.remove(self.key);
                 Outcome::Unknown(self.unavailable("the lock was gone; somebody unlocked it"))
@@ -203,7 +203,7 @@ impl<S: SessionStore> Claim<'_, S> {
         let (epoch, mark, after_crash) = match self.shared.store.write(&self.pair.sessions(), claimed).await {
             Ok(Written::Done { epoch, mark, unreleased }) => (epoch, mark, after_crash.unwrap_or(unreleased)),
             Ok(Written::NotYet) => return self.unwritten(after_crash),
-            Err(error) => return failed(error),
+            Err(error) => return Outcome::failed(error),
         };
         let Bid { who, ttl, sent, .. } = self.bid.clone();
         let grant = Grant { epoch, incarnation: who.incarnation, ttl, counted_from: sent, after_crash };
@@ -222,7 +222,7 @@ impl<S: SessionStore> Claim<'_, S> {
         match self.shared.store.is_writable(&self.pair.sessions(), self.on).await {
             Ok(true) => self.again(true, after_crash).await,
             Ok(false) => self.unwritten(after_crash),
-            Err(error) => failed(error),
+            Err(error) => Outcome::failed(error),
         }
     }
 
@@ -239,7 +239,7 @@ impl<S: SessionStore> Claim<'_, S> {
         let holder = match answer {
             Ok(LockAnswer::HeldBy(holder)) => holder,
             Ok(_) => return Outcome::Denied(Seen { free_at: Some(self.now()), ..Seen::nothing() }),
-            Err(error) => return failed(error),
+            Err(error) => return Outcome::failed(error),
         };
         self.shared.saw_holder(self.pair, self.key, Some(&holder));
         let seen = self.shared.seen(self.pair, self.key, Some(&holder));
@@ -274,7 +274,7 @@ impl<S: SessionStore> Claim<'_, S> {
     /// Ends the sessions of that earlier start, and takes what they leave. Outside the guarantee.
     async fn reclaim(&self, holder: &LockHolder<SessionId<S>>) -> Outcome<Grant> {
         if let Err(error) = self.shared.store.end_earlier(&self.pair.presence(), holder).await {
-            return failed(error);
+            return Outcome::failed(error);
         }
         match self.shared.claim_all(self.pair, vec![self.wanted()]).await.map(|mut answers| answers.pop()) {
             Ok(Some((Ok(LockAnswer::Granted(epoch, mark)), present))) => {

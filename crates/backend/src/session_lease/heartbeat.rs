@@ -19,7 +19,8 @@ use std::time::Duration;
 use bellwether_core::{Boot, Signal, StoreError};
 
 use super::Shared;
-use super::pair::{Pair, lock};
+use super::pair::Pair;
+use crate::lock;
 use crate::session::{LockKey, Session};
 use crate::session_store::SessionStore;
 use crate::takeover::Proven;

@@ -33,9 +33,10 @@ use bellwether_core::{
     StoreError,
 };
 use known::{KnownElections, LockReservation};
-use pair::{ClaimStage, Hold, Pair, lock};
+use pair::{ClaimStage, Hold, Pair};
 use tokio::sync::{Notify, watch};
 
+use crate::lock;
 use crate::notice_queue::NoticeQueue;
 use crate::session::{LockHolder, Session, SessionNotice};
 use crate::session_store::{LockMark, SessionId, SessionStore};
@@ -320,7 +321,7 @@ impl<S: SessionStore> Shared<S> {
     async fn request(self: Arc<Self>, on: ElectionName, what: Request) -> Outcome<()> {
         let looked = match self.look(&on).await {
             Ok(looked) => looked,
-            Err(error) => return failed(error),
+            Err(error) => return Outcome::failed(error),
         };
         let Some(holder) = looked.holder else { return Outcome::Denied(looked.seen) };
         let refused =
@@ -344,7 +345,7 @@ impl<S: SessionStore> Shared<S> {
         let notice = SessionNotice::Requested(looked.key, what);
         match looked.pair.presence().tell(LOOK_LIMIT, &notice).await {
             Ok(()) => Outcome::Done(()),
-            Err(failure) => failed(failure.error()),
+            Err(failure) => Outcome::failed(failure.error()),
         }
     }
 }
@@ -366,11 +367,6 @@ fn waiting(until: Boot) -> Seen {
 fn held_by(id: CandidateId, grant: &Grant) -> Seen {
     let holder = Holder { id, incarnation: Some(grant.incarnation) };
     Seen { holder: Some(holder), epoch: Some(grant.epoch), proof: Proof::Alive, ..Seen::nothing() }
-}
-
-/// An error that says nothing about whether it happened; permanent ones certainly did not.
-fn failed<T>(error: StoreError) -> Outcome<T> {
-    if error.is_retryable() { Outcome::Unknown(error) } else { Outcome::Refused(error) }
 }
 
 /// How long an answer is waited for: past the ttl nobody believes in it any more.

@@ -4,7 +4,7 @@
 //! at a time works on an election ([`Pair::turn`]).
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use bellwether_core::{Boot, Candidate, CandidateId, Grant};
@@ -12,6 +12,7 @@ use tokio::sync::{Notify, OwnedMutexGuard};
 
 use super::heartbeat::Heartbeats;
 use crate::coalesce::Coalesce;
+use crate::lock;
 use crate::session::{Presence, SessionFailure, WantedPresence};
 use crate::session_store::{LockMark, LockResultOf, SessionId, SessionStore, Sessions, WantedLockOf};
 use crate::takeover::Taken;
@@ -229,9 +230,4 @@ impl Drop for Room<'_> {
         *lock(self.claiming) -= 1;
         self.claimed.notify_waiters();
     }
-}
-
-/// Nothing below panics half-way through a change, so what a poisoned lock guards is whole.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

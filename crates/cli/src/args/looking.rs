@@ -6,7 +6,7 @@ use bellwether::ElectionName;
 use bellwether_supervise::Containment;
 use clap::Args as ClapArgs;
 
-use super::{TimingFlags, duration, election};
+use super::{TimingFlags, election, interval_from};
 
 /// At a shorter interval, a screen does nothing but draw itself.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(50);
@@ -60,9 +60,5 @@ pub(crate) struct Top {
 }
 
 fn interval(text: &str) -> Result<Duration, String> {
-    let interval = duration(text)?;
-    if interval < SHORTEST_INTERVAL {
-        return Err(format!("the interval must be at least {SHORTEST_INTERVAL:?}"));
-    }
-    Ok(interval)
+    interval_from(SHORTEST_INTERVAL, text)
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bellwether::{ElectionName, Exponential, Options};
 use clap::{Args as ClapArgs, ValueEnum};
 
-use super::{duration, duration_or_seconds, election};
+use super::{duration, duration_or_seconds, election, interval_from};
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Run {
@@ -148,11 +148,7 @@ pub(crate) struct HealthFlags {
 const SHORTEST_HEALTH_INTERVAL: Duration = Duration::from_millis(10);
 
 fn health_interval(text: &str) -> Result<Duration, String> {
-    let interval = duration(text)?;
-    if interval < SHORTEST_HEALTH_INTERVAL {
-        return Err(format!("the interval must be at least {SHORTEST_HEALTH_INTERVAL:?}"));
-    }
-    Ok(interval)
+    interval_from(SHORTEST_HEALTH_INTERVAL, text)
 }
 
 /// Lease, renewal, retry.

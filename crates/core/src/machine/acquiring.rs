@@ -5,8 +5,8 @@ use super::releasing::Then;
 use super::state::State;
 use super::{Call, Core, StoreCall};
 use crate::{
-    Bid, Boot, CoreEvent, Epoch, ErrorKind, Grant, Outcome, Proof, Reason, ReleaseOptions, Request, Seen,
-    StoreError,
+    Bid, Boot, Epoch, ErrorKind, Grant, Outcome, Proof, Reason, ReleaseOptions, Request, Seen, StoreError,
+    What,
 };
 
 /// After a denial that names no time to wait for, and the shortest pause after any: a store that denies and
@@ -82,10 +82,6 @@ impl Core {
         }
         self.attempt += 1;
         let attempt = self.claim();
-        self.try_with(attempt);
-    }
-
-    fn try_with(&mut self, attempt: Attempt) {
         match &mut self.state {
             State::Reconnecting(suspended) => suspended.attempt = Some(attempt),
             _ => self.enter(State::Acquiring(attempt)),
@@ -157,21 +153,6 @@ impl Core {
         }
     }
 
-    pub(super) fn granted_unasked(&mut self, grant: Grant) {
-        if self.acts_on(&grant) {
-            return;
-        }
-        let competes = match &self.state {
-            State::Follower { .. } | State::Acquiring(_) | State::Reconnecting(_) => true,
-            State::Stopped | State::Leader(_) | State::Releasing(_) => false,
-        };
-        if competes && self.may_compete() && self.is_new(&grant) {
-            self.granted(grant);
-        } else {
-            self.give_back(grant);
-        }
-    }
-
     fn granted(&mut self, grant: Grant) {
         if !self.is_new(&grant) {
             self.overtaken(grant);
@@ -182,11 +163,10 @@ impl Core {
         self.view.saw(grant.epoch);
         let settle = self.settings.options().settle;
         if grant.after_crash && !settle.is_zero() {
-            let step = Step::Settling { grant, until: self.now + settle };
-            // A grant that came unasked belongs to no claim.
-            let claim = self.attempt_mut().map_or(Call(0), |attempt| attempt.claim);
-            let request = self.attempt_mut().and_then(Attempt::take_request);
-            self.try_with(Attempt { claim, floor: self.view.highest(), request, step });
+            let until = self.now + settle;
+            if let Some(attempt) = self.attempt_mut() {
+                attempt.step = Step::Settling { grant, until };
+            }
             return;
         }
         self.promote(grant);
@@ -207,7 +187,7 @@ impl Core {
 
     /// The outcome of the claim is unknown, which never means "no": observe the record.
     fn resolve(&mut self, error: StoreError) {
-        self.tell(CoreEvent::Error(error));
+        self.tell(What::Error(error));
         if self.calls.is_full() {
             let error =
                 StoreError::new(ErrorKind::Unavailable, "store", "the store answers nothing any more");
@@ -265,7 +245,7 @@ impl Core {
         }
         self.judge_race(&seen);
         self.backoff.over();
-        self.tell(CoreEvent::AcquireFailed { holder: seen.holder.as_ref().map(|holder| holder.id.clone()) });
+        self.tell(What::AcquireFailed { holder: seen.holder.as_ref().map(|holder| holder.id.clone()) });
         if let State::Reconnecting(_) = self.state
             && seen.leader().is_some()
         {

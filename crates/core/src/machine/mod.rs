@@ -41,7 +41,7 @@ use state::State;
 use stay_away::StayAway;
 use view::ElectionView;
 
-use crate::{Boot, Candidate, CandidateId, CoreEvent, Epoch, ErrorKind, Rng, Settings, Signal, StoreError};
+use crate::{Boot, Candidate, CandidateId, Epoch, ErrorKind, Rng, Settings, Signal, StoreError, What};
 
 /// One candidate in one election, as a state machine.
 ///
@@ -238,7 +238,6 @@ impl Core {
                 self.changed(seen);
             }
             Signal::Requested(request) => self.requested(request),
-            Signal::Granted(grant) => self.granted_unasked(grant),
             Signal::Doubt => self.doubt(),
             Signal::Gone => self.session_gone(),
             Signal::Restored => self.restored(),
@@ -264,7 +263,7 @@ impl Core {
 
     fn halt(&mut self) {
         self.enter(State::Stopped);
-        self.tell(CoreEvent::Stopped);
+        self.tell(What::Stopped);
     }
 
     fn fail(&mut self, error: StoreError) {
@@ -274,7 +273,7 @@ impl Core {
             let lost = suspended.as_lost();
             self.tell(lost);
         }
-        self.tell(CoreEvent::Error(error.clone()));
+        self.tell(What::Error(error.clone()));
         self.failure = Some(error);
         self.halt();
     }
@@ -284,12 +283,12 @@ impl Core {
         let to = state.name();
         self.state = state;
         if from != to {
-            self.tell(CoreEvent::StateChanged { from, to });
+            self.tell(What::StateChanged { from, to });
         }
     }
 
-    fn tell(&mut self, event: CoreEvent) {
-        self.outputs.push_back(Output::Event { at: self.now, attempt: self.attempt, event });
+    fn tell(&mut self, what: What) {
+        self.outputs.push_back(Output::Event { at: self.now, attempt: self.attempt, what });
     }
 
     fn timed_out(&self, what: &str) -> StoreError {

@@ -50,8 +50,7 @@ impl Stagger {
 
 impl Core {
     /// From now on, a follower that has lost a race for a free record waits for a moment before its next claim on one, at most
-    /// [`stagger_max`](crate::Timing::stagger_max). For stores on which each claim is a write that can lose; a store that lets
-    /// candidates queue needs none of this.
+    /// [`stagger_max`](crate::Timing::stagger_max). For stores on which each claim is a write that can lose.
     pub fn stagger_claims(&mut self) {
         self.stagger.on = true;
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bellwether_core::{
     Boot, Call, CandidateId, Core, Epoch, ErrorKind, Input, Output, Reason, StateName, StoreCall, StoreError,
+    What,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -12,7 +13,7 @@ use super::history::HistoryWriter;
 use super::replies::Replies;
 use super::{Commands, DriverLink, Entrant, Reply, StartKey};
 use crate::Error;
-use crate::event::{Event, What};
+use crate::event::Event;
 use crate::hooks::HookCall;
 use crate::leadership::{Leadership, Over};
 use crate::log::{self, EventLog};
@@ -121,8 +122,7 @@ impl Entry {
             Output::Believe { epoch, until } => self.believe(epoch, until),
             Output::EndWork { epoch, by, why } => return self.end_work(epoch, by, why),
             Output::ExtendStop { epoch, by } => self.extend_stop(epoch, by),
-            Output::Event { at, attempt, event } => {
-                let what = What::from(event);
+            Output::Event { at, attempt, what } => {
                 self.history.write(self.shared.time.wall(), self.core.who(), &what, caller, calls);
                 self.tell(at, attempt, what);
             }

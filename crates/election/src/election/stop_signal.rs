@@ -5,8 +5,9 @@
 
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use bellwether_backend::lock;
 use futures_util::FutureExt;
 use futures_util::future::Shared;
 use tokio::sync::oneshot;
@@ -19,24 +20,17 @@ use crate::driver::DriverCommand;
 pub(crate) type StopWhen = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// The signal, until it came.
-#[derive(Default)]
-pub(super) struct StopSignal(Mutex<Option<Awaited>>);
+pub(super) type StopSignal = Mutex<Option<Awaited>>;
 
-struct Awaited {
+pub(super) struct Awaited {
     signal: Shared<StopWhen>,
     waiting: Option<JoinHandle<()>>,
-}
-
-impl StopSignal {
-    fn lock(&self) -> MutexGuard<'_, Option<Awaited>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Election {
     pub(crate) fn set_stop_signal(&self, signal: StopWhen) {
         let signal = unless_it_panics(signal).shared();
-        *self.0.stop_signal.lock() = Some(Awaited { signal, waiting: None });
+        *lock(&self.0.stop_signal) = Some(Awaited { signal, waiting: None });
     }
 
     /// Starts, unless the signal comes first.
@@ -44,7 +38,7 @@ impl Election {
         &self,
         start: impl Future<Output = Result<(), Error>>,
     ) -> Result<(), Error> {
-        let signal = self.0.stop_signal.lock().as_ref().map(|awaited| awaited.signal.clone());
+        let signal = lock(&self.0.stop_signal).as_ref().map(|awaited| awaited.signal.clone());
         let Some(signal) = signal else { return start.await };
         tokio::select! {
             biased;
@@ -58,7 +52,7 @@ impl Election {
 
     /// Sees to it that a task waits for the signal, if there is one to wait for.
     pub(super) fn await_stop_signal(&self) {
-        let mut slot = self.0.stop_signal.lock();
+        let mut slot = lock(&self.0.stop_signal);
         let Some(awaited) = slot.as_mut() else { return };
         if awaited.waiting.as_ref().is_some_and(|task| !task.is_finished()) {
             return;
@@ -83,7 +77,7 @@ impl Election {
 impl Handle {
     /// Stops, without waiting for the end. The signal counts once: a later start is not stopped by it.
     fn heed_stop_signal(&self) {
-        if self.stop_signal.lock().take().is_some() {
+        if lock(&self.stop_signal).take().is_some() {
             let _ = self.tell(DriverCommand::Stop(oneshot::channel().0));
         }
     }

@@ -169,16 +169,12 @@ impl World {
 
     fn signal(&mut self) -> Signal {
         let epoch = self.core.leadership().map_or(e(self.rng.below(9)), |(epoch, _)| epoch);
-        match self.rng.below(16) {
+        match self.rng.below(13) {
             0..6 => Signal::Changed(self.seen()),
             6 => Signal::Requested(Request { epoch, what: Ask::StepDown { to: None } }),
             7 => Signal::Requested(Request { epoch, what: Ask::Preempt { by: id("b"), priority: 3 } }),
-            8..11 => {
-                let sent = self.read - ms(self.rng.below(2_000));
-                Signal::Granted(self.grant(sent, Kind::Claim))
-            }
-            11..13 => Signal::Doubt,
-            13 => Signal::Gone,
+            8..10 => Signal::Doubt,
+            10 => Signal::Gone,
             _ => Signal::Restored,
         }
     }

@@ -1,6 +1,6 @@
 //! An unknown claim is followed by an observation, a late answer is read, and a grant that is not led on is given back.
 
-use super::script::{Kind, Script, away, boot, forbidden, grant, held_by, held_by_me, ms, released};
+use super::script::{Kind, Script, away, forbidden, held_by, held_by_me, ms, released};
 use crate::{Input, Outcome, Seen, Signal};
 
 #[test]
@@ -177,10 +177,10 @@ fn a_late_claim_of_an_older_epoch_is_given_back_while_leading() {
 #[test]
 fn a_late_duplicate_of_the_epoch_in_use_is_not_given_back() {
     let mut script = Script::leading(|_| {});
-    script.granted_to(1, 5).signal(Signal::Granted(grant(5, boot(0))));
+    script.granted_to(1, 5);
     assert_eq!((script.leads(), script.told().as_str()), (Some((5, 13_500)), ""));
     script.feed(Input::Stop).told();
-    script.granted_to(1, 5).signal(Signal::Granted(grant(5, boot(0))));
+    script.granted_to(1, 5);
     assert_eq!((script.state(), script.told().as_str()), ("releasing", ""));
 }
 
@@ -348,14 +348,4 @@ fn a_candidate_that_stops_releases_the_record_that_an_unknown_claim_left() {
     follower.told();
     follower.feed(Input::Stop);
     assert_eq!(follower.told(), "release#5 e5, state follower→stopped, stopped");
-}
-
-#[test]
-fn an_unasked_grant_that_is_worth_nothing_does_not_disturb_the_attempt_under_way() {
-    let mut script = Script::new();
-    script.changed(released(4)).feed(Input::Start).told();
-    script.signal(Signal::Granted(grant(3, boot(0))));
-    assert_eq!((script.state(), script.told().as_str()), ("acquiring", "release#2 e3"));
-    script.granted_to(1, 5);
-    assert_eq!(script.leads(), Some((5, 13_500)));
 }

@@ -1,7 +1,7 @@
 //! A lead taken on evidence of a crash: the last of the old work may still be dying, so wait 20 ms.
 
-use super::script::{Kind, Script, boot, e, grant, held_by, held_by_me, id, ms};
-use crate::{Ask, Grant, Input, Request, Signal};
+use super::script::{Kind, Script, e, held_by, held_by_me, id, ms};
+use crate::{Ask, Input, Request, Signal};
 
 fn settling() -> Script {
     let mut script = Script::acquiring(|_| {});
@@ -188,18 +188,4 @@ fn the_end_of_the_grace_while_settling_gives_the_grant_back() {
     script.at(1_000);
     let told = script.told();
     assert!(told.starts_with("release#3 e6, lost e5 connection"), "{told}");
-}
-
-#[test]
-fn a_lead_that_a_queue_grants_after_a_crash_settles_too() {
-    for grace in [None, Some(ms(4_000))] {
-        let mut script = Script::leading(|options| options.reconnect_grace = grace);
-        script.signal(Signal::Gone).work_ended(5).unknown().looked(super::script::released(5));
-        assert_eq!(script.calls(Kind::Claim), 2);
-        script.told();
-        script.at(10).signal(Signal::Granted(Grant { after_crash: true, ..grant(6, boot(10)) }));
-        assert_eq!((script.leads(), script.wakes()), (None, Some(30)));
-        script.at(30);
-        assert_eq!(script.leads(), Some((6, 13_510)));
-    }
 }

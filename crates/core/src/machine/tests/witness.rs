@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::script::ms;
-use crate::{Boot, CALLS_MAX, Call, Core, CoreEvent, Epoch, Input, Output, Signal, StateName, StoreCall};
+use crate::{Boot, CALLS_MAX, Call, Core, Epoch, Input, Output, StateName, StoreCall, What};
 
 /// Most outputs that one input may cause. What it is matters little; that there is one does.
 const OUTPUTS_MAX: usize = 24;
@@ -27,8 +27,6 @@ pub(super) struct Witness {
     pub(super) working: Option<Epoch>,
     /// The work whose end the present input reports: it may come just as time runs out.
     reported: Option<Epoch>,
-    /// The present input is a grant that nobody asked for, which takes the place of the attempt under way.
-    unasked: bool,
     /// The claim under way, unless it was given up with the attempt.
     claim: Option<(Call, Boot)>,
     releases: BTreeSet<Call>,
@@ -44,7 +42,6 @@ impl Witness {
             ended: BTreeSet::new(),
             working: None,
             reported: None,
-            unasked: false,
             claim: None,
             releases: BTreeSet::new(),
             leaderships: 0,
@@ -54,7 +51,6 @@ impl Witness {
     /// Before the machine hears it.
     pub(super) fn input(&mut self, input: &Input) {
         self.reported = None;
-        self.unasked = matches!(input, Input::Signal(Signal::Granted(_)));
         match input {
             Input::Claimed(call, _) if self.claim.is_some_and(|(claim, _)| claim == *call) => {
                 self.claim = None
@@ -80,9 +76,6 @@ impl Witness {
         assert!(outputs.len() <= OUTPUTS_MAX, "{} outputs for one input", outputs.len());
         for output in outputs {
             self.output(now, output);
-        }
-        if self.unasked {
-            self.claim = None;
         }
     }
 
@@ -112,7 +105,7 @@ impl Witness {
                     self.working = None;
                 }
             }
-            Output::Event { event, .. } => self.event(event),
+            Output::Event { what, .. } => self.event(what),
             Output::Call(_, StoreCall::Renew { grant, .. }) => {
                 // The end of its work may be reported at the very instant of a renewal.
                 let stops = [self.working, self.reported].contains(&Some(grant.epoch));
@@ -143,29 +136,27 @@ impl Witness {
         self.believed = Some((epoch, until));
     }
 
-    fn event(&mut self, event: &CoreEvent) {
+    fn event(&mut self, event: &What) {
         let heard = self.heard;
         let out_of_place = || panic!("{event:?} after {heard:?}");
         self.heard = match (event, heard) {
-            (CoreEvent::Acquired { epoch, .. }, Heard::Idle) => Heard::Leading(*epoch),
-            (CoreEvent::Resumed { epoch, .. }, Heard::Suspended(_)) => Heard::Leading(*epoch),
-            (CoreEvent::Suspended { epoch, .. }, Heard::Leading(led)) if led == *epoch => {
-                Heard::Suspended(led)
-            }
-            (CoreEvent::Released { epoch, .. }, Heard::Leading(led)) if led == *epoch => Heard::Idle,
-            (CoreEvent::Lost { epoch, .. }, Heard::Leading(led) | Heard::Suspended(led)) if led == *epoch => {
+            (What::Acquired { epoch, .. }, Heard::Idle) => Heard::Leading(*epoch),
+            (What::Resumed { epoch, .. }, Heard::Suspended(_)) => Heard::Leading(*epoch),
+            (What::Suspended { epoch, .. }, Heard::Leading(led)) if led == *epoch => Heard::Suspended(led),
+            (What::Released { epoch, .. }, Heard::Leading(led)) if led == *epoch => Heard::Idle,
+            (What::Lost { epoch, .. }, Heard::Leading(led) | Heard::Suspended(led)) if led == *epoch => {
                 Heard::Idle
             }
-            (CoreEvent::Stopped, Heard::Idle | Heard::Suspended(_)) => {
+            (What::Stopped, Heard::Idle | Heard::Suspended(_)) => {
                 self.claim = None;
                 Heard::Idle
             }
-            (CoreEvent::Danger { epoch, .. }, Heard::Leading(led)) if led == *epoch => heard,
+            (What::Danger { epoch, .. }, Heard::Leading(led)) if led == *epoch => heard,
             (
-                CoreEvent::AcquireFailed { .. }
-                | CoreEvent::LeaderChanged { .. }
-                | CoreEvent::Error(_)
-                | CoreEvent::StateChanged { .. },
+                What::AcquireFailed { .. }
+                | What::LeaderChanged { .. }
+                | What::Error(_)
+                | What::StateChanged { .. },
                 _,
             ) => heard,
             _ => out_of_place(),
