@@ -21,7 +21,7 @@ bellwether-sim: the real election and the real lease, in worlds where everything
 ";
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Args {
+pub(crate) struct SimArgs {
     pub(crate) job: Job,
     pub(crate) verbose: bool,
 }
@@ -33,12 +33,12 @@ pub(crate) enum Job {
     Many(Campaign),
 }
 
-impl Args {
-    pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Args, String> {
+impl SimArgs {
+    pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<SimArgs, String> {
         let mut args = args;
         let (mut seeds, mut seed) = (None, None);
         let mut campaign = Campaign::new(1, 0);
-        let mut parsed = Args { job: Job::Help, verbose: false };
+        let mut parsed = SimArgs { job: Job::Help, verbose: false };
         while let Some(arg) = args.next() {
             let mut number = |name: &str| {
                 let value = args.next().ok_or(format!("{name} needs a number"))?;
@@ -77,8 +77,8 @@ fn store(name: &str) -> Result<StoreKind, String> {
 mod tests {
     use super::*;
 
-    fn parse(line: &str) -> Result<Args, String> {
-        Args::parse(line.split_whitespace().map(str::to_owned))
+    fn parse(line: &str) -> Result<SimArgs, String> {
+        SimArgs::parse(line.split_whitespace().map(str::to_owned))
     }
 
     #[test]
@@ -88,7 +88,7 @@ mod tests {
         let store = Some(StoreKind::Session);
         let campaign = Campaign { store, threads: 4, violations_max: 1, ..Campaign::new(1, 5) };
         assert_eq!(parse(all).unwrap().job, Job::Many(campaign));
-        assert_eq!(parse("--seed 7 -v").unwrap(), Args { job: Job::One(7), verbose: true });
+        assert_eq!(parse("--seed 7 -v").unwrap(), SimArgs { job: Job::One(7), verbose: true });
         assert_eq!(parse("-h").unwrap().job, Job::Help);
     }
 

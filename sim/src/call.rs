@@ -11,7 +11,7 @@ use crate::invariants::exclusion::Knowledge;
 
 /// What is asked of the store.
 #[derive(Clone, Debug)]
-pub enum Ask {
+pub enum RegisterCall {
     /// Read the record.
     Load,
     /// Write it at a version.
@@ -29,22 +29,24 @@ pub enum Ask {
 
 /// What the store answers.
 #[derive(Clone, Debug)]
-pub enum Answer {
-    /// To [`Ask::Load`].
+pub enum RegisterAnswer {
+    /// To [`RegisterCall::Load`].
     Loaded(Result<Found<u64>, StoreError>),
-    /// To [`Ask::Write`] and [`Ask::WriteNote`].
+    /// To [`RegisterCall::Write`] and [`RegisterCall::WriteNote`].
     Written(Write<u64>),
-    /// To [`Ask::ReadNote`].
+    /// To [`RegisterCall::ReadNote`].
     NoteRead(Result<FoundNote, StoreError>),
 }
 
-impl Ask {
+impl RegisterCall {
     /// The answer that says nothing but that something went wrong.
-    pub fn failure(&self, error: StoreError) -> Answer {
+    pub fn failure(&self, error: StoreError) -> RegisterAnswer {
         match self {
-            Ask::Load => Answer::Loaded(Err(error)),
-            Ask::Write { .. } | Ask::WriteNote(..) => Answer::Written(Write::Unknown(error)),
-            Ask::ReadNote(_) => Answer::NoteRead(Err(error)),
+            RegisterCall::Load => RegisterAnswer::Loaded(Err(error)),
+            RegisterCall::Write { .. } | RegisterCall::WriteNote(..) => {
+                RegisterAnswer::Written(Write::Unknown(error))
+            }
+            RegisterCall::ReadNote(_) => RegisterAnswer::NoteRead(Err(error)),
         }
     }
 }
@@ -68,24 +70,24 @@ pub enum Purpose {
 
 /// Where an answer is waited for.
 #[derive(Clone, Debug)]
-pub struct Slot(Arc<Mutex<Waiting>>);
+pub struct Slot(Arc<Mutex<SlotState>>);
 
 #[derive(Debug)]
-enum Waiting {
-    For(Ask, Option<Waker>),
-    Has(Answer),
+enum SlotState {
+    For(RegisterCall, Option<Waker>),
+    Has(RegisterAnswer),
     Over,
 }
 
 impl Slot {
-    pub(crate) fn new(ask: Ask) -> Slot {
-        Slot(Arc::new(Mutex::new(Waiting::For(ask, None))))
+    pub(crate) fn new(ask: RegisterCall) -> Slot {
+        Slot(Arc::new(Mutex::new(SlotState::For(ask, None))))
     }
 
     /// Fills it, unless it has been filled: the first answer counts.
-    pub fn fill(&self, answer: Answer) {
+    pub fn fill(&self, answer: RegisterAnswer) {
         let mut waiting = lock(&self.0);
-        if matches!(*waiting, Waiting::For(..)) {
+        if matches!(*waiting, SlotState::For(..)) {
             waiting.answer(answer);
         }
     }
@@ -93,7 +95,7 @@ impl Slot {
     /// Ends the wait with an error, unless it is over or has been answered.
     pub fn fail(&self, error: StoreError) {
         let mut waiting = lock(&self.0);
-        if let Waiting::For(ask, _) = &*waiting {
+        if let SlotState::For(ask, _) = &*waiting {
             let failure = ask.failure(error);
             waiting.answer(failure);
         }
@@ -103,36 +105,36 @@ impl Slot {
     pub fn break_off(&self, error: StoreError) {
         let mut waiting = lock(&self.0);
         let failure = match &*waiting {
-            Waiting::For(ask, _) => ask.failure(error),
-            Waiting::Has(Answer::Loaded(_)) => Answer::Loaded(Err(error)),
-            Waiting::Has(Answer::Written(_)) => Answer::Written(Write::Unknown(error)),
-            Waiting::Has(Answer::NoteRead(_)) => Answer::NoteRead(Err(error)),
-            Waiting::Over => return,
+            SlotState::For(ask, _) => ask.failure(error),
+            SlotState::Has(RegisterAnswer::Loaded(_)) => RegisterAnswer::Loaded(Err(error)),
+            SlotState::Has(RegisterAnswer::Written(_)) => RegisterAnswer::Written(Write::Unknown(error)),
+            SlotState::Has(RegisterAnswer::NoteRead(_)) => RegisterAnswer::NoteRead(Err(error)),
+            SlotState::Over => return,
         };
         waiting.answer(failure);
     }
 
     /// Whether nobody waits here any more.
     pub fn is_over(&self) -> bool {
-        Arc::strong_count(&self.0) == 1 || matches!(*lock(&self.0), Waiting::Over)
+        Arc::strong_count(&self.0) == 1 || matches!(*lock(&self.0), SlotState::Over)
     }
 
-    pub(crate) fn take(&self, waker: &Waker) -> Poll<Answer> {
+    pub(crate) fn take(&self, waker: &Waker) -> Poll<RegisterAnswer> {
         let mut waiting = lock(&self.0);
-        match std::mem::replace(&mut *waiting, Waiting::Over) {
-            Waiting::Has(answer) => Poll::Ready(answer),
-            Waiting::For(ask, _) => {
-                *waiting = Waiting::For(ask, Some(waker.clone()));
+        match std::mem::replace(&mut *waiting, SlotState::Over) {
+            SlotState::Has(answer) => Poll::Ready(answer),
+            SlotState::For(ask, _) => {
+                *waiting = SlotState::For(ask, Some(waker.clone()));
                 Poll::Pending
             }
-            Waiting::Over => Poll::Pending,
+            SlotState::Over => Poll::Pending,
         }
     }
 }
 
-impl Waiting {
-    fn answer(&mut self, answer: Answer) {
-        if let Waiting::For(_, Some(waker)) = std::mem::replace(self, Waiting::Has(answer)) {
+impl SlotState {
+    fn answer(&mut self, answer: RegisterAnswer) {
+        if let SlotState::For(_, Some(waker)) = std::mem::replace(self, SlotState::Has(answer)) {
             waker.wake();
         }
     }
@@ -140,9 +142,9 @@ impl Waiting {
 
 /// A call on its way out.
 #[derive(Debug)]
-pub struct Call {
+pub struct OutgoingCall {
     /// What is asked.
-    pub ask: Ask,
+    pub ask: RegisterCall,
     /// Where the answer is waited for.
     pub slot: Slot,
     /// What it is for.

@@ -15,12 +15,12 @@ pub const PPM_TRUE: u64 = 1_000_000;
 
 /// What a process on the machine reads; set by the world before the process runs.
 #[derive(Debug, Default)]
-pub struct Face {
+pub struct ClockReading {
     boot: AtomicU64,
     wall: AtomicI64,
 }
 
-impl Clock for Face {
+impl Clock for ClockReading {
     fn boot(&self) -> Boot {
         Boot::from_nanos(self.boot.load(Ordering::Relaxed))
     }
@@ -30,10 +30,10 @@ impl Clock for Face {
     }
 }
 
-/// The works behind a [`Face`].
+/// The works behind a [`ClockReading`].
 #[derive(Debug)]
 pub struct Machine {
-    face: Arc<Face>,
+    face: Arc<ClockReading>,
     offset: Nanos,
     ppm: u64,
     wall_offset: i64,
@@ -65,7 +65,7 @@ impl Machine {
     }
 
     /// What processes of this machine read.
-    pub fn face(&self) -> Arc<Face> {
+    pub fn face(&self) -> Arc<ClockReading> {
         Arc::clone(&self.face)
     }
 

@@ -1,6 +1,6 @@
 //! The store as one process sees it: a [`Register`] whose calls are answered by the world.
 //!
-//! A call puts a [`Call`] into the outbox and waits on its [`Slot`]; the world decides when, whether and how
+//! A call puts a [`OutgoingCall`] into the outbox and waits on its [`Slot`]; the world decides when, whether and how
 //! often the call arrives, and when the slot is filled. News comes the same way, through the inbox.
 
 use std::collections::{BTreeSet, VecDeque};
@@ -14,15 +14,15 @@ use bellwether_backend::{
 use bellwether_core::{ElectionName, Epoch, ErrorKind, Incarnation, StoreError};
 use futures_util::stream;
 
-use crate::call::{Answer, Ask, Call, Purpose, Slot};
-use crate::invariants::exclusion::{Knowledge, Reign};
+use crate::call::{OutgoingCall, Purpose, RegisterAnswer, RegisterCall, Slot};
+use crate::invariants::exclusion::{Knowledge, SimLeadership};
 use crate::time::Nanos;
 
 /// Both directions of one process's connection.
 #[derive(Debug)]
 pub struct Connection {
     /// Calls that the process has made and the world has not yet taken.
-    pub outbox: Vec<Call>,
+    pub outbox: Vec<OutgoingCall>,
     /// News that the process has not yet read.
     pub inbox: VecDeque<Change<u64>>,
     /// On behalf of what the process is running just now.
@@ -45,7 +45,7 @@ pub struct Connection {
 struct Latest {
     version: u64,
     /// The leadership in it, if it was held.
-    held: Option<Reign>,
+    held: Option<SimLeadership>,
     epoch: Option<Epoch>,
     beat: u64,
     /// When its beat was first read, or read again after a gap.
@@ -55,7 +55,7 @@ struct Latest {
 impl Latest {
     /// Whether this is the same sign of life.
     fn is(&self, record: &Record) -> bool {
-        self.held == reign_of(record) && self.beat == record.beat && self.epoch == record.epoch
+        self.held == leadership_of(record) && self.beat == record.beat && self.epoch == record.epoch
     }
 }
 
@@ -102,15 +102,15 @@ impl Connection {
             self.latest = None;
             return;
         };
-        let held = reign_of(record);
+        let held = leadership_of(record);
         let mut since = self.now;
         match &self.latest {
             Some(latest) if !certain && version < latest.version => return,
-            Some(Latest { version: before, held: Some(reign), .. })
+            Some(Latest { version: before, held: Some(leadership), .. })
                 // An older epoch is no succession: the store fell back.
-                if version > *before && held != Some(*reign) && record.epoch.is_none_or(|epoch| epoch >= reign.epoch) =>
+                if version > *before && held != Some(*leadership) && record.epoch.is_none_or(|epoch| epoch >= leadership.epoch) =>
             {
-                self.known.reigns.remove(reign);
+                self.known.leaderships.remove(leadership);
             }
             Some(latest) if version >= latest.version && latest.is(record) => {
                 since = latest.since;
@@ -118,15 +118,15 @@ impl Connection {
             _ => {}
         }
         self.latest = Some(Latest { version, held, epoch: record.epoch, beat: record.beat, since });
-        self.known.reigns.extend(held);
+        self.known.leaderships.extend(held);
         self.known.highest = self.known.highest.max(record.epoch.unwrap_or(Epoch::ZERO));
     }
 }
 
 /// The leadership that a record stands for, if it is held by one of ours.
-pub fn reign_of(record: &Record) -> Option<Reign> {
+pub fn leadership_of(record: &Record) -> Option<SimLeadership> {
     let holder = record.holder.as_ref()?;
-    Some(Reign { who: holder.incarnation?, epoch: record.epoch? })
+    Some(SimLeadership { who: holder.incarnation?, epoch: record.epoch? })
 }
 
 /// A shared [`Connection`].
@@ -169,16 +169,16 @@ impl SimRegister {
         SimRegister { connection, facts, crash_proof }
     }
 
-    fn send(&self, ask: Ask) -> Slot {
+    fn send(&self, ask: RegisterCall) -> Slot {
         let slot = Slot::new(ask.clone());
         let mut connection = lock(&self.connection);
         let purpose = connection.purpose;
         let known = matches!(purpose, Purpose::Claim(_)).then(|| connection.known.clone());
-        connection.outbox.push(Call { ask, slot: slot.clone(), purpose, known });
+        connection.outbox.push(OutgoingCall { ask, slot: slot.clone(), purpose, known });
         slot
     }
 
-    async fn call(&self, ask: Ask) -> Answer {
+    async fn call(&self, ask: RegisterCall) -> RegisterAnswer {
         let slot = self.send(ask);
         std::future::poll_fn(move |context| slot.take(context.waker())).await
     }
@@ -208,7 +208,9 @@ impl Register for SimRegister {
 
     async fn load(&self, _: &ElectionName) -> Result<Found<u64>, StoreError> {
         let learnt = lock(&self.connection).learnt;
-        let Answer::Loaded(result) = self.call(Ask::Load).await else { return Err(confused()) };
+        let RegisterAnswer::Loaded(result) = self.call(RegisterCall::Load).await else {
+            return Err(confused());
+        };
         if let Ok(found) = &result {
             let found = found.as_ref().map(|(record, version)| (record, *version));
             let mut connection = lock(&self.connection);
@@ -219,8 +221,8 @@ impl Register for SimRegister {
     }
 
     async fn write(&self, _: &ElectionName, at: Option<&u64>, new: &Record) -> Write<u64> {
-        let ask = Ask::Write { at: at.copied(), record: Box::new(new.clone()) };
-        let Answer::Written(write) = self.call(ask).await else { return Write::Refused(confused()) };
+        let ask = RegisterCall::Write { at: at.copied(), record: Box::new(new.clone()) };
+        let RegisterAnswer::Written(write) = self.call(ask).await else { return Write::Refused(confused()) };
         if let Write::Done(version) = &write {
             lock(&self.connection).saw(Some((new, *version)), false);
         }
@@ -274,15 +276,15 @@ impl Register for SimRegister {
     }
 
     async fn read_note(&self, _: &ElectionName, note: &Note) -> Result<FoundNote, StoreError> {
-        match self.call(Ask::ReadNote(note.clone())).await {
-            Answer::NoteRead(result) => result,
+        match self.call(RegisterCall::ReadNote(note.clone())).await {
+            RegisterAnswer::NoteRead(result) => result,
             _ => Err(confused()),
         }
     }
 
     async fn write_note(&self, _: &ElectionName, note: &Note, at: Option<u64>, bytes: &[u8]) -> Write<u64> {
-        match self.call(Ask::WriteNote(note.clone(), at, bytes.to_vec())).await {
-            Answer::Written(write) => write,
+        match self.call(RegisterCall::WriteNote(note.clone(), at, bytes.to_vec())).await {
+            RegisterAnswer::Written(write) => write,
             _ => Write::Refused(confused()),
         }
     }

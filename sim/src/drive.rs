@@ -9,10 +9,10 @@ use bellwether_core::{
 
 use crate::call::Purpose;
 use crate::connection::lock;
-use crate::invariants::exclusion::{self, Reign};
+use crate::invariants::exclusion::{self, SimLeadership};
 use crate::invariants::{conflict, requests};
-use crate::node::Work;
-use crate::queue::Event;
+use crate::node::SimWork;
+use crate::queue::WorldEvent;
 use crate::time::{MILLI, nanos};
 use crate::world::{World, say};
 
@@ -194,11 +194,11 @@ impl World {
 
     fn believe(&mut self, node: usize, epoch: Epoch, until: Boot) {
         let me = &mut self.nodes[node];
-        let reign = Reign { who: me.who.incarnation, epoch };
+        let leadership = SimLeadership { who: me.who.incarnation, epoch };
         let alternates = me.alternation.believes(epoch);
         let begins = me.work.is_none_or(|work| work.epoch != epoch);
         if begins {
-            me.work = Some(Work { epoch, since: self.now, until });
+            me.work = Some(SimWork { epoch, since: self.now, until });
             me.grants.led(epoch);
         } else if let Some(work) = &mut me.work {
             work.until = until;
@@ -206,10 +206,10 @@ impl World {
         self.judge(alternates);
         self.trace.mix(epoch.get());
         for other in self.others_leading(node) {
-            if self.clones.excuse(reign, other) {
+            if self.clones.excuse(leadership, other) {
                 continue;
             }
-            match exclusion::check(reign, other, &self.losses) {
+            match exclusion::check(leadership, other, &self.losses) {
                 Ok(excused) => self.tally.excused += u64::from(excused && begins),
                 Err(finding) => self.judge(Err(finding)),
             }
@@ -217,9 +217,9 @@ impl World {
         if begins {
             self.tally.elections += 1;
             say!(self, "{node} LEADS under {epoch:?}");
-            let verdict = self.epochs.begins(reign, &self.losses);
+            let verdict = self.epochs.begins(leadership, &self.losses);
             self.judge(verdict);
-            let verdict = self.owners.owns(reign, &self.losses);
+            let verdict = self.owners.owns(leadership, &self.losses);
             self.judge(verdict);
             self.healing_led(node);
         }
@@ -245,7 +245,7 @@ impl World {
             _ => self.rng.below(left + 1) / 2,
         };
         say!(self, "{node} STOPS work of {epoch:?}, over in {takes}ns of {left}ns");
-        self.queue.push(self.now + takes + 1, Event::WorkOver(node, epoch));
+        self.queue.push(self.now + takes + 1, WorldEvent::WorkOver(node, epoch));
         self.judge(verdict);
     }
 
@@ -304,7 +304,7 @@ impl World {
             let at = at.map_or(u64::MAX, |at| at.saturating_add(self.lateness()));
             self.nodes[node].timer = (at, due);
             if due.is_some() {
-                self.queue.push(at, Event::Timer(node));
+                self.queue.push(at, WorldEvent::Timer(node));
             }
         }
         let Some(process) = &self.nodes[node].process else { return };
@@ -326,7 +326,7 @@ impl World {
                 Some(_) => 10 * MILLI,
                 None => self.rng.below(2 * self.options.longest_ttl()),
             };
-            self.queue.push(self.now + pause, Event::StartAgain(node));
+            self.queue.push(self.now + pause, WorldEvent::StartAgain(node));
         }
     }
 
@@ -348,7 +348,7 @@ impl World {
         let Some(process) = &me.process else { return };
         if me.frozen || !process.core.is_quiet() {
             let pause = if self.heal.is_some() { MILLI } else { 100 * MILLI };
-            self.queue.push(self.now + pause, Event::StartAgain(node));
+            self.queue.push(self.now + pause, WorldEvent::StartAgain(node));
             return;
         }
         let settings = process.core.settings().clone();

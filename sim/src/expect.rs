@@ -12,7 +12,7 @@ use std::time::Duration;
 use bellwether_core::StateName;
 
 use crate::clock::PPM_TRUE;
-use crate::connection::{lock, reign_of};
+use crate::connection::{leadership_of, lock};
 use crate::time::{Nanos, nanos};
 use crate::world::World;
 
@@ -54,13 +54,13 @@ impl World {
         let stagger = self.slowest(nanos(core.settings().timing().stagger_max()));
         let connection = lock(&me.connection);
         let found = self.store.record().as_ref().map(|found| &found.0);
-        let held = found.and_then(reign_of);
+        let held = found.and_then(leadership_of);
         let others = found.is_some_and(|record| record.is_held())
             && (held.is_none_or(|held| held.who != me.who.incarnation)
                 || found.is_some_and(|record| !me.beats.contains(&record.beat)));
         let knows = connection.since_beat(found);
         // Its own as well: what it saw vanish may be a leadership that it began itself.
-        let haunted = connection.known.reigns.iter().any(|reign| Some(*reign) != held);
+        let haunted = connection.known.leaderships.iter().any(|leadership| Some(*leadership) != held);
         let kept = found
             .and_then(|record| record.reserved.as_ref())
             .map_or(0, |kept| self.slowest(nanos(kept.span)));

@@ -3,9 +3,9 @@
 
 use bellwether_core::{Input, Reason};
 
-use crate::invariants::{Finding, recovery, requests};
+use crate::invariants::{BrokenInvariant, recovery, requests};
 use crate::options::Watch;
-use crate::queue::Event;
+use crate::queue::WorldEvent;
 use crate::time::{MILLI, Nanos};
 use crate::world::{World, say};
 
@@ -39,7 +39,7 @@ impl World {
         let bound = self.options.bound(|line| line.recovery) + SLACK;
         self.heal = Some(Heal::Recovering { since: self.now, bound });
         self.look_again(self.now + bound + 1);
-        self.queue.push(self.now + self.round_trips() + SLACK, Event::Arrived);
+        self.queue.push(self.now + self.round_trips() + SLACK, WorldEvent::Arrived);
         self.spike = None;
         self.outage = false;
         self.hasten();
@@ -56,21 +56,21 @@ impl World {
         if let Some(leader) = self.leader() {
             self.healing_led(leader);
         } else if self.options.ends_with_death {
-            self.queue.push(self.now + 1, Event::Outsider);
+            self.queue.push(self.now + 1, WorldEvent::Outsider);
         }
     }
 
     fn look_again(&mut self, at: Nanos) {
         self.progress_at = at;
-        self.queue.push(at, Event::Progress);
+        self.queue.push(at, WorldEvent::Progress);
     }
 
     /// From now on no call fails any more, and how long it takes depends on what each candidate knows.
     pub(crate) fn all_arrived(&mut self) {
         let Some(Heal::Recovering { since, bound }) = self.heal else { return };
         if self.nodes.iter().any(|node| node.process.is_some() && node.work.is_some()) {
-            // Work that is still stopping keeps everybody out, and takes its time.
-            self.queue.push(self.now + SLACK, Event::Arrived);
+            // SimWork that is still stopping keeps everybody out, and takes its time.
+            self.queue.push(self.now + SLACK, WorldEvent::Arrived);
             return;
         }
         if let Some(expected) = self.expected().map(|expected| expected + SLACK)
@@ -87,18 +87,18 @@ impl World {
         let (now, longest) = (self.now, self.options.latency.1);
         let soon = now + longest;
         self.queue.reschedule(|at, event| match event {
-            Event::Deliver(_)
-            | Event::Answer(..)
-            | Event::GiveUp(..)
-            | Event::News(..)
-            | Event::Arrive(..)
-            | Event::Down(..)
-            | Event::ServerUp
-            | Event::Resume(_)
-            | Event::Reconnect(..)
-            | Event::Restart(_)
-            | Event::StartAgain(_)
-            | Event::Recover(_) => at.min(soon),
+            WorldEvent::Deliver(_)
+            | WorldEvent::Answer(..)
+            | WorldEvent::GiveUp(..)
+            | WorldEvent::News(..)
+            | WorldEvent::Arrive(..)
+            | WorldEvent::Down(..)
+            | WorldEvent::ServerUp
+            | WorldEvent::Resume(_)
+            | WorldEvent::Reconnect(..)
+            | WorldEvent::Restart(_)
+            | WorldEvent::StartAgain(_)
+            | WorldEvent::Recover(_) => at.min(soon),
             _ => at,
         });
     }
@@ -118,7 +118,7 @@ impl World {
     pub(crate) fn outsider_asks_again(&mut self) {
         if matches!(self.heal, Some(Heal::Recovering { .. })) {
             self.outsider_asks();
-            self.queue.push(self.now + self.options.shortest_ttl() / 3, Event::Outsider);
+            self.queue.push(self.now + self.options.shortest_ttl() / 3, WorldEvent::Outsider);
         }
     }
 
@@ -149,7 +149,7 @@ impl World {
     pub(crate) fn healing_lost(&mut self, node: usize, reason: Reason) {
         if matches!(self.heal, Some(Heal::Steady)) && reason != Reason::Preempted {
             let said = format!("{node} lost the lead for {reason:?} with no fault about");
-            self.judge(Err(Finding::new("recovery", said)));
+            self.judge(Err(BrokenInvariant::new("recovery", said)));
         }
     }
 
@@ -207,7 +207,7 @@ impl World {
     fn await_handover(&mut self) {
         self.handovers += 1;
         if self.handovers > HANDOVERS_MAX {
-            self.judge(Err(Finding::new("recovery", "nobody stays in the lead with no fault about")));
+            self.judge(Err(BrokenInvariant::new("recovery", "nobody stays in the lead with no fault about")));
             return;
         }
         let bound = self.failover();

@@ -32,15 +32,15 @@ pub mod time;
 pub mod trace;
 mod world;
 
-pub use options::Options;
-pub use world::Outcome;
+pub use options::WorldOptions;
+pub use world::RunResult;
 
 /// Runs the world of one seed.
-pub fn run(seed: u64, verbose: bool) -> Outcome {
-    run_world(Options::of(seed), verbose)
+pub fn run(seed: u64, verbose: bool) -> RunResult {
+    run_world(WorldOptions::of(seed), verbose)
 }
 
 /// Runs this world.
-pub fn run_world(options: Options, verbose: bool) -> Outcome {
+pub fn run_world(options: WorldOptions, verbose: bool) -> RunResult {
     world::World::new(options, verbose).run()
 }

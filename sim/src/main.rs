@@ -7,14 +7,14 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use bellwether_deadman::boot_now;
-use bellwether_sim::Options;
+use bellwether_sim::WorldOptions;
 use bellwether_sim::campaign::Campaign;
 
-use args::{Args, Job};
+use args::{Job, SimArgs};
 
 fn main() -> ExitCode {
-    match Args::parse(std::env::args().skip(1)) {
-        Ok(Args { job: Job::Help, .. }) => {
+    match SimArgs::parse(std::env::args().skip(1)) {
+        Ok(SimArgs { job: Job::Help, .. }) => {
             print!("{}", args::HELP);
             ExitCode::SUCCESS
         }
@@ -26,7 +26,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(args: &Args) -> ExitCode {
+fn run(args: &SimArgs) -> ExitCode {
     let clean = match args.job {
         Job::Help => true,
         Job::One(seed) => one(seed, args.verbose),
@@ -36,7 +36,7 @@ fn run(args: &Args) -> ExitCode {
 }
 
 fn one(seed: u64, verbose: bool) -> bool {
-    println!("{}", Options::of(seed));
+    println!("{}", WorldOptions::of(seed));
     let outcome = bellwether_sim::run(seed, verbose);
     for line in &outcome.story {
         println!("{line}");

@@ -3,16 +3,16 @@
 use bellwether_backend::{Change, Record, Write};
 use bellwether_core::{Epoch, ErrorKind};
 
-use crate::call::{Answer, Ask, Call, Purpose, Slot};
-use crate::connection::{lock, reign_of, trouble};
-use crate::faults::Fault;
+use crate::call::{OutgoingCall, Purpose, RegisterAnswer, RegisterCall, Slot};
+use crate::connection::{leadership_of, lock, trouble};
+use crate::faults::WorldFault;
 use crate::invariants::epochs::Epochs;
-use crate::invariants::exclusion::Reign;
+use crate::invariants::exclusion::SimLeadership;
 use crate::invariants::{clones, order, read_only, requests, stale};
 use crate::node::Cut;
 use crate::options::Watch;
-use crate::queue::{Delivery, Event};
-use crate::store::{Commit, State};
+use crate::queue::{Delivery, WorldEvent};
+use crate::store::{Commit, StoreState};
 use crate::time::Nanos;
 use crate::world::{World, say};
 
@@ -26,7 +26,7 @@ impl World {
         }
     }
 
-    fn send(&mut self, from: usize, call: Call) {
+    fn send(&mut self, from: usize, call: OutgoingCall) {
         self.judge(read_only::check(call.purpose, &call.ask));
         self.judge_sent(from, &call);
         let node = &mut self.nodes[from];
@@ -44,12 +44,12 @@ impl World {
         }
         let net = self.options.net;
         if self.chance(net.call_lost) {
-            self.tally.count(Fault::CallLost);
+            self.tally.count(WorldFault::CallLost);
             self.hang(from, call.slot);
             return;
         }
         if self.chance(net.error / 2) {
-            self.tally.count(Fault::Error);
+            self.tally.count(WorldFault::Error);
             self.fail_soon(from, call.slot);
             return;
         }
@@ -57,10 +57,10 @@ impl World {
     }
 
     /// Sends it: once, or twice.
-    fn dispatch(&mut self, from: usize, call: Call) {
+    fn dispatch(&mut self, from: usize, call: OutgoingCall) {
         let net = self.options.net;
         let first = self.now + self.latency();
-        let copy = |call: &Call| Call {
+        let copy = |call: &OutgoingCall| OutgoingCall {
             ask: call.ask.clone(),
             slot: call.slot.clone(),
             purpose: call.purpose,
@@ -68,17 +68,17 @@ impl World {
         };
         let (connection_number, deletions) = (self.nodes[from].connection_number, self.store.deletions());
         let delivery = |call, answered| {
-            Event::Deliver(Box::new(Delivery { from, connection_number, deletions, answered, call }))
+            WorldEvent::Deliver(Box::new(Delivery { from, connection_number, deletions, answered, call }))
         };
         if self.chance(net.self_conflict) {
-            self.tally.count(Fault::SelfConflict);
+            self.tally.count(WorldFault::SelfConflict);
             let second = first + self.latency();
             self.queue.push(first, delivery(copy(&call), false));
             self.queue.push(second, delivery(call, true));
             return;
         }
         if self.chance(net.twice) {
-            self.tally.count(Fault::CallTwice);
+            self.tally.count(WorldFault::CallTwice);
             let second = first + self.latency() + self.rng.below(self.options.longest_ttl());
             self.queue.push(second, delivery(copy(&call), false));
         }
@@ -86,8 +86,8 @@ impl World {
     }
 
     /// What leaves a process is judged when it leaves.
-    fn judge_sent(&mut self, from: usize, call: &Call) {
-        let Ask::Write { record, .. } = &call.ask else { return };
+    fn judge_sent(&mut self, from: usize, call: &OutgoingCall) {
+        let RegisterCall::Write { record, .. } = &call.ask else { return };
         if !matches!(call.purpose, Purpose::Request(_)) {
             self.nodes[from].beats.insert(record.beat);
         }
@@ -98,7 +98,7 @@ impl World {
             }
             Purpose::Claim(who) => {
                 if let (Some(epoch), Some(known)) = (record.epoch, &call.known) {
-                    self.losses.claims(Reign { who, epoch }, known);
+                    self.losses.claims(SimLeadership { who, epoch }, known);
                     self.judge(Epochs::claims(epoch, known.highest));
                 }
             }
@@ -122,14 +122,14 @@ impl World {
         // A create that left before a deletion is void after it: stores that can delete compare for that (a
         // deleted key of NATS keeps its revision, a directory's numbers go on), else one that was judged by what
         // stood there before would count for what came after.
-        if matches!(call.ask, Ask::Write { at: None, .. }) && deletions != self.store.deletions() {
+        if matches!(call.ask, RegisterCall::Write { at: None, .. }) && deletions != self.store.deletions() {
             if answered {
                 self.hang(from, call.slot);
             }
             return;
         }
         let (answer, commit) = self.store.apply(&call.ask);
-        if let (Purpose::Claim(_), Answer::Written(Write::Conflict)) = (call.purpose, &answer) {
+        if let (Purpose::Claim(_), RegisterAnswer::Written(Write::Conflict)) = (call.purpose, &answer) {
             self.tally.claims_lost += 1;
         }
         if let Some(commit) = commit {
@@ -142,18 +142,18 @@ impl World {
         if self.nodes[from].cut == Some(Cut::Answers) {
             self.hang(from, call.slot);
         } else if self.chance(net.answer_lost) {
-            self.tally.count(Fault::AnswerLost);
+            self.tally.count(WorldFault::AnswerLost);
             self.hang(from, call.slot);
         } else if self.chance(net.error / 2) {
-            self.tally.count(Fault::Error);
+            self.tally.count(WorldFault::Error);
             self.fail_soon(from, call.slot);
         } else {
             let mut at = self.now + self.latency();
             if self.chance(net.answer_late) {
-                self.tally.count(Fault::AnswerLate);
+                self.tally.count(WorldFault::AnswerLate);
                 at += self.rng.below(2 * self.options.longest_ttl());
             }
-            self.queue.push(at, Event::Answer(from, call.slot, Box::new(answer)));
+            self.queue.push(at, WorldEvent::Answer(from, call.slot, Box::new(answer)));
         }
     }
 
@@ -169,7 +169,7 @@ impl World {
         self.judge_taken_out(from, purpose, commit);
         self.judge_clones(from, purpose, commit);
         if let (Purpose::Claim(who), Some(epoch)) = (purpose, record.epoch) {
-            let verdict = self.owners.owns(Reign { who, epoch }, &self.losses);
+            let verdict = self.owners.owns(SimLeadership { who, epoch }, &self.losses);
             self.judge(verdict);
             if before.is_some_and(|before: &Record| before.holder.is_none()) {
                 self.tally.handovers += 1;
@@ -212,21 +212,21 @@ impl World {
 
     /// Which of several processes with one incarnation goes on, and what becomes of the others when it lets go.
     fn judge_clones(&mut self, from: usize, purpose: Purpose, commit: &Commit) {
-        let Some((before, reign)) =
-            commit.before.as_ref().and_then(|found| Some((&found.0, reign_of(&found.0)?)))
+        let Some((before, leadership)) =
+            commit.before.as_ref().and_then(|found| Some((&found.0, leadership_of(&found.0)?)))
         else {
             return;
         };
         if let Purpose::Renew(..) | Purpose::Release(..) = purpose {
-            self.judge(clones::check(reign, before.beat, &self.nodes[from].beats));
+            self.judge(clones::check(leadership, before.beat, &self.nodes[from].beats));
         }
         match purpose {
             Purpose::Renew(..) => {
-                let verdict = self.clones.renewed(reign, from);
+                let verdict = self.clones.renewed(leadership, from);
                 self.judge(verdict);
             }
-            Purpose::Release(..) => self.clones.let_go(reign),
-            Purpose::Claim(who) if who == reign.who => self.clones.let_go(reign),
+            Purpose::Release(..) => self.clones.released(leadership),
+            Purpose::Claim(who) if who == leadership.who => self.clones.released(leadership),
             _ => {}
         }
     }
@@ -241,7 +241,7 @@ impl World {
             let Some(at) = self.heard_at(node) else { continue };
             self.send_news(node, at, &state);
             if self.chance(self.options.net.news_again) {
-                self.tally.count(Fault::NewsAgain);
+                self.tally.count(WorldFault::NewsAgain);
                 let again = at + self.rng.below(self.options.longest_ttl());
                 self.send_news(node, again, &state);
             }
@@ -255,25 +255,25 @@ impl World {
         }
         let net = self.options.net;
         if self.chance(net.news_lost) {
-            self.tally.count(Fault::NewsLost);
+            self.tally.count(WorldFault::NewsLost);
             return None;
         }
         let mut at = self.now + self.latency();
         if self.chance(net.news_late) {
-            self.tally.count(Fault::NewsLate);
+            self.tally.count(WorldFault::NewsLate);
             at += self.rng.below(self.options.longest_ttl());
         }
         Some(at)
     }
 
-    pub(crate) fn send_news(&mut self, node: usize, at: Nanos, state: &State) {
+    pub(crate) fn send_news(&mut self, node: usize, at: Nanos, state: &StoreState) {
         let change = match self.options.watch {
             Watch::Record => Change::Now(self.election.clone(), state.as_deref().cloned()),
             Watch::Look => Change::Look(self.election.clone()),
             Watch::Off => return,
         };
         let connection_number = self.nodes[node].connection_number;
-        self.queue.push(at, Event::News(node, connection_number, Box::new(change)));
+        self.queue.push(at, WorldEvent::News(node, connection_number, Box::new(change)));
     }
 
     pub(crate) fn news(&mut self, node: usize, connection_number: u32, change: Change<u64>) {
@@ -298,7 +298,7 @@ impl World {
         }
         lock(&broken.connection).inbox.push_back(Change::Doubt);
         let connection_number = broken.connection_number;
-        self.queue.push(self.now + back_after, Event::Reconnect(node, connection_number));
+        self.queue.push(self.now + back_after, WorldEvent::Reconnect(node, connection_number));
         self.step(node);
     }
 
@@ -330,7 +330,7 @@ impl World {
             let (state, mut at) = (self.store.record().clone(), self.now + self.latency());
             let ago = self.rng.below(12) as usize;
             if let Some(older) = self.store.past(ago).filter(|_| self.heal.is_none()).cloned() {
-                self.tally.count(Fault::NewsAgain);
+                self.tally.count(WorldFault::NewsAgain);
                 self.send_news(node, at, &older);
                 at += self.latency();
             }
@@ -345,7 +345,7 @@ impl World {
     /// An error comes back.
     fn fail_soon(&mut self, node: usize, slot: Slot) {
         let at = self.now + self.latency();
-        self.queue.push(at, Event::GiveUp(node, slot));
+        self.queue.push(at, WorldEvent::GiveUp(node, slot));
     }
 
     /// Nothing comes back; the process's client gives up by itself.
@@ -354,19 +354,19 @@ impl World {
             Some(_) => self.now + self.latency(),
             None => self.now + self.options.patience / 2 + self.rng.below(self.options.patience),
         };
-        self.queue.push(at, Event::GiveUp(node, slot));
+        self.queue.push(at, WorldEvent::GiveUp(node, slot));
     }
 
     /// A record that was held is gone, though nobody claimed or released it.
-    pub(crate) fn content_lost(&mut self, before: State) {
+    pub(crate) fn content_lost(&mut self, before: StoreState) {
         let now = self.store.record().clone();
         let recorded = now.as_ref().and_then(|found| found.0.epoch).unwrap_or(Epoch::ZERO);
         self.losses.forgotten(recorded.max(self.store.count()), self.owners.highest());
-        let held = |state: &State| state.as_ref().and_then(|found| reign_of(&found.0));
-        if let Some(reign) = held(&before)
-            && held(&now) != Some(reign)
+        let held = |state: &StoreState| state.as_ref().and_then(|found| leadership_of(&found.0));
+        if let Some(leadership) = held(&before)
+            && held(&now) != Some(leadership)
         {
-            self.losses.destroyed(reign);
+            self.losses.destroyed(leadership);
         }
     }
 }

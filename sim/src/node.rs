@@ -15,13 +15,13 @@ use crate::clock::Machine;
 use crate::connection::{Facts, SharedConnection, SimRegister, lock};
 use crate::invariants::alternation::Alternation;
 use crate::invariants::cooldown::Cooldown;
-use crate::invariants::exclusion::Reign;
+use crate::invariants::exclusion::SimLeadership;
 use crate::invariants::grants::Grants;
-use crate::invariants::health::Health;
+use crate::invariants::health::HealthInvariant;
 use crate::invariants::quiet::Quiet;
 use crate::invariants::requests::Requests;
 use crate::session::line::Stalled;
-use crate::session::wire::SharedDesk;
+use crate::session::wire::SharedSessionMail;
 use crate::time::Nanos;
 
 /// What a call comes to; the outsider's come to nothing.
@@ -42,9 +42,9 @@ pub enum Cut {
     Answers,
 }
 
-/// Work that is protected by a leadership.
+/// SimWork that is protected by a leadership.
 #[derive(Clone, Copy, Debug)]
-pub struct Work {
+pub struct SimWork {
     /// The leadership.
     pub epoch: Epoch,
     /// When it began, in true time.
@@ -75,7 +75,7 @@ pub struct Node {
     /// Its connection.
     pub connection: SharedConnection,
     /// What passes between it and a server of sessions.
-    pub desk: SharedDesk,
+    pub mail: SharedSessionMail,
     /// What waits for a cut to end.
     pub stalled: Vec<Stalled>,
     /// The lease, where the store is a register.
@@ -97,8 +97,8 @@ pub struct Node {
     /// When its next time-out comes, and what that was computed from.
     pub timer: (Nanos, Option<Boot>),
     /// Its work.
-    pub work: Option<Work>,
-    /// Work that ended while it stood still.
+    pub work: Option<SimWork>,
+    /// SimWork that ended while it stood still.
     pub work_over: Option<Epoch>,
     /// A start is planned.
     pub start_planned: bool,
@@ -117,7 +117,7 @@ pub struct Node {
     /// Judged by itself.
     pub cooldown: Cooldown,
     /// Judged by itself.
-    pub health: Health,
+    pub health: HealthInvariant,
 }
 
 impl Node {
@@ -126,7 +126,7 @@ impl Node {
         slot: Option<usize>,
         machine: Machine,
         connection: SharedConnection,
-        desk: SharedDesk,
+        mail: SharedSessionMail,
         core: Core,
         backend: Arc<dyn Backend>,
     ) -> Node {
@@ -138,7 +138,7 @@ impl Node {
             who,
             machine,
             connection,
-            desk,
+            mail,
             stalled: Vec::new(),
             lease: None,
             beats: BTreeSet::new(),
@@ -159,7 +159,7 @@ impl Node {
             quiet: Quiet::default(),
             requests: Requests::default(),
             cooldown: Cooldown::default(),
-            health: Health::default(),
+            health: HealthInvariant::default(),
         }
     }
 
@@ -195,8 +195,8 @@ impl Node {
         let register = SimRegister::new(Arc::clone(&connection), facts, false);
         let lease = Arc::new(lease.cloned(register, machine.face()));
         let backend: Arc<dyn Backend> = Arc::clone(&lease) as Arc<dyn Backend>;
-        let desk = SharedDesk::default();
-        let clone = Node::new(self.slot, machine, connection, desk, process.core.clone(), backend);
+        let mail = SharedSessionMail::default();
+        let clone = Node::new(self.slot, machine, connection, mail, process.core.clone(), backend);
         Some(Node {
             lease: Some(lease),
             beats: self.beats.clone(),
@@ -218,13 +218,13 @@ impl Node {
     }
 
     /// The leadership in force at that instant, by the work or by the core's own belief.
-    pub fn reign(&self, now: Nanos) -> Option<Reign> {
+    pub fn leadership(&self, now: Nanos) -> Option<SimLeadership> {
         let process = self.process.as_ref()?;
         let boot = self.machine.boot(now);
         let working = self.work.filter(|work| boot < work.until).map(|work| work.epoch);
         let believed = process.core.leadership().filter(|(_, deadline)| boot < *deadline);
         let epoch = working.or(believed.map(|(epoch, _)| epoch))?;
-        Some(Reign { who: self.who.incarnation, epoch })
+        Some(SimLeadership { who: self.who.incarnation, epoch })
     }
 
     /// The next news, if there is any to read.

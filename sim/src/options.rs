@@ -7,8 +7,8 @@ use std::time::Duration;
 use bellwether_core::{AtMost, Breaker, DecorrelatedJitter, Exponential, Fixed, Rng, Settings, Timeline};
 
 use crate::clock::PPM_TRUE;
-use crate::faults::Fault;
-use crate::profile::Profile;
+use crate::faults::WorldFault;
+use crate::profile::WorldProfile;
 use crate::time::{MILLI, Nanos, SECOND, nanos};
 
 /// One candidate's settings.
@@ -70,13 +70,13 @@ pub struct Net {
 
 /// A whole world.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct WorldOptions {
     /// Where all this comes from.
     pub seed: u64,
     /// The store.
     pub store: StoreKind,
     /// The bias.
-    pub profile: Profile,
+    pub profile: WorldProfile,
     /// Who takes part.
     pub plans: Vec<Plan>,
     /// Slowest and fastest clock, in millionths of true time: within what the margins tolerate.
@@ -96,9 +96,9 @@ pub struct Options {
     /// Mean time between the whims of users.
     pub whim_every: Nanos,
     /// Which faults, and how often relative to each other.
-    pub faults: Vec<(Fault, u64)>,
+    pub faults: Vec<(WorldFault, u64)>,
     /// Which whims, and how often relative to each other.
-    pub whims: Vec<(Fault, u64)>,
+    pub whims: Vec<(WorldFault, u64)>,
     /// How long a process's client waits for an answer before it calls it an error.
     pub patience: Nanos,
     /// Whether the leader dies at the very end of the faults, and an outsider keeps asking the dead.
@@ -107,15 +107,16 @@ pub struct Options {
     pub span: Nanos,
 }
 
-impl Options {
+impl WorldOptions {
     /// What this seed means.
-    pub fn of(seed: u64) -> Options {
+    pub fn of(seed: u64) -> WorldOptions {
         let mut rng = Rng::new(seed ^ 0x5eed_0f0b_e11e_7e11);
-        let (profile, store) = (Profile::of(seed), StoreKind::of(seed));
+        let (profile, store) = (WorldProfile::of(seed), StoreKind::of(seed));
         let count = 2 + rng.below(4) as usize;
         let base = draw_ttl(&mut rng, profile);
         // A lock says nothing about its holder's ttl, so all have one.
-        let differing = (profile == Profile::DifferingTtls || rng.one_in(4)) && store == StoreKind::Register;
+        let differing =
+            (profile == WorldProfile::DifferingTtls || rng.one_in(4)) && store == StoreKind::Register;
         let plans: Vec<Plan> = (0..count)
             .map(|_| {
                 let ttl = if differing { draw_ttl(&mut rng, profile) } else { base };
@@ -126,7 +127,7 @@ impl Options {
         let longest = plans.iter().map(|plan| plan.settings.timing().ttl()).max().unwrap_or(base);
         let slow = nanos(shortest) / (60 + rng.below(400));
         let faults = profile.faults(store, &mut rng);
-        Options {
+        WorldOptions {
             seed,
             store,
             profile,
@@ -172,8 +173,8 @@ impl Options {
     }
 }
 
-fn draw_ttl(rng: &mut Rng, profile: Profile) -> Duration {
-    if profile == Profile::Deaf {
+fn draw_ttl(rng: &mut Rng, profile: WorldProfile) -> Duration {
+    if profile == WorldProfile::Deaf {
         return rng.between(Duration::from_millis(500), Duration::from_secs(2));
     }
     // Short ones go through more lives in the same time, long ones are what people run.
@@ -184,7 +185,7 @@ fn draw_ttl(rng: &mut Rng, profile: Profile) -> Duration {
     }
 }
 
-fn draw_settings(rng: &mut Rng, ttl: Duration, profile: Profile) -> Settings {
+fn draw_settings(rng: &mut Rng, ttl: Duration, profile: WorldProfile) -> Settings {
     let some = |rng: &mut Rng, one_in: u64| rng.one_in(one_in);
     let margin = if some(rng, 3) { Some(rng.between(ttl / 12, ttl / 6)) } else { None };
     let work_grace = if some(rng, 3) { ttl / 20 } else { Duration::ZERO };
@@ -231,7 +232,7 @@ fn draw_ppm(plans: &[Plan]) -> (u64, u64) {
     (PPM_TRUE - half, PPM_TRUE + half)
 }
 
-impl fmt::Display for Options {
+impl fmt::Display for WorldOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "seed {}, profile {:?}, store {:?}", self.seed, self.profile, self.store)?;
         for (index, plan) in self.plans.iter().enumerate() {

@@ -2,12 +2,12 @@
 
 use bellwether_core::Rng;
 
-use crate::faults::Fault;
+use crate::faults::WorldFault;
 use crate::options::{Net, StoreKind, Watch};
 
 /// The theme of a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Profile {
+pub enum WorldProfile {
     /// Everything, as it comes.
     Mixed,
     /// Leaders stand still and machines sleep.
@@ -32,45 +32,45 @@ pub enum Profile {
     Crashes,
 }
 
-impl Profile {
-    const THEMES: [Profile; 10] = [
-        Profile::Paused,
-        Profile::CutOff,
-        Profile::Slow,
-        Profile::Rollback,
-        Profile::Deletion,
-        Profile::DifferingTtls,
-        Profile::Twins,
-        Profile::Meddled,
-        Profile::Deaf,
-        Profile::Crashes,
+impl WorldProfile {
+    const THEMES: [WorldProfile; 10] = [
+        WorldProfile::Paused,
+        WorldProfile::CutOff,
+        WorldProfile::Slow,
+        WorldProfile::Rollback,
+        WorldProfile::Deletion,
+        WorldProfile::DifferingTtls,
+        WorldProfile::Twins,
+        WorldProfile::Meddled,
+        WorldProfile::Deaf,
+        WorldProfile::Crashes,
     ];
 
     /// The theme of this seed.
-    pub fn of(seed: u64) -> Profile {
+    pub fn of(seed: u64) -> WorldProfile {
         if seed.is_multiple_of(2) {
-            return Profile::Mixed;
+            return WorldProfile::Mixed;
         }
-        Profile::THEMES[(seed / 2 % Profile::THEMES.len() as u64) as usize]
+        WorldProfile::THEMES[(seed / 2 % WorldProfile::THEMES.len() as u64) as usize]
     }
 
     /// Whether a store in this world may be able to prove a crash. Proof and silence are different ways to take
     /// over; where silence is the theme, proof would spoil it.
     pub(crate) fn allows_crash_proof(self) -> bool {
-        !matches!(self, Profile::Twins | Profile::Deaf | Profile::Rollback)
+        !matches!(self, WorldProfile::Twins | WorldProfile::Deaf | WorldProfile::Rollback)
     }
 
     pub(crate) fn allows_giving_up(self) -> bool {
-        self == Profile::Mixed
+        self == WorldProfile::Mixed
     }
 
     pub(crate) fn wants_grace(self) -> bool {
-        self == Profile::CutOff
+        self == WorldProfile::CutOff
     }
 
-    pub(crate) fn faults(self, store: StoreKind, rng: &mut Rng) -> Vec<(Fault, u64)> {
-        use Fault::*;
-        let mut all: Vec<(Fault, u64)> =
+    pub(crate) fn faults(self, store: StoreKind, rng: &mut Rng) -> Vec<(WorldFault, u64)> {
+        use WorldFault::*;
+        let mut all: Vec<(WorldFault, u64)> =
             [Pause, Suspend, Crash, Twin, Cut, Spike, Outage, Rollback, Delete, WallJump]
                 .into_iter()
                 .map(|fault| (fault, if rng.one_in(3) { 0 } else { 1 + rng.below(4) }))
@@ -81,19 +81,19 @@ impl Profile {
                 *weight = (*weight).min(1);
             }
         }
-        let heavy: &[Fault] = match self {
-            Profile::Mixed | Profile::Meddled => &[],
-            Profile::Paused => &[Pause, Suspend],
-            Profile::CutOff => &[Cut, Outage],
-            Profile::Slow => &[Spike, Cut],
-            Profile::Rollback => &[Rollback, Cut],
-            Profile::Deletion => &[Delete, Crash, Cut],
-            Profile::DifferingTtls => &[Pause, Cut, Crash],
-            Profile::Twins => &[Twin, Crash],
-            Profile::Deaf => &[Crash],
-            Profile::Crashes => &[Crash, Pause],
+        let heavy: &[WorldFault] = match self {
+            WorldProfile::Mixed | WorldProfile::Meddled => &[],
+            WorldProfile::Paused => &[Pause, Suspend],
+            WorldProfile::CutOff => &[Cut, Outage],
+            WorldProfile::Slow => &[Spike, Cut],
+            WorldProfile::Rollback => &[Rollback, Cut],
+            WorldProfile::Deletion => &[Delete, Crash, Cut],
+            WorldProfile::DifferingTtls => &[Pause, Cut, Crash],
+            WorldProfile::Twins => &[Twin, Crash],
+            WorldProfile::Deaf => &[Crash],
+            WorldProfile::Crashes => &[Crash, Pause],
         };
-        let content = matches!(self, Profile::Mixed | Profile::Rollback | Profile::Deletion);
+        let content = matches!(self, WorldProfile::Mixed | WorldProfile::Rollback | WorldProfile::Deletion);
         for (fault, weight) in &mut all {
             if heavy.contains(fault) {
                 *weight += 10;
@@ -104,7 +104,7 @@ impl Profile {
         }
         // What becomes of clones is judged by what the store holds, so it has to hold it.
         if store == StoreKind::Register && !content {
-            all.push((Clone, if self == Profile::Twins { 8 } else { 1 }));
+            all.push((Clone, if self == WorldProfile::Twins { 8 } else { 1 }));
         }
         if store == StoreKind::Session {
             self.faults_of_sessions(&mut all, rng);
@@ -114,17 +114,17 @@ impl Profile {
     }
 
     /// A server of sessions does not forget a record: it ends sessions.
-    fn faults_of_sessions(self, all: &mut Vec<(Fault, u64)>, rng: &mut Rng) {
-        let heavy = |theme: Profile| if self == theme { 8 } else { 0 };
-        all.retain(|(fault, _)| !matches!(fault, Fault::Rollback | Fault::Delete));
-        all.push((Fault::Restart, 1 + rng.below(3) + heavy(Profile::Rollback)));
-        all.push((Fault::Promotion, rng.below(3) + heavy(Profile::Rollback) / 2));
-        all.push((Fault::Terminate, 2 + rng.below(4) + heavy(Profile::Deletion)));
+    fn faults_of_sessions(self, all: &mut Vec<(WorldFault, u64)>, rng: &mut Rng) {
+        let heavy = |theme: WorldProfile| if self == theme { 8 } else { 0 };
+        all.retain(|(fault, _)| !matches!(fault, WorldFault::Rollback | WorldFault::Delete));
+        all.push((WorldFault::Restart, 1 + rng.below(3) + heavy(WorldProfile::Rollback)));
+        all.push((WorldFault::Promotion, rng.below(3) + heavy(WorldProfile::Rollback) / 2));
+        all.push((WorldFault::Terminate, 2 + rng.below(4) + heavy(WorldProfile::Deletion)));
     }
 
-    pub(crate) fn whims(self, rng: &mut Rng) -> Vec<(Fault, u64)> {
-        use Fault::*;
-        let factor = if self == Profile::Meddled { 6 } else { 1 };
+    pub(crate) fn whims(self, rng: &mut Rng) -> Vec<(WorldFault, u64)> {
+        use WorldFault::*;
+        let factor = if self == WorldProfile::Meddled { 6 } else { 1 };
         [StepDown, StopStart, Sick, Asked, Validate]
             .into_iter()
             .map(|whim| (whim, factor * (1 + rng.below(3))))
@@ -133,8 +133,8 @@ impl Profile {
 
     pub(crate) fn net(self, rng: &mut Rng) -> Net {
         let worst = match self {
-            Profile::Slow | Profile::CutOff => 1_200,
-            Profile::Deaf => 100,
+            WorldProfile::Slow | WorldProfile::CutOff => 1_200,
+            WorldProfile::Deaf => 100,
             _ => 400,
         };
         let mut draw = |most: u64| if rng.one_in(3) { 0 } else { rng.below(most) };
@@ -153,7 +153,7 @@ impl Profile {
 
     pub(crate) fn watch(self, rng: &mut Rng) -> Watch {
         match (self, rng.below(8)) {
-            (Profile::Deaf, _) | (_, 0) => Watch::Off,
+            (WorldProfile::Deaf, _) | (_, 0) => Watch::Off,
             (_, 1..=3) => Watch::Look,
             _ => Watch::Record,
         }

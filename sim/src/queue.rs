@@ -6,28 +6,28 @@ use std::collections::BinaryHeap;
 use bellwether_backend::Change;
 use bellwether_core::Epoch;
 
-use crate::call::{Answer, Call, Slot};
+use crate::call::{OutgoingCall, RegisterAnswer, Slot};
 use crate::session::line::Down;
-use crate::session::wire::{Sent, SessionId};
+use crate::session::wire::{SentStatement, SessionNumber};
 use crate::time::Nanos;
 
 /// Something that is going to happen.
 #[derive(Debug)]
-pub enum Event {
+pub enum WorldEvent {
     /// A call reaches the store.
     Deliver(Box<Delivery>),
     /// An answer reaches the process that waits for it.
-    Answer(usize, Slot, Box<Answer>),
+    Answer(usize, Slot, Box<RegisterAnswer>),
     /// The process's own client stops waiting for an answer that will not come.
     GiveUp(usize, Slot),
     /// News reaches a process over the connection of that number.
     News(usize, u32, Box<Change<u64>>),
     /// A statement reaches the server of sessions.
-    Arrive(usize, Box<Sent>),
+    Arrive(usize, Box<SentStatement>),
     /// Something reaches a process on one of its sessions.
-    Down(usize, SessionId, Box<Down>),
+    Down(usize, SessionNumber, Box<Down>),
     /// A session may have been silent for too long.
-    Idle(SessionId),
+    Idle(SessionNumber),
     /// A process wanted to be woken.
     Alarm(usize),
     /// The server of sessions runs again.
@@ -76,14 +76,14 @@ pub struct Delivery {
     /// Whether anybody hears the answer.
     pub answered: bool,
     /// The call.
-    pub call: Call,
+    pub call: OutgoingCall,
 }
 
 #[derive(Debug)]
 struct Planned {
     at: Nanos,
     order: u64,
-    event: Event,
+    event: WorldEvent,
 }
 
 impl PartialEq for Planned {
@@ -115,18 +115,18 @@ pub struct Queue {
 
 impl Queue {
     /// Plans something.
-    pub fn push(&mut self, at: Nanos, event: Event) {
+    pub fn push(&mut self, at: Nanos, event: WorldEvent) {
         self.planned += 1;
         self.heap.push(Reverse(Planned { at, order: self.planned, event }));
     }
 
     /// The next thing, with its instant.
-    pub fn pop(&mut self) -> Option<(Nanos, Event)> {
+    pub fn pop(&mut self) -> Option<(Nanos, WorldEvent)> {
         self.heap.pop().map(|Reverse(planned)| (planned.at, planned.event))
     }
 
     /// Moves everything to the instant that `when` gives for it, keeping the order among equals.
-    pub fn reschedule(&mut self, mut when: impl FnMut(Nanos, &Event) -> Nanos) {
+    pub fn reschedule(&mut self, mut when: impl FnMut(Nanos, &WorldEvent) -> Nanos) {
         let mut all: Vec<Planned> = self.heap.drain().map(|Reverse(planned)| planned).collect();
         all.sort();
         for planned in &mut all {

@@ -7,21 +7,21 @@ use std::sync::atomic::Ordering;
 use bellwether_backend::{Note, Record, Write};
 use bellwether_core::Epoch;
 
-use crate::call::{Answer, Ask};
+use crate::call::{RegisterAnswer, RegisterCall};
 use crate::connection::Facts;
 
 /// How many earlier states a rollback can choose from.
 const PAST_MAX: usize = 48;
 
 /// A record with its version, shared with everybody who is told of it.
-pub type State = Option<Arc<(Record, u64)>>;
+pub type StoreState = Option<Arc<(Record, u64)>>;
 
 /// What the candidates compete for.
 #[derive(Debug, Default)]
-pub struct Store {
-    record: State,
+pub struct RegisterStore {
+    record: StoreState,
     notes: BTreeMap<Note, (Vec<u8>, u64)>,
-    past: VecDeque<Past>,
+    past: VecDeque<EarlierState>,
     facts: Arc<Facts>,
     /// How often the record was deleted: a create that left before a deletion does not count after it.
     deletions: u32,
@@ -29,8 +29,8 @@ pub struct Store {
 
 /// What there was before a write.
 #[derive(Debug)]
-struct Past {
-    state: State,
+struct EarlierState {
+    state: StoreState,
     sequence: u64,
 }
 
@@ -38,19 +38,19 @@ struct Past {
 #[derive(Debug)]
 pub struct Commit {
     /// What was there before.
-    pub before: State,
+    pub before: StoreState,
     /// What is there now.
     pub after: Arc<(Record, u64)>,
 }
 
-impl Store {
+impl RegisterStore {
     /// The record as it is.
-    pub fn record(&self) -> &State {
+    pub fn record(&self) -> &StoreState {
         &self.record
     }
 
     /// The state so many writes ago, if that is remembered.
-    pub fn past(&self, writes: usize) -> Option<&State> {
+    pub fn past(&self, writes: usize) -> Option<&StoreState> {
         self.past.iter().rev().nth(writes).map(|past| &past.state)
     }
 
@@ -70,44 +70,46 @@ impl Store {
     }
 
     /// Does what is asked.
-    pub fn apply(&mut self, ask: &Ask) -> (Answer, Option<Commit>) {
+    pub fn apply(&mut self, ask: &RegisterCall) -> (RegisterAnswer, Option<Commit>) {
         match ask {
-            Ask::Load => (Answer::Loaded(Ok(self.record.as_deref().cloned())), None),
-            Ask::Write { at, record } => {
+            RegisterCall::Load => (RegisterAnswer::Loaded(Ok(self.record.as_deref().cloned())), None),
+            RegisterCall::Write { at, record } => {
                 if self.record.as_ref().map(|found| found.1) != *at {
-                    return (Answer::Written(Write::Conflict), None);
+                    return (RegisterAnswer::Written(Write::Conflict), None);
                 }
                 let sequence = self.facts.sequence.load(Ordering::Relaxed);
                 let version = self.next();
                 let after = Arc::new(((**record).clone(), version));
                 let before = self.record.replace(Arc::clone(&after));
-                self.past.push_back(Past { state: before.clone(), sequence });
+                self.past.push_back(EarlierState { state: before.clone(), sequence });
                 if self.past.len() > PAST_MAX {
                     self.past.pop_front();
                 }
-                (Answer::Written(Write::Done(version)), Some(Commit { before, after }))
+                (RegisterAnswer::Written(Write::Done(version)), Some(Commit { before, after }))
             }
-            Ask::ReadNote(note) => (Answer::NoteRead(Ok(self.notes.get(note).cloned())), None),
-            Ask::WriteNote(note, at, bytes) => {
+            RegisterCall::ReadNote(note) => {
+                (RegisterAnswer::NoteRead(Ok(self.notes.get(note).cloned())), None)
+            }
+            RegisterCall::WriteNote(note, at, bytes) => {
                 if self.notes.get(note).map(|(_, version)| *version) != *at {
-                    return (Answer::Written(Write::Conflict), None);
+                    return (RegisterAnswer::Written(Write::Conflict), None);
                 }
                 let version = self.next();
                 self.notes.insert(note.clone(), (bytes.clone(), version));
-                (Answer::Written(Write::Done(version)), None)
+                (RegisterAnswer::Written(Write::Done(version)), None)
             }
         }
     }
 
     /// Forgets the record. What was there.
-    pub fn delete(&mut self) -> State {
+    pub fn delete(&mut self) -> StoreState {
         self.deletions += 1;
         self.record.take()
     }
 
     /// Goes back by so many writes, as far as they are remembered. With its count, versions and epochs come a second time,
     /// as in a store that was restored from a backup. What was there.
-    pub fn roll_back(&mut self, writes: usize, with_count: bool) -> State {
+    pub fn roll_back(&mut self, writes: usize, with_count: bool) -> StoreState {
         let mut older = None;
         for _ in 0..writes {
             let Some(past) = self.past.pop_back() else { break };

@@ -1,6 +1,6 @@
 //! Figures of a run, and of many runs together.
 
-use crate::faults::Fault;
+use crate::faults::WorldFault;
 use crate::time::Nanos;
 
 /// What happened how often.
@@ -34,12 +34,12 @@ pub struct Tally {
     pub recovery_share_max: u64,
     /// The time after the leader's death, as a share of its bound, in thousandths; the worst.
     pub failover_share_max: u64,
-    faults: [u64; Fault::ALL.len()],
+    faults: [u64; WorldFault::ALL.len()],
 }
 
 impl Tally {
     /// One more of these.
-    pub fn count(&mut self, fault: Fault) {
+    pub fn count(&mut self, fault: WorldFault) {
         self.faults[fault as usize] += 1;
     }
 
@@ -51,8 +51,8 @@ impl Tally {
     }
 
     /// How many of each kind.
-    pub fn faults(&self) -> impl Iterator<Item = (Fault, u64)> {
-        Fault::ALL.into_iter().zip(self.faults)
+    pub fn faults(&self) -> impl Iterator<Item = (WorldFault, u64)> {
+        WorldFault::ALL.into_iter().zip(self.faults)
     }
 
     /// Adds the figures of another run.

@@ -14,18 +14,18 @@ use crate::connection::{SimRegister, new_connection};
 use crate::heal::Heal;
 use crate::invariants::clones::Clones;
 use crate::invariants::epochs::Epochs;
-use crate::invariants::exclusion::{Losses, Reign};
+use crate::invariants::exclusion::{Losses, SimLeadership};
 use crate::invariants::owners::Owners;
 use crate::invariants::reservations::Reservations;
-use crate::invariants::{Finding, Verdict, Violation};
+use crate::invariants::{BrokenInvariant, Verdict, Violation};
 use crate::node::Node;
-use crate::options::Options;
-use crate::queue::{Event, Queue};
+use crate::options::WorldOptions;
+use crate::queue::{Queue, WorldEvent};
 use crate::session::backend::SimSessions;
-use crate::session::network::Sessions;
+use crate::session::network::SessionWorld;
 use crate::session::server::Server;
-use crate::session::wire::{SharedDesk, Wire};
-use crate::store::Store;
+use crate::session::wire::{SharedSessionMail, Wire};
+use crate::store::RegisterStore;
 use crate::tally::Tally;
 use crate::time::{MILLI, Nanos, SECOND};
 use crate::trace::Trace;
@@ -35,16 +35,16 @@ pub(crate) const OUTSIDER: usize = 0;
 
 /// Everything.
 pub(crate) struct World {
-    pub(crate) options: Options,
+    pub(crate) options: WorldOptions,
     pub(crate) election: ElectionName,
     pub(crate) now: Nanos,
     pub(crate) rng: Rng,
     pub(crate) queue: Queue,
-    pub(crate) store: Store,
+    pub(crate) store: RegisterStore,
     /// The server, where the store is one of sessions.
-    pub(crate) sessions: Option<Sessions>,
-    /// The lock was let go of and not taken since.
-    pub(crate) let_go: bool,
+    pub(crate) sessions: Option<SessionWorld>,
+    /// The lock was released and not taken since.
+    pub(crate) is_released: bool,
     /// When the record was released for all, if nobody has claimed it since.
     pub(crate) released_at: Option<Nanos>,
     pub(crate) nodes: Vec<Node>,
@@ -70,7 +70,7 @@ pub(crate) struct World {
 
 /// What came of a run.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct RunResult {
     /// Figures.
     pub tally: Tally,
     /// The first thing that was wrong.
@@ -93,7 +93,7 @@ macro_rules! say {
 pub(crate) use say;
 
 impl World {
-    pub(crate) fn new(options: Options, verbose: bool) -> World {
+    pub(crate) fn new(options: WorldOptions, verbose: bool) -> World {
         let mut rng = Rng::new(options.seed);
         // The first numbers of neighbouring seeds are kin; a few steps on they are strangers.
         for _ in 0..4 {
@@ -104,9 +104,9 @@ impl World {
             now: SECOND,
             rng,
             queue: Queue::default(),
-            store: Store::default(),
+            store: RegisterStore::default(),
             sessions: None,
-            let_go: false,
+            is_released: false,
             released_at: None,
             nodes: Vec::new(),
             spike: None,
@@ -127,24 +127,24 @@ impl World {
         };
         if world.options.store == crate::options::StoreKind::Session {
             let machine = world.draw_machine();
-            world.sessions = Some(Sessions::new(Server::new(machine)));
+            world.sessions = Some(SessionWorld::new(Server::new(machine)));
         }
         world.add(None);
         for slot in 0..world.options.plans.len() {
             let at = world.now + world.rng.below(2 * SECOND);
-            world.queue.push(at, Event::Restart(slot));
+            world.queue.push(at, WorldEvent::Restart(slot));
         }
         let (fault, whim) = (world.options.fault_every, world.options.whim_every);
-        world.queue.push(world.now + fault, Event::Fault);
-        world.queue.push(world.now + whim, Event::Whim);
-        world.queue.push(world.now + world.options.span, Event::Heal);
+        world.queue.push(world.now + fault, WorldEvent::Fault);
+        world.queue.push(world.now + whim, WorldEvent::Whim);
+        world.queue.push(world.now + world.options.span, WorldEvent::Heal);
         world
     }
 
-    pub(crate) fn run(mut self) -> Outcome {
+    pub(crate) fn run(mut self) -> RunResult {
         while self.violation.is_none() && !self.done {
             let Some((at, event)) = self.queue.pop() else {
-                self.judge(Err(Finding::new("recovery", "the world stands still")));
+                self.judge(Err(BrokenInvariant::new("recovery", "the world stands still")));
                 break;
             };
             self.now = self.now.max(at);
@@ -153,7 +153,7 @@ impl World {
             self.happen(event);
         }
         self.tally.virtual_time = u128::from(self.now);
-        Outcome {
+        RunResult {
             tally: self.tally,
             violation: self.violation,
             hash: self.trace.hash(),
@@ -161,41 +161,41 @@ impl World {
         }
     }
 
-    fn happen(&mut self, event: Event) {
+    fn happen(&mut self, event: WorldEvent) {
         match event {
-            Event::Deliver(delivery) => self.deliver(*delivery),
-            Event::Answer(node, slot, answer) => {
+            WorldEvent::Deliver(delivery) => self.deliver(*delivery),
+            WorldEvent::Answer(node, slot, answer) => {
                 slot.fill(*answer);
                 self.step(node);
             }
-            Event::GiveUp(node, slot) => {
+            WorldEvent::GiveUp(node, slot) => {
                 slot.fail(crate::connection::trouble(bellwether_core::ErrorKind::TimedOut, "no answer"));
                 self.step(node);
             }
-            Event::News(node, connection, change) => self.news(node, connection, *change),
-            Event::Arrive(node, sent) => self.arrive(node, *sent),
-            Event::Down(node, session, down) => self.come_down(node, session, *down),
-            Event::Idle(session) => self.idle(session),
-            Event::Alarm(node) => self.step(node),
-            Event::ServerUp => self.server_up(),
-            Event::Timer(node) => self.timer(node),
-            Event::Resume(node) => self.resume(node),
-            Event::WorkOver(node, epoch) => self.work_over(node, epoch),
-            Event::Reconnect(node, connection) => self.reconnect(node, connection),
-            Event::Restart(slot) => self.restart(slot),
-            Event::StartAgain(node) => self.start_again(node),
-            Event::Recover(node) => self.recover(node),
-            Event::Fault => self.next_fault(),
-            Event::Whim => self.next_whim(),
-            Event::Outsider => self.outsider_asks_again(),
-            Event::Calm => self.spike = None,
-            Event::StoreBack => {
+            WorldEvent::News(node, connection, change) => self.news(node, connection, *change),
+            WorldEvent::Arrive(node, sent) => self.arrive(node, *sent),
+            WorldEvent::Down(node, session, down) => self.come_down(node, session, *down),
+            WorldEvent::Idle(session) => self.idle(session),
+            WorldEvent::Alarm(node) => self.step(node),
+            WorldEvent::ServerUp => self.server_up(),
+            WorldEvent::Timer(node) => self.timer(node),
+            WorldEvent::Resume(node) => self.resume(node),
+            WorldEvent::WorkOver(node, epoch) => self.work_over(node, epoch),
+            WorldEvent::Reconnect(node, connection) => self.reconnect(node, connection),
+            WorldEvent::Restart(slot) => self.restart(slot),
+            WorldEvent::StartAgain(node) => self.start_again(node),
+            WorldEvent::Recover(node) => self.recover(node),
+            WorldEvent::Fault => self.next_fault(),
+            WorldEvent::Whim => self.next_whim(),
+            WorldEvent::Outsider => self.outsider_asks_again(),
+            WorldEvent::Calm => self.spike = None,
+            WorldEvent::StoreBack => {
                 self.outage = false;
                 self.read_backlog();
             }
-            Event::Heal => self.begin_healing(),
-            Event::Arrived => self.all_arrived(),
-            Event::Progress => self.healing_progress(),
+            WorldEvent::Heal => self.begin_healing(),
+            WorldEvent::Arrived => self.all_arrived(),
+            WorldEvent::Progress => self.healing_progress(),
         }
     }
 
@@ -211,13 +211,13 @@ impl World {
 
     /// A node that leads just now, if there is one.
     pub(crate) fn leader(&self) -> Option<usize> {
-        (0..self.nodes.len()).find(|&node| self.nodes[node].reign(self.now).is_some())
+        (0..self.nodes.len()).find(|&node| self.nodes[node].leadership(self.now).is_some())
     }
 
     /// Every other node that leads just now.
-    pub(crate) fn others_leading(&self, but: usize) -> Vec<Reign> {
+    pub(crate) fn others_leading(&self, but: usize) -> Vec<SimLeadership> {
         let others = self.nodes.iter().enumerate().filter(|(node, _)| *node != but);
-        others.filter_map(|(_, node)| node.reign(self.now)).collect()
+        others.filter_map(|(_, node)| node.leadership(self.now)).collect()
     }
 
     /// The processes that are alive and take part.
@@ -268,11 +268,11 @@ impl World {
         let who = Candidate { id: CandidateId::new(name).expect("a good name"), incarnation };
         let machine = self.draw_machine();
         let connection = new_connection();
-        let desk = SharedDesk::default();
+        let mail = SharedSessionMail::default();
         let mut lease = None;
         let backend: Arc<dyn Backend> = if self.sessions.is_some() {
             let (clock, node) = (machine.face(), self.nodes.len());
-            let wire = Wire { node, clock, desk: Arc::clone(&desk), connection: Arc::clone(&connection) };
+            let wire = Wire { node, clock, mail: Arc::clone(&mail), connection: Arc::clone(&connection) };
             Arc::new(SimSessions::new(wire, settings.timing().ttl()))
         } else {
             let register =
@@ -280,7 +280,7 @@ impl World {
             Arc::clone(lease.insert(Arc::new(Lease::new(register, machine.face())))) as _
         };
         let core = self.candidate(settings, who);
-        self.nodes.push(Node { lease, ..Node::new(slot, machine, connection, desk, core, backend) });
+        self.nodes.push(Node { lease, ..Node::new(slot, machine, connection, mail, core, backend) });
         self.nodes.len() - 1
     }
 

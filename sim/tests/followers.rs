@@ -1,10 +1,10 @@
 //! One leader with many followers on a register, and nothing that goes wrong: what a handover costs.
 
 use bellwether_core::Settings;
-use bellwether_sim::faults::Fault;
+use bellwether_sim::faults::WorldFault;
 use bellwether_sim::options::{Net, Plan, Watch};
 use bellwether_sim::time::{MILLI, SECOND};
-use bellwether_sim::{Options, run_world};
+use bellwether_sim::{WorldOptions, run_world};
 
 /// What handovers to whoever comes first cost on average.
 #[derive(Debug, PartialEq)]
@@ -16,7 +16,7 @@ struct Handover {
 
 /// Some two hundred handovers, over a network on which messages take 1 to 3 ms each way.
 fn handovers(followers: usize, staggered: bool) -> Handover {
-    let options = Options {
+    let options = WorldOptions {
         plans: vec![Plan { settings: Settings::default() }; followers + 1],
         ppm: (999_900, 1_000_100),
         latency: (MILLI, 3 * MILLI),
@@ -25,12 +25,12 @@ fn handovers(followers: usize, staggered: bool) -> Handover {
         crash_proof: false,
         staggered,
         faults: Vec::new(),
-        whims: vec![(Fault::StepDown, 1)],
+        whims: vec![(WorldFault::StepDown, 1)],
         whim_every: 3 * SECOND,
         ends_with_death: false,
         span: 1_200 * SECOND,
         // This seed's store is a register.
-        ..Options::of(1)
+        ..WorldOptions::of(1)
     };
     let outcome = run_world(options, false);
     assert!(outcome.violation.is_none(), "{:?}", outcome.violation);

@@ -10,7 +10,7 @@ use std::fmt;
 /// Everything that the world does to the candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(usize)]
-pub enum Fault {
+pub enum WorldFault {
     /// A process stands still; answers and timers wait for it.
     Pause,
     /// A machine sleeps; its boot-time clock counts on.
@@ -71,77 +71,77 @@ pub enum Fault {
     Validate,
 }
 
-impl Fault {
+impl WorldFault {
     /// All of them, in the order in which they are counted.
-    pub const ALL: [Fault; 29] = [
-        Fault::Pause,
-        Fault::Suspend,
-        Fault::Crash,
-        Fault::Twin,
-        Fault::Clone,
-        Fault::Cut,
-        Fault::Spike,
-        Fault::Outage,
-        Fault::Rollback,
-        Fault::Delete,
-        Fault::Restart,
-        Fault::Promotion,
-        Fault::Terminate,
-        Fault::HalfOpen,
-        Fault::WallJump,
-        Fault::CallLost,
-        Fault::AnswerLost,
-        Fault::CallTwice,
-        Fault::SelfConflict,
-        Fault::Error,
-        Fault::AnswerLate,
-        Fault::NewsLost,
-        Fault::NewsAgain,
-        Fault::NewsLate,
-        Fault::StepDown,
-        Fault::StopStart,
-        Fault::Sick,
-        Fault::Asked,
-        Fault::Validate,
+    pub const ALL: [WorldFault; 29] = [
+        WorldFault::Pause,
+        WorldFault::Suspend,
+        WorldFault::Crash,
+        WorldFault::Twin,
+        WorldFault::Clone,
+        WorldFault::Cut,
+        WorldFault::Spike,
+        WorldFault::Outage,
+        WorldFault::Rollback,
+        WorldFault::Delete,
+        WorldFault::Restart,
+        WorldFault::Promotion,
+        WorldFault::Terminate,
+        WorldFault::HalfOpen,
+        WorldFault::WallJump,
+        WorldFault::CallLost,
+        WorldFault::AnswerLost,
+        WorldFault::CallTwice,
+        WorldFault::SelfConflict,
+        WorldFault::Error,
+        WorldFault::AnswerLate,
+        WorldFault::NewsLost,
+        WorldFault::NewsAgain,
+        WorldFault::NewsLate,
+        WorldFault::StepDown,
+        WorldFault::StopStart,
+        WorldFault::Sick,
+        WorldFault::Asked,
+        WorldFault::Validate,
     ];
 
     /// What it is called in the figures.
     pub const fn name(self) -> &'static str {
         match self {
-            Fault::Pause => "pauses",
-            Fault::Suspend => "suspends",
-            Fault::Crash => "crashes",
-            Fault::Twin => "same id twice",
-            Fault::Clone => "clones",
-            Fault::Cut => "cut-offs",
-            Fault::Spike => "slow spells",
-            Fault::Outage => "outages",
-            Fault::Rollback => "rollbacks",
-            Fault::Delete => "deletions",
-            Fault::Restart => "server restarts",
-            Fault::Promotion => "promotions",
-            Fault::Terminate => "sessions ended by hand",
-            Fault::HalfOpen => "connections dead",
-            Fault::WallJump => "wall clock jumps",
-            Fault::CallLost => "calls lost",
-            Fault::AnswerLost => "answers lost",
-            Fault::CallTwice => "calls doubled",
-            Fault::SelfConflict => "conflicts with oneself",
-            Fault::Error => "errors",
-            Fault::AnswerLate => "answers late",
-            Fault::NewsLost => "news lost",
-            Fault::NewsAgain => "news repeated",
-            Fault::NewsLate => "news late",
-            Fault::StepDown => "step-downs",
-            Fault::StopStart => "stops",
-            Fault::Sick => "sicknesses",
-            Fault::Asked => "requests",
-            Fault::Validate => "validations",
+            WorldFault::Pause => "pauses",
+            WorldFault::Suspend => "suspends",
+            WorldFault::Crash => "crashes",
+            WorldFault::Twin => "same id twice",
+            WorldFault::Clone => "clones",
+            WorldFault::Cut => "cut-offs",
+            WorldFault::Spike => "slow spells",
+            WorldFault::Outage => "outages",
+            WorldFault::Rollback => "rollbacks",
+            WorldFault::Delete => "deletions",
+            WorldFault::Restart => "server restarts",
+            WorldFault::Promotion => "promotions",
+            WorldFault::Terminate => "sessions ended by hand",
+            WorldFault::HalfOpen => "connections dead",
+            WorldFault::WallJump => "wall clock jumps",
+            WorldFault::CallLost => "calls lost",
+            WorldFault::AnswerLost => "answers lost",
+            WorldFault::CallTwice => "calls doubled",
+            WorldFault::SelfConflict => "conflicts with oneself",
+            WorldFault::Error => "errors",
+            WorldFault::AnswerLate => "answers late",
+            WorldFault::NewsLost => "news lost",
+            WorldFault::NewsAgain => "news repeated",
+            WorldFault::NewsLate => "news late",
+            WorldFault::StepDown => "step-downs",
+            WorldFault::StopStart => "stops",
+            WorldFault::Sick => "sicknesses",
+            WorldFault::Asked => "requests",
+            WorldFault::Validate => "validations",
         }
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for WorldFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }

@@ -2,9 +2,9 @@
 
 use bellwether_core::Input;
 
-use super::Fault;
+use super::WorldFault;
 use crate::node::Cut;
-use crate::queue::Event;
+use crate::queue::WorldEvent;
 use crate::time::{Nanos, SECOND};
 use crate::world::{World, say};
 
@@ -15,7 +15,7 @@ impl World {
             return;
         }
         let next = self.now + 1 + self.rng.below(2 * self.options.fault_every);
-        self.queue.push(next, Event::Fault);
+        self.queue.push(next, WorldEvent::Fault);
         let faults = std::mem::take(&mut self.options.faults);
         let fault = self.draw(&faults);
         self.options.faults = faults;
@@ -25,7 +25,7 @@ impl World {
     }
 
     /// One of these, by weight.
-    pub(crate) fn draw(&mut self, of: &[(Fault, u64)]) -> Option<Fault> {
+    pub(crate) fn draw(&mut self, of: &[(WorldFault, u64)]) -> Option<WorldFault> {
         let mut left = self.rng.below(of.iter().map(|(_, weight)| weight).sum());
         for (fault, weight) in of {
             if left < *weight {
@@ -36,23 +36,23 @@ impl World {
         None
     }
 
-    fn inflict(&mut self, fault: Fault) {
+    fn inflict(&mut self, fault: WorldFault) {
         match fault {
-            Fault::Spike => self.slow_spell(),
-            Fault::Outage => self.store_outage(),
-            Fault::Rollback => self.roll_back(),
-            Fault::Delete => self.delete(),
-            Fault::Restart | Fault::Promotion => self.restart_server(fault),
+            WorldFault::Spike => self.slow_spell(),
+            WorldFault::Outage => self.store_outage(),
+            WorldFault::Rollback => self.roll_back(),
+            WorldFault::Delete => self.delete(),
+            WorldFault::Restart | WorldFault::Promotion => self.restart_server(fault),
             _ => {
                 let Some(victim) = self.victim() else { return };
                 match fault {
-                    Fault::Pause | Fault::Suspend => self.freeze(victim, fault),
-                    Fault::Crash => self.crash(victim, true),
-                    Fault::Twin => self.twin(victim),
-                    Fault::Clone => self.clone_process(victim),
-                    Fault::Cut => self.cut(victim),
-                    Fault::Terminate => self.terminate(victim),
-                    Fault::WallJump => self.jump_wall(victim),
+                    WorldFault::Pause | WorldFault::Suspend => self.freeze(victim, fault),
+                    WorldFault::Crash => self.crash(victim, true),
+                    WorldFault::Twin => self.twin(victim),
+                    WorldFault::Clone => self.clone_process(victim),
+                    WorldFault::Cut => self.cut(victim),
+                    WorldFault::Terminate => self.terminate(victim),
+                    WorldFault::WallJump => self.jump_wall(victim),
                     _ => {}
                 }
             }
@@ -82,7 +82,7 @@ impl World {
         }
     }
 
-    fn freeze(&mut self, node: usize, how: Fault) {
+    fn freeze(&mut self, node: usize, how: WorldFault) {
         if !self.nodes[node].runs() {
             return;
         }
@@ -90,11 +90,11 @@ impl World {
         let span = self.a_while();
         say!(self, "{node} {how} for {span}ns");
         self.nodes[node].frozen = true;
-        if how == Fault::Suspend {
+        if how == WorldFault::Suspend {
             let now = self.now;
             self.nodes[node].machine.suspend(now);
         }
-        self.queue.push(self.now + span, Event::Resume(node));
+        self.queue.push(self.now + span, WorldEvent::Resume(node));
     }
 
     pub(crate) fn resume(&mut self, node: usize) {
@@ -119,7 +119,7 @@ impl World {
 
     pub(crate) fn crash(&mut self, node: usize, comes_back: bool) {
         let Some(slot) = self.nodes[node].slot.filter(|_| self.nodes[node].process.is_some()) else { return };
-        self.tally.count(Fault::Crash);
+        self.tally.count(WorldFault::Crash);
         say!(self, "{node} crashes");
         self.forget_work(node);
         self.nodes[node].process = None;
@@ -128,16 +128,16 @@ impl World {
         crate::connection::lock(&self.store.facts().dead).insert(self.nodes[node].who.incarnation);
         if comes_back {
             let pause = if self.rng.one_in(3) { self.rng.below(SECOND / 10) } else { self.a_while() };
-            self.queue.push(self.now + pause, Event::Restart(slot));
+            self.queue.push(self.now + pause, WorldEvent::Restart(slot));
         }
     }
 
     fn twin(&mut self, node: usize) {
         let Some(slot) = self.nodes[node].slot.filter(|slot| self.alive_of(*slot) < 2) else { return };
-        self.tally.count(Fault::Twin);
-        self.freeze(node, Fault::Pause);
+        self.tally.count(WorldFault::Twin);
+        self.freeze(node, WorldFault::Pause);
         let soon = self.rng.below(self.options.shortest_ttl() / 4);
-        self.queue.push(self.now + soon, Event::Restart(slot));
+        self.queue.push(self.now + soon, WorldEvent::Restart(slot));
     }
 
     /// What is under way or is being stopped cannot be copied, so such a process is left alone. Nor is there a clone where the store
@@ -154,10 +154,10 @@ impl World {
             }
         }
         let Some(clone) = self.nodes[node].cloned(self.store.facts()) else { return };
-        self.tally.count(Fault::Clone);
+        self.tally.count(WorldFault::Clone);
         say!(self, "{node} is cloned: {} knows the same", self.nodes.len());
-        if let Some(reign) = clone.reign(self.now) {
-            self.clones.cloned(reign);
+        if let Some(leadership) = clone.leadership(self.now) {
+            self.clones.cloned(leadership);
         }
         self.nodes.push(clone);
         let clone = self.nodes.len() - 1;
@@ -172,7 +172,7 @@ impl World {
         if self.nodes[node].cut.is_some() || !self.nodes[node].connected {
             return;
         }
-        self.tally.count(Fault::Cut);
+        self.tally.count(WorldFault::Cut);
         let how = if self.rng.one_in(3) { Cut::Answers } else { Cut::Calls };
         let span = self.a_while();
         say!(self, "{node} is cut off ({how:?}) for {span}ns");
@@ -184,11 +184,11 @@ impl World {
             self.step(node);
         }
         let connection_number = self.nodes[node].connection_number;
-        self.queue.push(self.now + span, Event::Reconnect(node, connection_number));
+        self.queue.push(self.now + span, WorldEvent::Reconnect(node, connection_number));
     }
 
     fn jump_wall(&mut self, node: usize) {
-        self.tally.count(Fault::WallJump);
+        self.tally.count(WorldFault::WallJump);
         let span = 2_000 * SECOND;
         let by = self.rng.below(2 * span) as i64 - span as i64;
         self.nodes[node].machine.jump_wall(by);

@@ -1,14 +1,14 @@
 //! What happens to a server of sessions.
 
-use super::Fault;
-use crate::queue::Event;
-use crate::session::wire::{Kind, SessionId};
+use super::WorldFault;
+use crate::queue::WorldEvent;
+use crate::session::wire::{SessionKind, SessionNumber};
 use crate::world::{World, say};
 
 impl World {
     /// The server crashes, or one of its processes does, which ends all sessions as well; or a standby takes its place.
     /// Some clients hear of it at once, the others when they next ask.
-    pub(super) fn restart_server(&mut self, fault: Fault) {
+    pub(super) fn restart_server(&mut self, fault: WorldFault) {
         let behind = self.rng.below(40);
         let Some(sessions) = &mut self.sessions else { return };
         if sessions.server.down {
@@ -16,13 +16,13 @@ impl World {
         }
         self.tally.count(fault);
         sessions.last_holder = sessions.server.lock.map(|hold| hold.by).or(sessions.last_holder);
-        let ended = sessions.server.crash((fault == Fault::Promotion).then_some(behind));
+        let ended = sessions.server.crash((fault == WorldFault::Promotion).then_some(behind));
         let down = match self.rng.below(3) {
             0 => self.a_while(),
             _ => self.rng.below(self.options.shortest_ttl() / 10),
         };
         say!(self, "server: {fault}, away for {down}ns");
-        self.queue.push(self.now + down, Event::ServerUp);
+        self.queue.push(self.now + down, WorldEvent::ServerUp);
         for id in ended {
             if self.rng.one_in(2) {
                 self.hang_up(id);
@@ -51,17 +51,17 @@ impl World {
         let now = self.now;
         let Some(sessions) = &self.sessions else { return };
         let own = || sessions.lines.iter().filter(|(_, line)| line.node == victim);
-        let of = |kind: Kind| {
-            let alive = |(id, _): &(&SessionId, _)| sessions.server.sessions.contains_key(*id);
+        let of = |kind: SessionKind| {
+            let alive = |(id, _): &(&SessionNumber, _)| sessions.server.sessions.contains_key(*id);
             own().filter(|(_, line)| line.kind == kind).filter(alive).map(|(id, _)| *id).next_back()
         };
-        let wanted = if self.rng.below(4) == 0 { Kind::Presence } else { Kind::Lock };
+        let wanted = if self.rng.below(4) == 0 { SessionKind::Presence } else { SessionKind::Lock };
         let recently = now.saturating_sub(2 * self.options.longest_ttl());
         let other_ended = own().any(|(_, line)| {
             line.kind != wanted && line.ended_by_hand.is_some_and(|ended| ended >= recently)
         });
         let Some(id) = of(wanted).filter(|_| !other_ended) else { return };
-        self.tally.count(Fault::Terminate);
+        self.tally.count(WorldFault::Terminate);
         say!(self, "server: {id:x} of {victim} ({wanted:?}) is ended by hand");
         // What tells the process is lost every other time, and with it whatever it still asks there.
         let told = self.rng.one_in(2);

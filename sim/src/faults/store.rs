@@ -1,7 +1,7 @@
 //! What happens to the store and the way to it.
 
-use super::Fault;
-use crate::queue::Event;
+use super::WorldFault;
+use crate::queue::WorldEvent;
 use crate::world::{World, say};
 
 impl World {
@@ -9,23 +9,23 @@ impl World {
         if self.spike.is_some() {
             return;
         }
-        self.tally.count(Fault::Spike);
+        self.tally.count(WorldFault::Spike);
         let most = 1 + self.rng.below(self.options.shortest_ttl());
         self.spike = Some(most);
         let span = 2 * self.a_while();
         say!(self, "everything is up to {most}ns slower for {span}ns");
-        self.queue.push(self.now + span, Event::Calm);
+        self.queue.push(self.now + span, WorldEvent::Calm);
     }
 
     pub(super) fn store_outage(&mut self) {
         if self.outage {
             return;
         }
-        self.tally.count(Fault::Outage);
+        self.tally.count(WorldFault::Outage);
         self.outage = true;
         let span = self.a_while();
         say!(self, "the store is away for {span}ns");
-        self.queue.push(self.now + span, Event::StoreBack);
+        self.queue.push(self.now + span, WorldEvent::StoreBack);
     }
 
     /// The store falls back, and every connection breaks; each comes back by itself, in its own time.
@@ -34,7 +34,7 @@ impl World {
     /// on talking over the old ones would let through what was judged by what stood there before, and nobody could
     /// notice: that is outside what any register can promise.
     pub(super) fn roll_back(&mut self) {
-        self.tally.count(Fault::Rollback);
+        self.tally.count(WorldFault::Rollback);
         let deepest = if self.rng.one_in(2) { 4 } else { 24 };
         let writes = 1 + self.rng.below(deepest) as usize;
         let with_count = self.rng.one_in(2);
@@ -64,7 +64,7 @@ impl World {
         if self.store.record().is_none() {
             return;
         }
-        self.tally.count(Fault::Delete);
+        self.tally.count(WorldFault::Delete);
         let before = self.store.delete();
         say!(self, "the record is deleted");
         self.content_lost(before);

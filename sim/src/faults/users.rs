@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use bellwether_core::{Ask, CandidateId, Input, Request};
 
-use super::Fault;
+use super::WorldFault;
 use crate::call::Purpose;
-use crate::queue::Event;
+use crate::queue::WorldEvent;
 use crate::world::{OUTSIDER, World, say};
 
 impl World {
@@ -16,25 +16,25 @@ impl World {
             return;
         }
         let next = self.now + 1 + self.rng.below(2 * self.options.whim_every);
-        self.queue.push(next, Event::Whim);
+        self.queue.push(next, WorldEvent::Whim);
         let whims = std::mem::take(&mut self.options.whims);
         let whim = self.draw(&whims);
         self.options.whims = whims;
         match whim {
-            Some(Fault::Asked) => self.outsider_asks(),
-            Some(Fault::StepDown) => self.leader_hears(Fault::StepDown),
-            Some(Fault::Validate) => self.leader_hears(Fault::Validate),
-            Some(Fault::StopStart) => self.somebody_stops(),
-            Some(Fault::Sick) => self.somebody_falls_ill(),
+            Some(WorldFault::Asked) => self.outsider_asks(),
+            Some(WorldFault::StepDown) => self.leader_hears(WorldFault::StepDown),
+            Some(WorldFault::Validate) => self.leader_hears(WorldFault::Validate),
+            Some(WorldFault::StopStart) => self.somebody_stops(),
+            Some(WorldFault::Sick) => self.somebody_falls_ill(),
             _ => {}
         }
     }
 
-    fn leader_hears(&mut self, whim: Fault) {
+    fn leader_hears(&mut self, whim: WorldFault) {
         let Some(leader) = self.leader().filter(|node| self.nodes[*node].runs()) else { return };
         self.tally.count(whim);
         let input = match whim {
-            Fault::Validate => Input::Validate,
+            WorldFault::Validate => Input::Validate,
             _ => Input::StepDown { to: self.somebody() },
         };
         self.tell(leader, input);
@@ -55,7 +55,7 @@ impl World {
         let alive = self.alive();
         let choice = self.rng.below(alive.len() as u64) as usize;
         let Some(&node) = alive.get(choice).filter(|node| self.nodes[**node].runs()) else { return };
-        self.tally.count(Fault::StopStart);
+        self.tally.count(WorldFault::StopStart);
         self.tell(node, Input::Stop);
         self.step(node);
     }
@@ -71,20 +71,20 @@ impl World {
         else {
             return;
         };
-        self.tally.count(Fault::Sick);
+        self.tally.count(WorldFault::Sick);
         self.nodes[node].sick = true;
         for _ in 0..threshold {
             self.tell(node, Input::Health(false));
         }
         self.step(node);
         let span = self.a_while();
-        self.queue.push(self.now + span, Event::Recover(node));
+        self.queue.push(self.now + span, WorldEvent::Recover(node));
     }
 
     pub(crate) fn recover(&mut self, node: usize) {
         self.nodes[node].sick = false;
         if self.nodes[node].frozen {
-            self.queue.push(self.now + self.options.shortest_ttl() / 8, Event::Recover(node));
+            self.queue.push(self.now + self.options.shortest_ttl() / 8, WorldEvent::Recover(node));
             return;
         }
         self.tell(node, Input::Health(true));
@@ -93,7 +93,7 @@ impl World {
 
     /// Somebody looks who leads and asks them to step down, as the command does.
     pub(crate) fn outsider_asks(&mut self) {
-        self.tally.count(Fault::Asked);
+        self.tally.count(WorldFault::Asked);
         let to = self.somebody();
         let outsider = &mut self.nodes[OUTSIDER];
         let Some(process) = &outsider.process else { return };

@@ -4,7 +4,7 @@
 
 use bellwether_core::{Epoch, What};
 
-use super::{Finding, Verdict};
+use super::{BrokenInvariant, Verdict};
 
 const NAME: &str = "alternation";
 
@@ -22,7 +22,7 @@ pub struct Alternation {
 impl Alternation {
     /// Told to believe.
     pub fn believes(&mut self, epoch: Epoch) -> Verdict {
-        let wrong = |said: String| Err(Finding::new(NAME, said));
+        let wrong = |said: String| Err(BrokenInvariant::new(NAME, said));
         if self.leads == Some(epoch) {
             return Ok(());
         }
@@ -46,7 +46,10 @@ impl Alternation {
             self.stopped = Some(epoch);
             self.ending = true;
         } else if self.stopped != Some(epoch) {
-            return Err(Finding::new(NAME, format!("told to end the work of {epoch:?}, which is not led")));
+            return Err(BrokenInvariant::new(
+                NAME,
+                format!("told to end the work of {epoch:?}, which is not led"),
+            ));
         }
         Ok(())
     }
@@ -86,7 +89,7 @@ impl Alternation {
             }
             _ => true,
         };
-        if fine { Ok(()) } else { Err(Finding::new(NAME, format!("out of turn: {what:?}"))) }
+        if fine { Ok(()) } else { Err(BrokenInvariant::new(NAME, format!("out of turn: {what:?}"))) }
     }
 }
 

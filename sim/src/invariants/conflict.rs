@@ -4,7 +4,7 @@
 
 use bellwether_core::{Candidate, Epoch, Seen};
 
-use super::{Finding, Verdict};
+use super::{BrokenInvariant, Verdict};
 
 const NAME: &str = "conflict is the end";
 
@@ -21,7 +21,10 @@ pub fn news_says_over(news: &Seen, led: Epoch) -> bool {
 /// Judges a candidate that heard that `led` is over.
 pub fn check(led: Epoch, leads_now: Option<Epoch>) -> Verdict {
     if leads_now == Some(led) {
-        return Err(Finding::new(NAME, format!("leads on under {led:?} after reading that it is over")));
+        return Err(BrokenInvariant::new(
+            NAME,
+            format!("leads on under {led:?} after reading that it is over"),
+        ));
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bellwether_core::Boot;
 
-use super::{Finding, Verdict};
+use super::{BrokenInvariant, Verdict};
 
 const NAME: &str = "cooldown";
 
@@ -26,7 +26,10 @@ impl Cooldown {
     /// Judges a claim that leaves.
     pub fn claims(&self, now: Boot) -> Verdict {
         if now < self.until {
-            return Err(Finding::new(NAME, format!("claims {:?} before its end", self.until.since(now))));
+            return Err(BrokenInvariant::new(
+                NAME,
+                format!("claims {:?} before its end", self.until.since(now)),
+            ));
         }
         Ok(())
     }

@@ -7,8 +7,8 @@
 
 use bellwether_core::Epoch;
 
-use super::exclusion::{Losses, Reign};
-use super::{Finding, Verdict};
+use super::exclusion::{Losses, SimLeadership};
+use super::{BrokenInvariant, Verdict};
 
 const NAME: &str = "epochs up";
 
@@ -18,38 +18,38 @@ const KEPT: usize = 64;
 /// The leaderships that began.
 #[derive(Debug, Default)]
 pub struct Epochs {
-    begun: Vec<Reign>,
+    begun: Vec<SimLeadership>,
 }
 
 impl Epochs {
     /// One begins.
-    pub fn begins(&mut self, reign: Reign, losses: &Losses) -> Verdict {
-        let above = |before: &&Reign| {
-            let excused = losses.excuse(reign, **before) || losses.may_repeat(reign, before.epoch);
-            before.epoch >= reign.epoch && !excused
+    pub fn begins(&mut self, leadership: SimLeadership, losses: &Losses) -> Verdict {
+        let above = |before: &&SimLeadership| {
+            let excused = losses.excuse(leadership, **before) || losses.may_repeat(leadership, before.epoch);
+            before.epoch >= leadership.epoch && !excused
         };
         if let Some(before) = self.begun.iter().rev().take(KEPT).find(above) {
             let said = format!(
                 "{:?} of {:?} begins after {:?} of {:?}",
-                reign.epoch, reign.who, before.epoch, before.who
+                leadership.epoch, leadership.who, before.epoch, before.who
             );
-            return Err(Finding::new(NAME, said));
+            return Err(BrokenInvariant::new(NAME, said));
         }
-        self.begun.push(reign);
+        self.begun.push(leadership);
         Ok(())
     }
 
     /// Judges a claim that leaves a candidate which has read epochs up to `highest`.
     pub fn claims(epoch: Epoch, highest: Epoch) -> Verdict {
         if epoch <= highest {
-            return Err(Finding::new(NAME, format!("claims {epoch:?} and has read {highest:?}")));
+            return Err(BrokenInvariant::new(NAME, format!("claims {epoch:?} and has read {highest:?}")));
         }
         Ok(())
     }
 
     /// The highest that began.
     pub fn highest(&self) -> Option<Epoch> {
-        self.begun.iter().map(|reign| reign.epoch).max()
+        self.begun.iter().map(|leadership| leadership.epoch).max()
     }
 }
 
@@ -58,20 +58,20 @@ mod tests {
     use super::*;
     use bellwether_core::Incarnation;
 
-    fn reign(who: u128, epoch: u64) -> Reign {
-        Reign { who: Incarnation::from_bits(who), epoch: Epoch::new(epoch).unwrap() }
+    fn leadership(who: u128, epoch: u64) -> SimLeadership {
+        SimLeadership { who: Incarnation::from_bits(who), epoch: Epoch::new(epoch).unwrap() }
     }
 
     #[test]
     fn a_repeated_and_a_smaller_number_are_found() {
         let losses = Losses::default();
         let mut epochs = Epochs::default();
-        assert_eq!(epochs.begins(reign(1, 4), &losses), Ok(()));
-        assert_eq!(epochs.begins(reign(1, 9), &losses), Ok(()));
-        assert!(epochs.begins(reign(2, 9), &losses).is_err());
-        assert!(epochs.begins(reign(2, 5), &losses).is_err());
+        assert_eq!(epochs.begins(leadership(1, 4), &losses), Ok(()));
+        assert_eq!(epochs.begins(leadership(1, 9), &losses), Ok(()));
+        assert!(epochs.begins(leadership(2, 9), &losses).is_err());
+        assert!(epochs.begins(leadership(2, 5), &losses).is_err());
         assert_eq!(epochs.highest(), Epoch::new(9));
-        assert!(Epochs::claims(reign(1, 4).epoch, reign(1, 4).epoch).is_err());
-        assert_eq!(Epochs::claims(reign(1, 5).epoch, reign(1, 4).epoch), Ok(()));
+        assert!(Epochs::claims(leadership(1, 4).epoch, leadership(1, 4).epoch).is_err());
+        assert_eq!(Epochs::claims(leadership(1, 5).epoch, leadership(1, 4).epoch), Ok(()));
     }
 }

@@ -17,13 +17,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_core::{Epoch, Incarnation};
 
-use super::{Finding, Verdict};
+use super::{BrokenInvariant, Verdict};
 
 const NAME: &str = "exclusion";
 
 /// A leadership in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Reign {
+pub struct SimLeadership {
     /// Whose.
     pub who: Incarnation,
     /// Its number.
@@ -34,7 +34,7 @@ pub struct Reign {
 #[derive(Clone, Debug, Default)]
 pub struct Knowledge {
     /// The leaderships whose held record it read last, or saw vanish or fall back.
-    pub reigns: BTreeSet<Reign>,
+    pub leaderships: BTreeSet<SimLeadership>,
     /// The highest epoch that it ever read.
     pub highest: Epoch,
 }
@@ -42,23 +42,23 @@ pub struct Knowledge {
 /// The records that were destroyed, the epochs that the store forgot, and the claims that could not know of them.
 #[derive(Debug, Default)]
 pub struct Losses {
-    destroyed: BTreeSet<Reign>,
+    destroyed: BTreeSet<SimLeadership>,
     /// The store issued these epochs, above the first and up to the second, and then forgot that it did.
     forgotten: Vec<(Epoch, Epoch)>,
-    unaware: BTreeMap<Reign, Unaware>,
+    unaware: BTreeMap<SimLeadership, Unaware>,
 }
 
 /// What a claim could not know of.
 #[derive(Debug)]
 struct Unaware {
-    reigns: BTreeSet<Reign>,
+    leaderships: BTreeSet<SimLeadership>,
     above: Epoch,
 }
 
 impl Losses {
     /// The held record of that leadership is gone, and no longer because of anybody's claim or release.
-    pub fn destroyed(&mut self, reign: Reign) {
-        self.destroyed.insert(reign);
+    pub fn destroyed(&mut self, leadership: SimLeadership) {
+        self.destroyed.insert(leadership);
     }
 
     /// The store lost content, and perhaps its count with it: it may issue again what it issued above `low` and up to `high`.
@@ -69,32 +69,32 @@ impl Losses {
     }
 
     /// A claim leaves a candidate that knows this much.
-    pub fn claims(&mut self, claim: Reign, knows: &Knowledge) {
+    pub fn claims(&mut self, claim: SimLeadership, knows: &Knowledge) {
         if self.destroyed.is_empty() && self.forgotten.is_empty() {
             return;
         }
-        let reigns = self.destroyed.difference(&knows.reigns).copied().collect();
-        self.unaware.insert(claim, Unaware { reigns, above: knows.highest });
+        let leaderships = self.destroyed.difference(&knows.leaderships).copied().collect();
+        self.unaware.insert(claim, Unaware { leaderships, above: knows.highest });
     }
 
     /// Whether the two may overlap, because the claim of one could not know of the other.
-    pub fn excuse(&self, one: Reign, other: Reign) -> bool {
-        let unaware = |of: Reign, what: Reign| {
-            self.unaware.get(&of).is_some_and(|unaware| unaware.reigns.contains(&what))
+    pub fn excuse(&self, one: SimLeadership, other: SimLeadership) -> bool {
+        let unaware = |of: SimLeadership, what: SimLeadership| {
+            self.unaware.get(&of).is_some_and(|unaware| unaware.leaderships.contains(&what))
         };
         unaware(one, other) || unaware(other, one)
     }
 
     /// Whether a claim may carry an epoch that is not above `before`: the store has forgotten that one, and the candidate never
     /// read so high a number.
-    pub fn may_repeat(&self, claim: Reign, before: Epoch) -> bool {
+    pub fn may_repeat(&self, claim: SimLeadership, before: Epoch) -> bool {
         let forgotten = self.forgotten.iter().any(|(low, high)| *low < before && before <= *high);
         forgotten && self.unaware.get(&claim).is_some_and(|unaware| before > unaware.above)
     }
 }
 
 /// Judges one that begins or is prolonged against another that is in force. True if it had to be excused.
-pub fn check(one: Reign, other: Reign, losses: &Losses) -> Result<bool, Finding> {
+pub fn check(one: SimLeadership, other: SimLeadership, losses: &Losses) -> Result<bool, BrokenInvariant> {
     if losses.excuse(one, other) {
         return Ok(true);
     }
@@ -102,15 +102,16 @@ pub fn check(one: Reign, other: Reign, losses: &Losses) -> Result<bool, Finding>
         "{:?} leads under {:?} while {:?} leads under {:?}",
         one.who, one.epoch, other.who, other.epoch
     );
-    Err(Finding::new(NAME, said))
+    Err(BrokenInvariant::new(NAME, said))
 }
 
 /// A driver acts on a leadership exactly as long as its core believes in one.
 pub fn agree(core: Option<Epoch>, driver: Option<Epoch>) -> Verdict {
     match core {
-        Some(epoch) if driver != Some(epoch) => {
-            Err(Finding::new(NAME, format!("the core believes in {epoch:?}, the driver in {driver:?}")))
-        }
+        Some(epoch) if driver != Some(epoch) => Err(BrokenInvariant::new(
+            NAME,
+            format!("the core believes in {epoch:?}, the driver in {driver:?}"),
+        )),
         _ => Ok(()),
     }
 }
@@ -119,39 +120,43 @@ pub fn agree(core: Option<Epoch>, driver: Option<Epoch>) -> Verdict {
 mod tests {
     use super::*;
 
-    fn reign(who: u128, epoch: u64) -> Reign {
-        Reign { who: Incarnation::from_bits(who), epoch: Epoch::new(epoch).unwrap() }
+    fn leadership(who: u128, epoch: u64) -> SimLeadership {
+        SimLeadership { who: Incarnation::from_bits(who), epoch: Epoch::new(epoch).unwrap() }
     }
 
     #[test]
     fn two_at_once_are_found() {
-        assert!(check(reign(1, 5), reign(2, 6), &Losses::default()).is_err());
+        assert!(check(leadership(1, 5), leadership(2, 6), &Losses::default()).is_err());
         assert!(agree(Epoch::new(5), None).is_err());
     }
 
     #[test]
     fn only_a_claim_that_could_not_know_of_the_destroyed_record_is_excused() {
-        let (old, young) = (reign(1, 5), reign(2, 9));
+        let (old, young) = (leadership(1, 5), leadership(2, 9));
         let mut losses = Losses::default();
         losses.destroyed(old);
         losses.claims(young, &Knowledge::default());
         assert_eq!(check(young, old, &losses), Ok(true));
-        assert!(check(reign(3, 9), old, &losses).is_err(), "another's claim");
-        losses.claims(young, &Knowledge { reigns: [old].into(), ..Knowledge::default() });
+        assert!(check(leadership(3, 9), old, &losses).is_err(), "another's claim");
+        losses.claims(young, &Knowledge { leaderships: [old].into(), ..Knowledge::default() });
         assert!(check(young, old, &losses).is_err(), "it had seen the record");
     }
 
     #[test]
     fn only_what_the_store_forgot_and_the_claimer_never_read_may_be_issued_again() {
-        let claim = reign(2, 5);
+        let claim = leadership(2, 5);
         let mut losses = Losses::default();
-        losses.forgotten(reign(0, 4).epoch, reign(0, 9).epoch);
-        losses.claims(claim, &Knowledge { highest: reign(0, 4).epoch, ..Knowledge::default() });
-        assert!(losses.may_repeat(claim, reign(0, 5).epoch) && losses.may_repeat(claim, reign(0, 9).epoch));
+        losses.forgotten(leadership(0, 4).epoch, leadership(0, 9).epoch);
+        losses.claims(claim, &Knowledge { highest: leadership(0, 4).epoch, ..Knowledge::default() });
         assert!(
-            !losses.may_repeat(claim, reign(0, 4).epoch) && !losses.may_repeat(claim, reign(0, 10).epoch)
+            losses.may_repeat(claim, leadership(0, 5).epoch)
+                && losses.may_repeat(claim, leadership(0, 9).epoch)
         );
-        losses.claims(claim, &Knowledge { highest: reign(0, 6).epoch, ..Knowledge::default() });
-        assert!(!losses.may_repeat(claim, reign(0, 5).epoch));
+        assert!(
+            !losses.may_repeat(claim, leadership(0, 4).epoch)
+                && !losses.may_repeat(claim, leadership(0, 10).epoch)
+        );
+        losses.claims(claim, &Knowledge { highest: leadership(0, 6).epoch, ..Knowledge::default() });
+        assert!(!losses.may_repeat(claim, leadership(0, 5).epoch));
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use bellwether_core::{Boot, Epoch};
 
-use super::{Finding, Verdict};
+use super::{BrokenInvariant, Verdict};
 
 const NAME: &str = "grants";
 
@@ -38,9 +38,10 @@ impl Grants {
     /// Judges what is open after the candidate has done everything that it wanted to do at `now`.
     pub fn check(&self, now: Boot) -> Verdict {
         match self.open.iter().find(|(_, until)| **until <= now) {
-            Some((epoch, _)) => {
-                Err(Finding::new(NAME, format!("{epoch:?} was granted, and neither led on nor given back")))
-            }
+            Some((epoch, _)) => Err(BrokenInvariant::new(
+                NAME,
+                format!("{epoch:?} was granted, and neither led on nor given back"),
+            )),
             None => Ok(()),
         }
     }

@@ -4,18 +4,18 @@
 
 use bellwether_core::Epoch;
 
-use super::{Finding, Verdict};
+use super::{BrokenInvariant, Verdict};
 
 const NAME: &str = "health";
 
 /// What the health check said of one candidate.
 #[derive(Clone, Debug, Default)]
-pub struct Health {
+pub struct HealthInvariant {
     passed: bool,
     failures: u32,
 }
 
-impl Health {
+impl HealthInvariant {
     /// The health check was run.
     pub fn told(&mut self, ok: bool) {
         self.passed |= ok;
@@ -24,13 +24,13 @@ impl Health {
 
     /// Judges a claim that leaves; `threshold` is the candidate's setting.
     pub fn claims(&self, threshold: Option<u32>) -> Verdict {
-        if self.is_unfit(threshold) { Err(Finding::new(NAME, "claims while unfit")) } else { Ok(()) }
+        if self.is_unfit(threshold) { Err(BrokenInvariant::new(NAME, "claims while unfit")) } else { Ok(()) }
     }
 
     /// Judges a core that has handled what it was told.
     pub fn leads(&self, threshold: Option<u32>, leads: Option<Epoch>) -> Verdict {
         match leads.filter(|_| self.is_unfit(threshold)) {
-            Some(epoch) => Err(Finding::new(NAME, format!("leads under {epoch:?} while unfit"))),
+            Some(epoch) => Err(BrokenInvariant::new(NAME, format!("leads under {epoch:?} while unfit"))),
             None => Ok(()),
         }
     }
@@ -47,7 +47,7 @@ mod tests {
     #[test]
     fn an_unfit_candidate_that_claims_or_leads_is_found() {
         let (two, led) = (Some(2), Epoch::new(1));
-        let mut health = Health::default();
+        let mut health = HealthInvariant::default();
         assert!(health.claims(two).is_err(), "nothing is known yet");
         health.told(true);
         health.told(false);

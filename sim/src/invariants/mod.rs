@@ -22,21 +22,21 @@ use std::fmt;
 use crate::time::{Nanos, SECOND};
 
 /// What an invariant says: nothing, or what is wrong.
-pub type Verdict = Result<(), Finding>;
+pub type Verdict = Result<(), BrokenInvariant>;
 
 /// Something that must not be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct BrokenInvariant {
     /// The invariant that found it.
     pub invariant: &'static str,
     /// What it found.
     pub said: String,
 }
 
-impl Finding {
+impl BrokenInvariant {
     /// A finding.
-    pub fn new(invariant: &'static str, said: impl Into<String>) -> Finding {
-        Finding { invariant, said: said.into() }
+    pub fn new(invariant: &'static str, said: impl Into<String>) -> BrokenInvariant {
+        BrokenInvariant { invariant, said: said.into() }
     }
 }
 
@@ -44,14 +44,14 @@ impl Finding {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// What was found.
-    pub finding: Finding,
+    pub finding: BrokenInvariant,
     /// When, in true time.
     pub at: Nanos,
 }
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Finding { invariant, said } = &self.finding;
+        let BrokenInvariant { invariant, said } = &self.finding;
         write!(f, "{invariant} at {:.6}s: {said}", self.at as f64 / SECOND as f64)
     }
 }

@@ -1,24 +1,24 @@
-//! Work ended before release: nothing that lets the next one in leaves a candidate whose work goes on.
+//! SimWork ended before release: nothing that lets the next one in leaves a candidate whose work goes on.
 
 use bellwether_core::Epoch;
 
-use super::{Finding, Verdict};
+use super::{BrokenInvariant, Verdict};
 
 const NAME: &str = "work before release";
 
 /// Judges a release that leaves, given the leadership whose work has not ended, if there is one.
 pub fn check(released: Epoch, working: Option<Epoch>) -> Verdict {
     if working == Some(released) {
-        return Err(Finding::new(NAME, format!("{released:?} is released while its work goes on")));
+        return Err(BrokenInvariant::new(NAME, format!("{released:?} is released while its work goes on")));
     }
     Ok(())
 }
 
-/// Judges a lock that is let go of, given whether its process is still present: whoever finds the lock free must find
+/// Judges a lock that is released, given whether its process is still present: whoever finds the lock free must find
 /// nobody in its way.
 pub fn presence_first(present: bool) -> Verdict {
     if present {
-        return Err(Finding::new(NAME, "the lock is let go of before the presence"));
+        return Err(BrokenInvariant::new(NAME, "the lock is released before the presence"));
     }
     Ok(())
 }
@@ -26,7 +26,10 @@ pub fn presence_first(present: bool) -> Verdict {
 /// Judges a renewal that asks for presence, given whether the process has left since its claim.
 pub fn not_present_again(left: bool, renewed: Epoch) -> Verdict {
     if left {
-        return Err(Finding::new(NAME, format!("{renewed:?} is made present again after its release")));
+        return Err(BrokenInvariant::new(
+            NAME,
+            format!("{renewed:?} is made present again after its release"),
+        ));
     }
     Ok(())
 }

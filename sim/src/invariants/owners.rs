@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use bellwether_core::{Epoch, Incarnation};
 
-use super::exclusion::{Losses, Reign};
-use super::{Finding, Verdict};
+use super::exclusion::{Losses, SimLeadership};
+use super::{BrokenInvariant, Verdict};
 
 const NAME: &str = "one owner per epoch";
 
@@ -18,11 +18,11 @@ pub struct Owners {
 
 impl Owners {
     /// The store took a claim, or somebody begins to lead.
-    pub fn owns(&mut self, reign: Reign, losses: &Losses) -> Verdict {
-        let Reign { who, epoch } = reign;
+    pub fn owns(&mut self, leadership: SimLeadership, losses: &Losses) -> Verdict {
+        let SimLeadership { who, epoch } = leadership;
         match self.of.insert(epoch, who) {
-            Some(before) if before != who && !losses.may_repeat(reign, epoch) => {
-                Err(Finding::new(NAME, format!("{epoch:?} was {before:?}'s and is now {who:?}'s")))
+            Some(before) if before != who && !losses.may_repeat(leadership, epoch) => {
+                Err(BrokenInvariant::new(NAME, format!("{epoch:?} was {before:?}'s and is now {who:?}'s")))
             }
             _ => Ok(()),
         }
@@ -40,12 +40,13 @@ mod tests {
 
     #[test]
     fn a_second_owner_is_found_and_the_same_one_again_is_not() {
-        let reign = |who| Reign { who: Incarnation::from_bits(who), epoch: Epoch::new(3).unwrap() };
+        let leadership =
+            |who| SimLeadership { who: Incarnation::from_bits(who), epoch: Epoch::new(3).unwrap() };
         let losses = Losses::default();
         let mut owners = Owners::default();
-        assert_eq!(owners.owns(reign(1), &losses), Ok(()));
-        assert_eq!(owners.owns(reign(1), &losses), Ok(()));
-        assert!(owners.owns(reign(2), &losses).is_err());
-        assert_eq!(owners.highest(), reign(1).epoch);
+        assert_eq!(owners.owns(leadership(1), &losses), Ok(()));
+        assert_eq!(owners.owns(leadership(1), &losses), Ok(()));
+        assert!(owners.owns(leadership(2), &losses).is_err());
+        assert_eq!(owners.highest(), leadership(1).epoch);
     }
 }

@@ -2,7 +2,7 @@
 
 use bellwether_core::CALLS_MAX;
 
-use super::{Finding, Verdict};
+use super::{BrokenInvariant, Verdict};
 use crate::time::{Nanos, SECOND};
 
 const NAME: &str = "bounded calls";
@@ -26,14 +26,14 @@ impl Quiet {
     /// One more call, with so many unanswered.
     pub fn calls(&mut self, now: Nanos, unanswered: usize) -> Verdict {
         if unanswered > CALLS_MAX + BESIDE {
-            return Err(Finding::new(NAME, format!("{unanswered} calls are unanswered")));
+            return Err(BrokenInvariant::new(NAME, format!("{unanswered} calls are unanswered")));
         }
         if now >= self.since + SECOND {
             (self.since, self.calls) = (now, 0);
         }
         self.calls += 1;
         if self.calls > PER_SECOND {
-            return Err(Finding::new(NAME, format!("{} calls within a second", self.calls)));
+            return Err(BrokenInvariant::new(NAME, format!("{} calls within a second", self.calls)));
         }
         Ok(())
     }

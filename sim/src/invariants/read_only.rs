@@ -1,16 +1,16 @@
 //! Looking writes nothing: neither `observe`, nor a watch, nor the look of an attempt.
 
-use super::{Finding, Verdict};
-use crate::call::{Ask, Purpose};
+use super::{BrokenInvariant, Verdict};
+use crate::call::{Purpose, RegisterCall};
 use crate::session::wire::Statement;
 
 const NAME: &str = "read only";
 
 /// Judges a call that leaves a process.
-pub fn check(purpose: Purpose, ask: &Ask) -> Verdict {
+pub fn check(purpose: Purpose, ask: &RegisterCall) -> Verdict {
     match (purpose, ask) {
-        (Purpose::Look, Ask::Write { .. } | Ask::WriteNote(..)) => {
-            Err(Finding::new(NAME, "a look wrote to the store"))
+        (Purpose::Look, RegisterCall::Write { .. } | RegisterCall::WriteNote(..)) => {
+            Err(BrokenInvariant::new(NAME, "a look wrote to the store"))
         }
         _ => Ok(()),
     }
@@ -20,7 +20,7 @@ pub fn check(purpose: Purpose, ask: &Ask) -> Verdict {
 pub fn check_asked(purpose: Purpose, statement: &Statement) -> Verdict {
     match (purpose, statement) {
         (Purpose::Look, Statement::Open(_) | Statement::Close | Statement::Look) => Ok(()),
-        (Purpose::Look, other) => Err(Finding::new(NAME, format!("a look asked for {other:?}"))),
+        (Purpose::Look, other) => Err(BrokenInvariant::new(NAME, format!("a look asked for {other:?}"))),
         _ => Ok(()),
     }
 }
@@ -34,7 +34,10 @@ mod tests {
     fn a_look_that_writes_is_found() {
         assert_eq!(check_asked(Purpose::Look, &Statement::Look), Ok(()));
         assert!(check_asked(Purpose::Look, &Statement::Unlock(true)).is_err());
-        assert_eq!(check(Purpose::Look, &Ask::Load), Ok(()));
-        assert!(check(Purpose::Look, &Ask::Write { at: None, record: Box::new(Record::default()) }).is_err());
+        assert_eq!(check(Purpose::Look, &RegisterCall::Load), Ok(()));
+        assert!(
+            check(Purpose::Look, &RegisterCall::Write { at: None, record: Box::new(Record::default()) })
+                .is_err()
+        );
     }
 }

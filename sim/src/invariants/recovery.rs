@@ -4,7 +4,7 @@
 //! the slowest clock; and, as soon as what was on its way has arrived, the shorter one that follows from what each candidate
 //! knows (`expect`).
 
-use super::{Finding, Verdict};
+use super::{BrokenInvariant, Verdict};
 use crate::time::{Nanos, SECOND};
 
 const NAME: &str = "recovery";
@@ -16,7 +16,7 @@ pub fn check(after: &str, took: Nanos, bound: Nanos) -> Verdict {
     }
     let seconds = |nanos: Nanos| nanos as f64 / SECOND as f64;
     let said = format!("no leader {:.3}s after {after}; the bound is {:.3}s", seconds(took), seconds(bound));
-    Err(Finding::new(NAME, said))
+    Err(BrokenInvariant::new(NAME, said))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use bellwether_core::{Ask, Epoch};
 
-use super::{Finding, Verdict};
+use super::{BrokenInvariant, Verdict};
 
 const NAME: &str = "requests";
 
@@ -42,7 +42,7 @@ impl Requests {
     pub fn check(&self, leads: Option<Epoch>) -> Verdict {
         match leads.filter(|epoch| self.heard.contains(epoch)) {
             Some(epoch) => {
-                Err(Finding::new(NAME, format!("leads on under {epoch:?}, which was asked to end")))
+                Err(BrokenInvariant::new(NAME, format!("leads on under {epoch:?}, which was asked to end")))
             }
             None => Ok(()),
         }
@@ -53,7 +53,7 @@ impl Requests {
         let unheard = |epoch: &Epoch| self.taken_out.contains(epoch) && !self.heard.contains(epoch);
         match leads.filter(unheard) {
             Some(epoch) => {
-                Err(Finding::new(NAME, format!("{epoch:?} took a request out and never heard it")))
+                Err(BrokenInvariant::new(NAME, format!("{epoch:?} took a request out and never heard it")))
             }
             None => Ok(()),
         }
@@ -63,9 +63,10 @@ impl Requests {
 /// Judges a leader that nothing has disturbed for long, by the highest priority among the followers that preempt.
 pub fn check_priority(leader: i32, asker: Option<i32>) -> Verdict {
     match asker.filter(|asker| *asker > leader) {
-        Some(asker) => {
-            Err(Finding::new(NAME, format!("priority {leader} leads on, and {asker} does not get its way")))
-        }
+        Some(asker) => Err(BrokenInvariant::new(
+            NAME,
+            format!("priority {leader} leads on, and {asker} does not get its way"),
+        )),
         None => Ok(()),
     }
 }

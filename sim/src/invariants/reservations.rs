@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bellwether_backend::Record;
 
-use super::{Finding, Verdict};
+use super::{BrokenInvariant, Verdict};
 use crate::clock::PPM_TRUE;
 use crate::time::{Nanos, nanos};
 
@@ -33,7 +33,7 @@ impl Reservations {
         let (Some(kept), Some(ttl)) = (&record.reserved, record.ttl) else { return Ok(()) };
         self.kept.insert(version, now);
         if kept.span > (ttl / 5).min(Duration::from_secs(1)) {
-            return Err(Finding::new(NAME, format!("kept for {:?} at a ttl of {ttl:?}", kept.span)));
+            return Err(BrokenInvariant::new(NAME, format!("kept for {:?} at a ttl of {ttl:?}", kept.span)));
         }
         Ok(())
     }
@@ -47,7 +47,7 @@ impl Reservations {
         let shortest = u128::from(nanos(kept.span)) * u128::from(PPM_TRUE) / u128::from(self.fastest);
         if u128::from(now - since) < shortest {
             let said = format!("{:?} takes what is kept for {:?}", claim.holder, kept.candidate);
-            return Err(Finding::new(NAME, said));
+            return Err(BrokenInvariant::new(NAME, said));
         }
         Ok(())
     }

@@ -6,7 +6,7 @@
 use bellwether_backend::Record;
 use bellwether_core::Epoch;
 
-use super::{Finding, Verdict};
+use super::{BrokenInvariant, Verdict};
 use crate::call::Purpose;
 
 const NAME: &str = "stale writes";
@@ -35,13 +35,16 @@ pub fn check(purpose: Purpose, before: Option<&Record>, after: &Record) -> Verdi
     }
     let said = |record: &Record| format!("{:?} of {:?}", record.epoch, record.holder);
     let before = before.map_or("no record".to_owned(), said);
-    Err(Finding::new(NAME, format!("{purpose:?} replaced {before} by {}", said(after))))
+    Err(BrokenInvariant::new(NAME, format!("{purpose:?} replaced {before} by {}", said(after))))
 }
 
-/// Judges a lock that its own session let go of, last held under `epoch`, given whether anybody leads under that.
+/// Judges a lock that its own session released, last held under `epoch`, given whether anybody leads under that.
 pub fn check_freed(purpose: Purpose, epoch: Epoch, led: bool) -> Verdict {
     if led {
-        return Err(Finding::new(NAME, format!("{purpose:?} freed the lock of {epoch:?}, which is led")));
+        return Err(BrokenInvariant::new(
+            NAME,
+            format!("{purpose:?} freed the lock of {epoch:?}, which is led"),
+        ));
     }
     Ok(())
 }

@@ -8,14 +8,14 @@ use bellwether_backend::{Backend, Forward, Notices, SessionLease};
 use bellwether_core::ElectionName;
 use futures_util::{StreamExt, stream};
 
-use super::store::{Shared, SimStore};
+use super::store::{SharedSessions, SimStore};
 use super::wire::Wire;
 use crate::connection::lock;
 
 /// Elections on the world's server.
 pub struct SimSessions {
     lease: SessionLease<SimStore>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedSessions>,
 }
 
 impl SimSessions {

@@ -1,13 +1,15 @@
 //! The line between a process and one of its sessions, and what travels on it.
 
-use super::wire::{Failure, Heard, Kind, Reply, Said, Sent, SessionId};
+use super::wire::{
+    ReplySlot, SentStatement, ServerNews, SessionKind, SessionNumber, StatementAnswer, StatementFailure,
+};
 use crate::time::Nanos;
 
 /// The way between a process and one of its sessions.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub(crate) struct SessionLink {
     pub(crate) node: usize,
-    pub(crate) kind: Kind,
+    pub(crate) kind: SessionKind,
     /// When the last message arrives: a later one does not overtake it.
     pub(super) up: Nanos,
     pub(super) down: Nanos,
@@ -27,18 +29,18 @@ pub(crate) struct Line {
 #[derive(Debug)]
 pub enum Down {
     /// An answer.
-    Answer(Reply, Result<Said, Failure>),
+    Answer(ReplySlot, Result<StatementAnswer, StatementFailure>),
     /// The session is over.
     HangUp,
     /// News.
-    News(Heard),
+    News(ServerNews),
 }
 
 /// What waits for a cut to end.
 #[derive(Debug)]
 pub enum Stalled {
     /// Towards the server.
-    Up(Sent),
+    Up(SentStatement),
     /// Towards the process.
-    Down(SessionId, Down),
+    Down(SessionNumber, Down),
 }

@@ -6,49 +6,51 @@ use std::sync::Arc;
 use bellwether_backend::Condition;
 use bellwether_core::Epoch;
 
-use super::line::{Down, Line, Stalled};
+use super::line::{Down, SessionLink, Stalled};
 use super::server::{Effect, Server};
-use super::wire::{Failure, Heard, Kind, Said, Sent, SessionId, Statement};
+use super::wire::{
+    SentStatement, ServerNews, SessionKind, SessionNumber, Statement, StatementAnswer, StatementFailure,
+};
 use crate::call::Purpose;
 use crate::connection::lock;
-use crate::faults::Fault;
-use crate::invariants::exclusion::Reign;
+use crate::faults::WorldFault;
+use crate::invariants::exclusion::SimLeadership;
 use crate::invariants::{order, read_only, stale};
 use crate::node::Cut;
-use crate::queue::Event;
+use crate::queue::WorldEvent;
 use crate::time::Nanos;
 use crate::world::{World, say};
 
 /// Everything of a world with a session store.
 #[derive(Debug)]
-pub(crate) struct Sessions {
+pub(crate) struct SessionWorld {
     pub(crate) server: Server,
-    pub(crate) lines: BTreeMap<SessionId, Line>,
+    pub(crate) lines: BTreeMap<SessionNumber, SessionLink>,
     /// What has reached a server that does not run on just now.
-    backlog: Vec<(usize, Sent)>,
+    backlog: Vec<(usize, SentStatement)>,
     /// Who had the lock when the server crashed.
-    pub(crate) last_holder: Option<SessionId>,
+    pub(crate) last_holder: Option<SessionNumber>,
 }
 
-impl Sessions {
-    pub(crate) fn new(server: Server) -> Sessions {
-        Sessions { server, lines: BTreeMap::new(), backlog: Vec::new(), last_holder: None }
+impl SessionWorld {
+    pub(crate) fn new(server: Server) -> SessionWorld {
+        SessionWorld { server, lines: BTreeMap::new(), backlog: Vec::new(), last_holder: None }
     }
 }
 
 impl World {
-    /// Takes everything off a process's desk: statements go on their way, alarms are set.
+    /// Takes everything off a process's mail: statements go on their way, alarms are set.
     pub(crate) fn flush_sessions(&mut self, node: usize) {
         if self.sessions.is_none() {
             return;
         }
         let (sent, alarms) = {
-            let mut desk = lock(&self.nodes[node].desk);
-            (std::mem::take(&mut desk.outbox), std::mem::take(&mut desk.alarms))
+            let mut mail = lock(&self.nodes[node].mail);
+            (std::mem::take(&mut mail.outbox), std::mem::take(&mut mail.alarms))
         };
         for boot in alarms {
             let at = self.nodes[node].machine.when(boot).max(self.now).saturating_add(1_000);
-            self.queue.push(at, Event::Alarm(node));
+            self.queue.push(at, WorldEvent::Alarm(node));
         }
         let opens = sent.iter().any(|sent| matches!(sent.statement, Statement::Open(_)));
         let slow = if opens { self.slow_to_connect() } else { 0 };
@@ -62,20 +64,20 @@ impl World {
         if !self.chance(1_000) {
             return 0;
         }
-        self.tally.count(Fault::AnswerLate);
+        self.tally.count(WorldFault::AnswerLate);
         // Mostly longer than a ttl: a session of that age would be proof that the server did not restart.
         let ttl = self.options.longest_ttl();
         ttl * 3 / 4 + self.rng.below(ttl * 3 / 4)
     }
 
-    fn send_up(&mut self, node: usize, sent: Sent, slow: Nanos) {
+    fn send_up(&mut self, node: usize, sent: SentStatement, slow: Nanos) {
         say!(self, "{node} asks {:x} {:?} for {:?}", sent.session, sent.statement, sent.purpose);
         self.judge_asked(node, &sent);
         let lost = self.chance(self.options.net.call_lost / 4);
         let at = self.now + self.latency() + slow;
         let Some(sessions) = &mut self.sessions else { return };
-        let kind = if let Statement::Open(kind) = sent.statement { kind } else { Kind::Lock };
-        let line = sessions.lines.entry(sent.session).or_insert(Line {
+        let kind = if let Statement::Open(kind) = sent.statement { kind } else { SessionKind::Lock };
+        let line = sessions.lines.entry(sent.session).or_insert(SessionLink {
             node,
             kind,
             up: 0,
@@ -101,7 +103,7 @@ impl World {
             return;
         }
         if lost {
-            self.tally.count(Fault::HalfOpen);
+            self.tally.count(WorldFault::HalfOpen);
             line.dead = true;
             return;
         }
@@ -110,11 +112,11 @@ impl World {
             return;
         }
         line.up = at.max(line.up + 1);
-        self.queue.push(line.up, Event::Arrive(node, Box::new(sent)));
+        self.queue.push(line.up, WorldEvent::Arrive(node, Box::new(sent)));
     }
 
     /// What leaves a process is judged when it leaves.
-    fn judge_asked(&mut self, node: usize, sent: &Sent) {
+    fn judge_asked(&mut self, node: usize, sent: &SentStatement) {
         self.judge(read_only::check_asked(sent.purpose, &sent.statement));
         let lets_go = matches!(sent.statement, Statement::Unlock(true) | Statement::Leave);
         if let (Purpose::Release(_, epoch), true) = (sent.purpose, lets_go) {
@@ -129,14 +131,14 @@ impl World {
         }
         if let (Statement::Unlock(true), Some(sessions)) = (&sent.statement, &self.sessions) {
             let mut own = sessions.lines.values().rev().filter(|line| line.node == node);
-            let b = own.find(|line| line.kind == Kind::Presence);
+            let b = own.find(|line| line.kind == SessionKind::Presence);
             let present = b.is_some_and(|line| line.present && !line.closed);
             self.judge(order::presence_first(present));
         }
     }
 
     /// Something reaches the server.
-    pub(crate) fn arrive(&mut self, node: usize, sent: Sent) {
+    pub(crate) fn arrive(&mut self, node: usize, sent: SentStatement) {
         let Some(sessions) = &mut self.sessions else { return };
         if sessions.lines.get(&sent.session).is_none_or(|line| line.dead) {
             return;
@@ -148,7 +150,7 @@ impl World {
         }
         if sessions.server.down {
             match sent.statement {
-                Statement::Open(_) => self.answer(node, sent, Err(Failure::Over)),
+                Statement::Open(_) => self.answer(node, sent, Err(StatementFailure::Over)),
                 _ if self.rng.one_in(2) => self.hang_up(sent.session),
                 _ => {}
             }
@@ -157,7 +159,7 @@ impl World {
         match sent.statement {
             Statement::Open(kind) => {
                 sessions.server.open(self.now, sent.session, kind);
-                self.answer(node, sent, Ok(Said::Yes(true)));
+                self.answer(node, sent, Ok(StatementAnswer::Yes(true)));
             }
             Statement::Close => self.end_session(sent.session, false),
             _ if sessions.server.sessions.contains_key(&sent.session) => self.run_statement(node, sent),
@@ -165,11 +167,11 @@ impl World {
         }
     }
 
-    fn run_statement(&mut self, node: usize, sent: Sent) {
+    fn run_statement(&mut self, node: usize, sent: SentStatement) {
         let error = self.options.net.error / 2;
         if self.chance(error) {
-            self.tally.count(Fault::Error);
-            self.answer(node, sent, Err(Failure::Error));
+            self.tally.count(WorldFault::Error);
+            self.answer(node, sent, Err(StatementFailure::Error));
             return;
         }
         let other_work = self.rng.below(3);
@@ -177,56 +179,59 @@ impl World {
         let (said, effect) = sessions.server.execute(self.now, sent.session, &sent.statement, other_work);
         if let Some(at) = sessions.server.idle_at(sent.session) {
             // One alarm for each session that can be ended: an earlier one finds that it is not yet time.
-            self.queue.push(at, Event::Idle(sent.session));
+            self.queue.push(at, WorldEvent::Idle(sent.session));
         }
         self.took_effect(&sent, &effect);
         if self.chance(error) {
-            self.tally.count(Fault::Error);
-            self.answer(node, sent, Err(Failure::Error));
+            self.tally.count(WorldFault::Error);
+            self.answer(node, sent, Err(StatementFailure::Error));
         } else {
             self.answer(node, sent, Ok(said));
         }
     }
 
-    fn took_effect(&mut self, sent: &Sent, effect: &Effect) {
+    fn took_effect(&mut self, sent: &SentStatement, effect: &Effect) {
         if let Some(epoch) = effect.granted {
             self.tally.commits += 1;
             self.trace.mix(epoch.get());
             say!(self, "server: {epoch:?} to {:x}", sent.session);
             if let Purpose::Claim(who) = sent.purpose {
-                let verdict = self.owners.owns(Reign { who, epoch }, &self.losses);
+                let verdict = self.owners.owns(SimLeadership { who, epoch }, &self.losses);
                 self.judge(verdict);
             }
-            self.tally.handovers += u64::from(std::mem::take(&mut self.let_go));
+            self.tally.handovers += u64::from(std::mem::take(&mut self.is_released));
         }
         if let Some(epoch) = effect.freed {
             say!(self, "server: {:x} lets go of {epoch:?}", sent.session);
-            self.let_go = true;
+            self.is_released = true;
             let working = self.working_under(epoch);
             self.judge(stale::check_freed(sent.purpose, epoch, working));
         }
         if let Some(notice) = effect.told.clone() {
-            self.notify(&Heard::Notice(sent.session, notice));
+            self.notify(&ServerNews::Notice(sent.session, notice));
         }
     }
 
     fn working_under(&self, epoch: Epoch) -> bool {
-        let leads = |node: usize| self.nodes[node].reign(self.now).is_some_and(|reign| reign.epoch == epoch);
+        let leads = |node: usize| {
+            self.nodes[node].leadership(self.now).is_some_and(|leadership| leadership.epoch == epoch)
+        };
         (0..self.nodes.len()).any(leads)
     }
 
     /// Everybody who listens is told, on the session that listens.
-    fn notify(&mut self, news: &Heard) {
+    fn notify(&mut self, news: &ServerNews) {
         let Some(sessions) = &self.sessions else { return };
-        let listening = sessions.server.sessions.iter().filter(|(_, session)| session.kind == Kind::Presence);
-        let listening: Vec<SessionId> = listening.map(|(id, _)| *id).collect();
+        let listening =
+            sessions.server.sessions.iter().filter(|(_, session)| session.kind == SessionKind::Presence);
+        let listening: Vec<SessionNumber> = listening.map(|(id, _)| *id).collect();
         for id in listening {
             self.send_down(id, Down::News(news.clone()));
         }
     }
 
     /// A session is over at the server.
-    pub(crate) fn end_session(&mut self, id: SessionId, told: bool) {
+    pub(crate) fn end_session(&mut self, id: SessionNumber, told: bool) {
         let Some(sessions) = &mut self.sessions else { return };
         if !sessions.server.sessions.contains_key(&id) {
             return;
@@ -237,47 +242,52 @@ impl World {
             self.hang_up(id);
         }
         if had {
-            self.let_go = false;
+            self.is_released = false;
             self.announce_end(id);
         }
     }
 
     /// Followers park on the session that has the lock, and mostly hear when it ends.
-    pub(crate) fn announce_end(&mut self, session: SessionId) {
+    pub(crate) fn announce_end(&mut self, session: SessionNumber) {
         for node in self.alive() {
             let Some(at) = self.heard_at(node) else { continue };
-            self.queue.push(at, Event::Down(node, 0, Box::new(Down::News(Heard::Ended(session)))));
+            self.queue.push(at, WorldEvent::Down(node, 0, Box::new(Down::News(ServerNews::Ended(session)))));
         }
     }
 
     /// The session's silence has lasted for its lease, or not yet.
-    pub(crate) fn idle(&mut self, id: SessionId) {
+    pub(crate) fn idle(&mut self, id: SessionNumber) {
         let Some(sessions) = &self.sessions else { return };
         let Some(due) = sessions.server.idle_at(id) else { return };
         if self.outage {
             // A server that stands still ends nothing.
-            self.queue.push(self.now + self.options.shortest_ttl() / 50, Event::Idle(id));
+            self.queue.push(self.now + self.options.shortest_ttl() / 50, WorldEvent::Idle(id));
         } else if due <= self.now {
             say!(self, "server: {id:x} was silent for too long");
             self.end_session(id, true);
         }
     }
 
-    pub(crate) fn hang_up(&mut self, id: SessionId) {
+    pub(crate) fn hang_up(&mut self, id: SessionNumber) {
         self.send_down(id, Down::HangUp);
     }
 
-    fn answer(&mut self, node: usize, sent: Sent, result: Result<Said, Failure>) {
+    fn answer(
+        &mut self,
+        node: usize,
+        sent: SentStatement,
+        result: Result<StatementAnswer, StatementFailure>,
+    ) {
         say!(self, "server: to {node} on {:x} {:?}: {result:?}", sent.session, sent.statement);
         self.send_down(sent.session, Down::Answer(sent.reply, result));
     }
 
-    fn send_down(&mut self, id: SessionId, down: Down) {
+    fn send_down(&mut self, id: SessionNumber, down: Down) {
         let net = self.options.net;
         let lost = self.chance(net.answer_lost / 4);
         let mut at = self.now + self.latency();
         if self.chance(net.answer_late) {
-            self.tally.count(Fault::AnswerLate);
+            self.tally.count(WorldFault::AnswerLate);
             at += self.rng.below(2 * self.options.longest_ttl());
         }
         let Some(line) = self.sessions.as_mut().and_then(|sessions| sessions.lines.get_mut(&id)) else {
@@ -287,7 +297,7 @@ impl World {
             return;
         }
         if lost {
-            self.tally.count(Fault::HalfOpen);
+            self.tally.count(WorldFault::HalfOpen);
             line.dead = true;
             return;
         }
@@ -296,11 +306,11 @@ impl World {
             return;
         }
         line.down = at.max(line.down + 1);
-        self.queue.push(line.down, Event::Down(line.node, id, Box::new(down)));
+        self.queue.push(line.down, WorldEvent::Down(line.node, id, Box::new(down)));
     }
 
     /// Something reaches a process.
-    pub(crate) fn come_down(&mut self, node: usize, id: SessionId, down: Down) {
+    pub(crate) fn come_down(&mut self, node: usize, id: SessionNumber, down: Down) {
         if self.nodes[node].process.is_none() {
             return;
         }
@@ -311,9 +321,9 @@ impl World {
                 if let Some(line) = line {
                     line.closed = true;
                 }
-                lock(&self.nodes[node].desk).hung_up.push(id);
+                lock(&self.nodes[node].mail).hung_up.push(id);
             }
-            Down::News(news) => lock(&self.nodes[node].desk).inbox.push_back(news),
+            Down::News(news) => lock(&self.nodes[node].mail).inbox.push_back(news),
         }
         self.step(node);
     }
@@ -334,11 +344,11 @@ impl World {
             match stalled {
                 Stalled::Up(sent) => {
                     line.up = at.max(line.up + 1);
-                    self.queue.push(line.up, Event::Arrive(node, Box::new(sent)));
+                    self.queue.push(line.up, WorldEvent::Arrive(node, Box::new(sent)));
                 }
                 Stalled::Down(id, down) => {
                     line.down = at.max(line.down + 1);
-                    self.queue.push(line.down, Event::Down(node, id, Box::new(down)));
+                    self.queue.push(line.down, WorldEvent::Down(node, id, Box::new(down)));
                 }
             }
         }
@@ -348,7 +358,7 @@ impl World {
     pub(crate) fn read_backlog(&mut self) {
         let Some(sessions) = &mut self.sessions else { return };
         for (node, sent) in std::mem::take(&mut sessions.backlog) {
-            self.queue.push(self.now + 1, Event::Arrive(node, Box::new(sent)));
+            self.queue.push(self.now + 1, WorldEvent::Arrive(node, Box::new(sent)));
         }
     }
 
@@ -358,7 +368,7 @@ impl World {
         let cut = self.nodes[node].cut.is_some();
         let Some(sessions) = &self.sessions else { return };
         let own = sessions.lines.iter().filter(|(_, line)| line.node == node && !line.dead);
-        let own: Vec<SessionId> = own.map(|(id, _)| *id).collect();
+        let own: Vec<SessionNumber> = own.map(|(id, _)| *id).collect();
         for session in own {
             let at = self.now + self.latency();
             let Some(line) = self.sessions.as_mut().and_then(|sessions| sessions.lines.get_mut(&session))
@@ -370,9 +380,13 @@ impl World {
                 continue;
             }
             line.up = at.max(line.up + 1);
-            let close =
-                Sent { session, statement: Statement::Close, purpose: Purpose::Tend, reply: Arc::default() };
-            self.queue.push(line.up, Event::Arrive(node, Box::new(close)));
+            let close = SentStatement {
+                session,
+                statement: Statement::Close,
+                purpose: Purpose::Tend,
+                reply: Arc::default(),
+            };
+            self.queue.push(line.up, WorldEvent::Arrive(node, Box::new(close)));
         }
     }
 }

@@ -7,7 +7,7 @@ use bellwether_backend::{LockHolder, Presence, SessionNotice};
 use bellwether_core::{Boot, CandidateId, Epoch};
 
 use super::store::Key;
-use super::wire::{Kind, Said, SessionId, Statement};
+use super::wire::{SessionKind, SessionNumber, Statement, StatementAnswer};
 use crate::clock::Machine;
 use crate::time::Nanos;
 
@@ -16,9 +16,9 @@ const XID_BITS: u32 = 40;
 
 /// A session, as the server sees it.
 #[derive(Debug)]
-pub struct Session {
+pub struct ServerSession {
     /// What it is for.
-    pub kind: Kind,
+    pub kind: SessionKind,
     /// Ended after so much silence, while it holds anything.
     lease: Option<Duration>,
     /// The last statement ended then, by the server's clock.
@@ -29,10 +29,10 @@ pub struct Session {
 
 /// The lock, while somebody has it.
 #[derive(Clone, Copy, Debug)]
-pub struct Hold {
+pub struct HeldLock {
     /// Whose.
-    pub by: SessionId,
-    /// Locks are re-entrant: it has to be let go of as often.
+    pub by: SessionNumber,
+    /// Locks are re-entrant: it has to be released as often.
     pub times: u32,
     /// The last epoch that was issued under it.
     pub epoch: Epoch,
@@ -44,10 +44,10 @@ pub struct Server {
     /// Its clock.
     pub machine: Machine,
     /// Who is connected.
-    pub sessions: BTreeMap<SessionId, Session>,
+    pub sessions: BTreeMap<SessionNumber, ServerSession>,
     /// Who has the lock.
-    pub lock: Option<Hold>,
-    present: BTreeSet<SessionId>,
+    pub lock: Option<HeldLock>,
+    present: BTreeSet<SessionNumber>,
     timeline: u64,
     xid: u64,
     /// Since then it has not ended sessions of its own accord.
@@ -61,7 +61,7 @@ pub struct Server {
 pub struct Effect {
     /// An epoch was issued under the lock.
     pub granted: Option<Epoch>,
-    /// The lock was let go of, last held under this epoch.
+    /// The lock was released, last held under this epoch.
     pub freed: Option<Epoch>,
     /// What everybody is told.
     pub told: Option<SessionNotice<Key>>,
@@ -83,13 +83,13 @@ impl Server {
     }
 
     /// A client is let in.
-    pub fn open(&mut self, now: Nanos, id: SessionId, kind: Kind) {
+    pub fn open(&mut self, now: Nanos, id: SessionNumber, kind: SessionKind) {
         let active = self.machine.boot(now);
-        self.sessions.insert(id, Session { kind, lease: None, active, name: None });
+        self.sessions.insert(id, ServerSession { kind, lease: None, active, name: None });
     }
 
     /// A session is over, for whatever reason. Whether it had the lock.
-    pub fn end(&mut self, id: SessionId) -> bool {
+    pub fn end(&mut self, id: SessionNumber) -> bool {
         self.sessions.remove(&id);
         self.present.remove(&id);
         let had = self.lock.is_some_and(|hold| hold.by == id);
@@ -100,14 +100,14 @@ impl Server {
     }
 
     /// When that session is to be ended for its silence, if it goes on; in true time.
-    pub fn idle_at(&self, id: SessionId) -> Option<Nanos> {
+    pub fn idle_at(&self, id: SessionNumber) -> Option<Nanos> {
         let session = self.sessions.get(&id)?;
         Some(self.machine.when(session.active + session.lease?))
     }
 
     /// Every session ends at once. Transaction ids that were handed out are durable here; a standby may not have seen
     /// the last of them, and has a timeline of its own instead.
-    pub fn crash(&mut self, promoted: Option<u64>) -> Vec<SessionId> {
+    pub fn crash(&mut self, promoted: Option<u64>) -> Vec<SessionNumber> {
         self.down = true;
         self.lock = None;
         self.present.clear();
@@ -128,47 +128,48 @@ impl Server {
     pub fn execute(
         &mut self,
         now: Nanos,
-        id: SessionId,
+        id: SessionNumber,
         statement: &Statement,
         other_work: u64,
-    ) -> (Said, Effect) {
+    ) -> (StatementAnswer, Effect) {
         let boot = self.machine.boot(now);
         self.xid += other_work;
         let mut effect = Effect::default();
         let said = match statement {
-            Statement::Open(_) | Statement::Close => Said::Yes(true),
+            Statement::Open(_) | Statement::Close => StatementAnswer::Yes(true),
             Statement::Try(name, lease) => match self.lock {
                 Some(hold) if hold.by != id => self.held_by(boot, hold.by),
                 held => {
                     let epoch = self.number();
-                    self.lock = Some(Hold { by: id, times: held.map_or(0, |hold| hold.times) + 1, epoch });
+                    self.lock =
+                        Some(HeldLock { by: id, times: held.map_or(0, |hold| hold.times) + 1, epoch });
                     effect.granted = Some(epoch);
                     effect.told = Some(SessionNotice::Claimed(Key, name.clone()));
                     if let Some(session) = self.sessions.get_mut(&id) {
                         (session.lease, session.name) = (Some(*lease), Some(name.clone()));
                     }
-                    Said::Granted(epoch)
+                    StatementAnswer::Granted(epoch)
                 }
             },
             Statement::Again => match self.lock {
                 Some(hold) if hold.by == id => {
                     let epoch = self.number();
-                    self.lock = Some(Hold { epoch, ..hold });
+                    self.lock = Some(HeldLock { epoch, ..hold });
                     effect.granted = Some(epoch);
-                    Said::Granted(epoch)
+                    StatementAnswer::Granted(epoch)
                 }
-                _ => Said::Yes(false),
+                _ => StatementAnswer::Yes(false),
             },
             Statement::Beat => {
                 let holds = match self.sessions.get(&id).map(|session| session.kind) {
-                    Some(Kind::Lock) => self.lock.is_some_and(|hold| hold.by == id),
+                    Some(SessionKind::Lock) => self.lock.is_some_and(|hold| hold.by == id),
                     _ => self.present.contains(&id),
                 };
-                Said::Yes(holds)
+                StatementAnswer::Yes(holds)
             }
             Statement::Unlock(tell) => {
                 effect.told = tell.then_some(SessionNotice::Released(Key));
-                Said::Yes(self.unlock(id, &mut effect))
+                StatementAnswer::Yes(self.unlock(id, &mut effect))
             }
             Statement::Appear(condition, first, lease) => {
                 let (others, quiet) = (self.others(id), boot.since(self.quiet_since));
@@ -180,21 +181,21 @@ impl Server {
                         session.lease = Some(*lease);
                     }
                 }
-                Said::Appeared(Presence { present, others, quiet })
+                StatementAnswer::Appeared(Presence { present, others, quiet })
             }
             Statement::Tell(notice) => {
                 effect.told = Some(notice.clone());
-                Said::Yes(true)
+                StatementAnswer::Yes(true)
             }
             Statement::Leave => {
                 if let Some(session) = self.sessions.get_mut(&id) {
                     session.lease = None;
                 }
-                Said::Yes(self.present.remove(&id))
+                StatementAnswer::Yes(self.present.remove(&id))
             }
             Statement::Look => match self.lock {
                 Some(hold) => self.held_by(boot, hold.by),
-                None => Said::Free,
+                None => StatementAnswer::Free,
             },
         };
         if let Some(session) = self.sessions.get_mut(&id) {
@@ -203,13 +204,13 @@ impl Server {
         (said, effect)
     }
 
-    fn unlock(&mut self, id: SessionId, effect: &mut Effect) -> bool {
+    fn unlock(&mut self, id: SessionNumber, effect: &mut Effect) -> bool {
         if let Some(session) = self.sessions.get_mut(&id) {
             session.lease = None;
         }
         let Some(hold) = self.lock.filter(|hold| hold.by == id) else { return false };
         if hold.times > 1 {
-            self.lock = Some(Hold { times: hold.times - 1, ..hold });
+            self.lock = Some(HeldLock { times: hold.times - 1, ..hold });
             return true;
         }
         self.lock = None;
@@ -217,9 +218,9 @@ impl Server {
         true
     }
 
-    fn held_by(&self, boot: Boot, by: SessionId) -> Said {
+    fn held_by(&self, boot: Boot, by: SessionNumber) -> StatementAnswer {
         let session = self.sessions.get(&by);
-        Said::HeldBy(LockHolder {
+        StatementAnswer::HeldBy(LockHolder {
             session: by,
             name: String::new(),
             is_ours: true,
@@ -231,7 +232,7 @@ impl Server {
         })
     }
 
-    fn others(&self, but: SessionId) -> bool {
+    fn others(&self, but: SessionNumber) -> bool {
         self.present.iter().any(|id| *id != but)
     }
 
@@ -255,8 +256,8 @@ mod tests {
     fn server() -> Server {
         let mut server = Server::new(Machine::new(0, PPM_TRUE, 0));
         for id in [1, 2] {
-            server.open(SECOND, id, Kind::Lock);
-            server.open(SECOND, id + 10, Kind::Presence);
+            server.open(SECOND, id, SessionKind::Lock);
+            server.open(SECOND, id + 10, SessionKind::Presence);
         }
         server
     }
@@ -267,29 +268,29 @@ mod tests {
         let ttl = Duration::from_secs(5);
         let try_lock =
             |server: &mut Server, id| server.execute(SECOND, id, &Statement::Try(name(), ttl), 0).0;
-        assert!(matches!(try_lock(&mut server, 1), Said::Granted(_)));
-        assert!(matches!(try_lock(&mut server, 1), Said::Granted(_)));
-        assert!(matches!(try_lock(&mut server, 2), Said::HeldBy(LockHolder { session: 1, .. })));
+        assert!(matches!(try_lock(&mut server, 1), StatementAnswer::Granted(_)));
+        assert!(matches!(try_lock(&mut server, 1), StatementAnswer::Granted(_)));
+        assert!(matches!(try_lock(&mut server, 2), StatementAnswer::HeldBy(LockHolder { session: 1, .. })));
         assert_eq!(server.idle_at(1), Some(6 * SECOND));
         assert_eq!(server.execute(SECOND, 1, &Statement::Unlock(true), 0).1.freed, None);
-        assert!(matches!(try_lock(&mut server, 2), Said::HeldBy(LockHolder { session: 1, .. })));
+        assert!(matches!(try_lock(&mut server, 2), StatementAnswer::HeldBy(LockHolder { session: 1, .. })));
         assert!(server.end(1));
-        assert!(matches!(try_lock(&mut server, 2), Said::Granted(_)));
+        assert!(matches!(try_lock(&mut server, 2), StatementAnswer::Granted(_)));
     }
 
     #[test]
     fn a_promotion_goes_back_in_transactions_and_up_in_epochs() {
         let mut server = server();
         let attempt = Statement::Try(name(), Duration::from_secs(3));
-        let Said::Granted(before) = server.execute(SECOND, 1, &attempt, 50).0 else { panic!() };
+        let StatementAnswer::Granted(before) = server.execute(SECOND, 1, &attempt, 50).0 else { panic!() };
         assert_eq!(server.crash(Some(40)).len(), 4);
         server.up(9 * SECOND);
-        server.open(9 * SECOND, 5, Kind::Presence);
-        let Said::Granted(after) = server.execute(SECOND, 5, &attempt, 0).0 else { panic!() };
+        server.open(9 * SECOND, 5, SessionKind::Presence);
+        let StatementAnswer::Granted(after) = server.execute(SECOND, 5, &attempt, 0).0 else { panic!() };
         assert!(after > before);
         let condition = Condition { by_force: false, quiet: Duration::from_secs(3) };
         let appear = Statement::Appear(condition, None, Duration::from_secs(3));
-        let present = |said| matches!(said, Said::Appeared(Presence { present: true, .. }));
+        let present = |said| matches!(said, StatementAnswer::Appeared(Presence { present: true, .. }));
         assert!(!present(server.execute(11 * SECOND, 5, &appear, 0).0));
         assert!(present(server.execute(12 * SECOND, 5, &appear, 0).0));
     }

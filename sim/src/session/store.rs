@@ -11,7 +11,9 @@ use bellwether_backend::{
 };
 use bellwether_core::{Boot, ElectionName, ErrorKind, StoreError};
 
-use super::wire::{self, Connection, Heard, Kind, Said, SessionId, Statement, Wire};
+use super::wire::{
+    self, ServerNews, SessionConnection, SessionKind, SessionNumber, Statement, StatementAnswer, Wire,
+};
 use crate::call::Purpose;
 use crate::connection::{lock, trouble};
 
@@ -26,18 +28,18 @@ impl LockKey for Key {
 }
 
 /// What the sessions and the tasks of a process share.
-pub struct Shared {
+pub struct SharedSessions {
     pub(super) wire: Wire,
     /// A session is opened within this.
     connect_limit: Duration,
     /// A leadership takes another round trip to be written, as it does with tables.
     has_tables: bool,
     tasks: Mutex<Vec<Fut<'static, ()>>>,
-    connections: Mutex<Vec<Arc<Connection>>>,
+    connections: Mutex<Vec<Arc<SessionConnection>>>,
     ear: Mutex<Option<Ear<SimStore>>>,
 }
 
-impl Shared {
+impl SharedSessions {
     /// Lets what runs beside the calls go on, and takes in what has reached the process.
     pub(super) fn run(&self) {
         let before = std::mem::replace(&mut lock(&self.wire.connection).purpose, Purpose::Tend);
@@ -61,8 +63,8 @@ impl Shared {
 
     fn hear(&self) {
         let (ended, heard) = {
-            let mut desk = lock(&self.wire.desk);
-            (std::mem::take(&mut desk.hung_up), std::mem::take(&mut desk.inbox))
+            let mut mail = lock(&self.wire.mail);
+            (std::mem::take(&mut mail.hung_up), std::mem::take(&mut mail.inbox))
         };
         lock(&self.connections).retain(|connection| {
             if ended.contains(&connection.id) {
@@ -74,13 +76,13 @@ impl Shared {
         let Some(ear) = ear else { return };
         for heard in heard {
             match heard {
-                Heard::Notice(sender, notice) => ear.heard(sender, notice),
-                Heard::Ended(session) => ear.ended(session),
+                ServerNews::Notice(sender, notice) => ear.heard(sender, notice),
+                ServerNews::Ended(session) => ear.ended(session),
             }
         }
     }
 
-    async fn open(self: &Arc<Self>, kind: Kind) -> Result<SimSession, StoreError> {
+    async fn open(self: &Arc<Self>, kind: SessionKind) -> Result<SimSession, StoreError> {
         let connection = self.wire.open(kind, self.connect_limit).await;
         let connection =
             connection.ok_or_else(|| trouble(ErrorKind::Unavailable, "the server cannot be reached"))?;
@@ -90,12 +92,12 @@ impl Shared {
 }
 
 /// Elections on the world's server.
-pub struct SimStore(pub(super) Arc<Shared>);
+pub struct SimStore(pub(super) Arc<SharedSessions>);
 
 impl SimStore {
     /// A process that has not connected yet.
     pub fn new(wire: Wire, ttl: Duration) -> SimStore {
-        SimStore(Arc::new(Shared {
+        SimStore(Arc::new(SharedSessions {
             wire,
             connect_limit: ttl * 3 / 2,
             has_tables: ttl.as_nanos().is_multiple_of(2),
@@ -108,22 +110,22 @@ impl SimStore {
 
 /// One of a process's two sessions.
 pub struct SimSession {
-    shared: Arc<Shared>,
-    connection: Arc<Connection>,
+    shared: Arc<SharedSessions>,
+    connection: Arc<SessionConnection>,
 }
 
 impl SimSession {
-    async fn ask(&self, ttl: Duration, statement: Statement) -> Result<Said, SessionFailure> {
+    async fn ask(&self, ttl: Duration, statement: Statement) -> Result<StatementAnswer, SessionFailure> {
         self.shared.wire.ask(&self.connection, limit(ttl), statement).await.map_err(failure)
     }
 
     async fn appear_once(
         &self,
-        wanted: &WantedPresence<Key, SessionId>,
+        wanted: &WantedPresence<Key, SessionNumber>,
         lease: Duration,
     ) -> Result<Presence, SessionFailure> {
         match self.ask(wanted.ttl, Statement::Appear(wanted.condition, wanted.if_locked_by, lease)).await? {
-            Said::Appeared(presence) => Ok(presence),
+            StatementAnswer::Appeared(presence) => Ok(presence),
             _ => Err(confused()),
         }
     }
@@ -131,10 +133,10 @@ impl SimSession {
 
 impl Session for SimSession {
     type Key = Key;
-    type Id = SessionId;
+    type Id = SessionNumber;
     type Mark = ();
 
-    fn id(&self) -> SessionId {
+    fn id(&self) -> SessionNumber {
         self.connection.id
     }
 
@@ -152,7 +154,7 @@ impl Session for SimSession {
 
     async fn beat(&self, ttl: Duration) -> Result<HashSet<Key>, StoreError> {
         let said = self.ask(ttl, Statement::Beat).await;
-        let held = said.map_err(SessionFailure::error)? == Said::Yes(true);
+        let held = said.map_err(SessionFailure::error)? == StatementAnswer::Yes(true);
         Ok(held.then_some(Key).into_iter().collect())
     }
 
@@ -164,7 +166,7 @@ impl Session for SimSession {
         &self,
         wanted: &[WantedLock<Key, ()>],
         lease: Duration,
-    ) -> Result<Vec<LockResult<SessionId, ()>>, SessionFailure> {
+    ) -> Result<Vec<LockResult<SessionNumber, ()>>, SessionFailure> {
         let mut answers = Vec::new();
         for WantedLock { id, ttl, held, .. } in wanted {
             let said = match held {
@@ -172,9 +174,9 @@ impl Session for SimSession {
                 None => self.ask(*ttl, Statement::Try(id.clone(), lease)).await?,
             };
             answers.push(match said {
-                Said::Granted(epoch) => Ok(LockAnswer::Granted(epoch, ())),
-                Said::HeldBy(holder) => Ok(LockAnswer::HeldBy(holder)),
-                Said::Yes(false) => Ok(LockAnswer::JustFreed),
+                StatementAnswer::Granted(epoch) => Ok(LockAnswer::Granted(epoch, ())),
+                StatementAnswer::HeldBy(holder) => Ok(LockAnswer::HeldBy(holder)),
+                StatementAnswer::Yes(false) => Ok(LockAnswer::JustFreed),
                 _ => return Err(confused()),
             });
         }
@@ -182,7 +184,7 @@ impl Session for SimSession {
     }
 
     async fn unlock(&self, _: Key, (): (), ttl: Duration, _: Duration) -> Result<bool, SessionFailure> {
-        Ok(self.ask(ttl, Statement::Unlock(true)).await? == Said::Yes(true))
+        Ok(self.ask(ttl, Statement::Unlock(true)).await? == StatementAnswer::Yes(true))
     }
 
     async fn undo(&self, _: Key, ttl: Duration) -> Result<(), SessionFailure> {
@@ -191,7 +193,7 @@ impl Session for SimSession {
 
     async fn appear(
         &self,
-        wanted: &[WantedPresence<Key, SessionId>],
+        wanted: &[WantedPresence<Key, SessionNumber>],
         lease: Duration,
     ) -> Result<Vec<Presence>, SessionFailure> {
         let mut found = Vec::new();
@@ -205,14 +207,14 @@ impl Session for SimSession {
         let _ = self.ask(ttl, Statement::Leave).await;
     }
 
-    async fn look(&self, keys: &[Key]) -> Result<Vec<Option<LockHolder<SessionId>>>, StoreError> {
+    async fn look(&self, keys: &[Key]) -> Result<Vec<Option<LockHolder<SessionNumber>>>, StoreError> {
         let mut found = Vec::new();
         for _ in keys {
             // Answers come in order: while this one is out, no renewal that left later has counted. So a ttl is the least
             // after which nobody counts on this session.
             let ttl = self.shared.connect_limit * 2 / 3;
             found.push(match self.ask(ttl, Statement::Look).await.map_err(SessionFailure::error)? {
-                Said::HeldBy(holder) => Some(holder),
+                StatementAnswer::HeldBy(holder) => Some(holder),
                 _ => None,
             });
         }
@@ -259,7 +261,8 @@ impl SessionStore for SimStore {
     async fn open(&self, ear: Ear<SimStore>) -> Result<Sessions<SimStore>, StoreError> {
         *lock(&self.0.ear) = Some(ear);
         let (lock, presence) =
-            futures_util::future::join(self.0.open(Kind::Lock), self.0.open(Kind::Presence)).await;
+            futures_util::future::join(self.0.open(SessionKind::Lock), self.0.open(SessionKind::Presence))
+                .await;
         match (lock, presence) {
             (Ok(lock), Ok(presence)) => Ok(Sessions { lock: Arc::new(lock), presence: Arc::new(presence) }),
             (Ok(one), Err(error)) | (Err(error), Ok(one)) => {
@@ -271,7 +274,7 @@ impl SessionStore for SimStore {
     }
 
     async fn open_presence(&self, _: &SimSession, _: Ear<SimStore>) -> Result<SimSession, StoreError> {
-        self.0.open(Kind::Presence).await
+        self.0.open(SessionKind::Presence).await
     }
 
     fn stood_since(&self, of: &Sessions<SimStore>) -> Boot {
@@ -290,10 +293,14 @@ impl SessionStore for SimStore {
     }
 }
 
-fn failure(failure: wire::Failure) -> SessionFailure {
+fn failure(failure: wire::StatementFailure) -> SessionFailure {
     match failure {
-        wire::Failure::Error => SessionFailure::Said(trouble(ErrorKind::Unavailable, "the server said no")),
-        wire::Failure::Over => SessionFailure::Over(trouble(ErrorKind::Unavailable, "the session ended")),
+        wire::StatementFailure::Error => {
+            SessionFailure::Said(trouble(ErrorKind::Unavailable, "the server said no"))
+        }
+        wire::StatementFailure::Over => {
+            SessionFailure::Over(trouble(ErrorKind::Unavailable, "the session ended"))
+        }
     }
 }
 

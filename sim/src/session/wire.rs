@@ -1,6 +1,6 @@
 //! A process's connections to the server: what is asked, and where answers are waited for.
 //!
-//! A statement goes into the outbox and its answer is waited for on a [`Reply`]; the world decides what becomes of it.
+//! A statement goes into the outbox and its answer is waited for on a [`ReplySlot`]; the world decides what becomes of it.
 //! Waiting is bounded by the process's own clock, and an answer that does not come in time costs the session.
 
 use std::collections::VecDeque;
@@ -14,15 +14,15 @@ use bellwether_core::{Boot, CandidateId, Clock, Epoch};
 
 use super::store::Key;
 use crate::call::Purpose;
-use crate::clock::Face;
+use crate::clock::ClockReading;
 use crate::connection::{SharedConnection, lock};
 
 /// A session, of all sessions that there ever were.
-pub type SessionId = u64;
+pub type SessionNumber = u64;
 
 /// What a session is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum SessionKind {
     /// A: has the lock.
     Lock,
     /// B: has the presence, and hears news.
@@ -33,7 +33,7 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Statement {
     /// Let me in.
-    Open(Kind),
+    Open(SessionKind),
     /// The client's end was closed.
     Close,
     /// On A: try the lock; with it an epoch.
@@ -42,10 +42,10 @@ pub enum Statement {
     Again,
     /// On A: is the lock there? On B: the presence?
     Beat,
-    /// On A: let go once, and tell everybody if so wanted.
+    /// On A: release once, and tell everybody if so wanted.
     Unlock(bool),
     /// On B: become present if this is met, and if that session has the lock.
-    Appear(Condition, Option<SessionId>, Duration),
+    Appear(Condition, Option<SessionNumber>, Duration),
     /// On B: be present no more.
     Leave,
     /// Tell everybody.
@@ -56,24 +56,24 @@ pub enum Statement {
 
 /// What the server says.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Said {
+pub enum StatementAnswer {
     /// Done, or as a yes or no.
     Yes(bool),
     /// To [`Statement::Try`] and [`Statement::Again`].
     Granted(Epoch),
     /// To [`Statement::Try`] and [`Statement::Look`]: who has it.
-    HeldBy(LockHolder<SessionId>),
+    HeldBy(LockHolder<SessionNumber>),
     /// To [`Statement::Look`]: nobody has it.
     Free,
     /// To [`Statement::Appear`].
     Appeared(Presence),
 }
 
-impl Said {
+impl StatementAnswer {
     /// The epoch in it, if it brings one.
     pub fn epoch(&self) -> Option<Epoch> {
         match self {
-            Said::Granted(epoch) => Some(*epoch),
+            StatementAnswer::Granted(epoch) => Some(*epoch),
             _ => None,
         }
     }
@@ -81,7 +81,7 @@ impl Said {
 
 /// How a statement failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failure {
+pub enum StatementFailure {
     /// The server said so, and the session stands; the statement may have taken effect.
     Error,
     /// The session is over.
@@ -89,60 +89,60 @@ pub enum Failure {
 }
 
 /// Where an answer arrives.
-pub type Reply = Arc<Mutex<Option<Result<Said, Failure>>>>;
+pub type ReplySlot = Arc<Mutex<Option<Result<StatementAnswer, StatementFailure>>>>;
 
 /// Something that leaves a process.
 #[derive(Clone, Debug)]
-pub struct Sent {
+pub struct SentStatement {
     /// On which session.
-    pub session: SessionId,
+    pub session: SessionNumber,
     /// What.
     pub statement: Statement,
     /// On behalf of what.
     pub purpose: Purpose,
     /// Where the answer goes.
-    pub reply: Reply,
+    pub reply: ReplySlot,
 }
 
 /// News from the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum ServerNews {
     /// What that session told.
-    Notice(SessionId, SessionNotice<Key>),
+    Notice(SessionNumber, SessionNotice<Key>),
     /// That session, which had the lock, is over.
-    Ended(SessionId),
+    Ended(SessionNumber),
 }
 
 /// What passes between a process and the world.
 #[derive(Debug, Default)]
-pub struct Desk {
+pub struct SessionMail {
     /// What the world has not yet taken.
-    pub outbox: Vec<Sent>,
+    pub outbox: Vec<SentStatement>,
     /// News that the process has not yet read.
-    pub inbox: VecDeque<Heard>,
+    pub inbox: VecDeque<ServerNews>,
     /// When the process wants to be woken.
     pub alarms: Vec<Boot>,
     /// Sessions whose end has reached this process.
-    pub hung_up: Vec<SessionId>,
+    pub hung_up: Vec<SessionNumber>,
     opened: u64,
 }
 
-/// A shared [`Desk`].
-pub type SharedDesk = Arc<Mutex<Desk>>;
+/// A shared [`SessionMail`].
+pub type SharedSessionMail = Arc<Mutex<SessionMail>>;
 
 /// One connection, as its process sees it.
 #[derive(Debug)]
-pub struct Connection {
+pub struct SessionConnection {
     /// Which.
-    pub id: SessionId,
+    pub id: SessionNumber,
     /// What for.
-    pub kind: Kind,
+    pub kind: SessionKind,
     /// When it was there.
     pub since: Boot,
     over: AtomicBool,
 }
 
-impl Connection {
+impl SessionConnection {
     /// Whether the process knows that it is over.
     pub fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
@@ -164,9 +164,9 @@ pub struct Wire {
     /// Which process.
     pub node: usize,
     /// Its clock.
-    pub clock: Arc<Face>,
+    pub clock: Arc<ClockReading>,
     /// What passes.
-    pub desk: SharedDesk,
+    pub mail: SharedSessionMail,
     /// For whose sake it runs just now, and whether news is wanted.
     pub connection: SharedConnection,
 }
@@ -178,43 +178,48 @@ impl Wire {
     }
 
     /// Opens a session; `None` when that failed or took too long.
-    pub async fn open(&self, kind: Kind, limit: Duration) -> Option<Arc<Connection>> {
+    pub async fn open(&self, kind: SessionKind, limit: Duration) -> Option<Arc<SessionConnection>> {
         let id = {
-            let mut desk = lock(&self.desk);
-            desk.opened += 1;
-            (self.node as u64) << 32 | desk.opened
+            let mut mail = lock(&self.mail);
+            mail.opened += 1;
+            (self.node as u64) << 32 | mail.opened
         };
         let reply = self.send(id, Statement::Open(kind));
         let (answer, since) = (self.wait(limit, || lock(&reply).clone()).await, self.now());
         if let Some(Ok(_)) = answer {
-            return Some(Arc::new(Connection { id, kind, since, over: AtomicBool::new(false) }));
+            return Some(Arc::new(SessionConnection { id, kind, since, over: AtomicBool::new(false) }));
         }
         self.send(id, Statement::Close);
         None
     }
 
     /// Asks, and gives the session up when no answer comes within `limit`.
-    pub async fn ask(&self, on: &Connection, limit: Duration, statement: Statement) -> Result<Said, Failure> {
+    pub async fn ask(
+        &self,
+        on: &SessionConnection,
+        limit: Duration,
+        statement: Statement,
+    ) -> Result<StatementAnswer, StatementFailure> {
         if on.is_over() {
-            return Err(Failure::Over);
+            return Err(StatementFailure::Over);
         }
         let reply = self.send(on.id, statement);
         let heard = || {
             // An answer that came before the end of the session is still read.
             let answer = lock(&reply).clone();
-            answer.or_else(|| on.is_over().then_some(Err(Failure::Over)))
+            answer.or_else(|| on.is_over().then_some(Err(StatementFailure::Over)))
         };
         match self.wait(limit, heard).await {
             Some(answer) => answer,
             None => {
                 self.throw_away(on);
-                Err(Failure::Over)
+                Err(StatementFailure::Over)
             }
         }
     }
 
     /// Closes the process's end, without waiting for anything.
-    pub fn throw_away(&self, connection: &Connection) {
+    pub fn throw_away(&self, connection: &SessionConnection) {
         if connection.end() {
             self.send(connection.id, Statement::Close);
         }
@@ -225,10 +230,10 @@ impl Wire {
         self.wait(span, || None::<()>).await;
     }
 
-    /// Waits for something to be there, or for so long.
+    /// Waits for something to be there, at most this long.
     pub async fn wait<T>(&self, limit: Duration, ready: impl Fn() -> Option<T>) -> Option<T> {
         let until = self.now() + limit;
-        lock(&self.desk).alarms.push(until);
+        lock(&self.mail).alarms.push(until);
         std::future::poll_fn(|_| match ready() {
             Some(value) => Poll::Ready(Some(value)),
             None if self.now() >= until => Poll::Ready(None),
@@ -237,11 +242,11 @@ impl Wire {
         .await
     }
 
-    fn send(&self, session: SessionId, statement: Statement) -> Reply {
-        let reply = Reply::default();
+    fn send(&self, session: SessionNumber, statement: Statement) -> ReplySlot {
+        let reply = ReplySlot::default();
         let purpose = lock(&self.connection).purpose;
-        let sent = Sent { session, statement, purpose, reply: Arc::clone(&reply) };
-        lock(&self.desk).outbox.push(sent);
+        let sent = SentStatement { session, statement, purpose, reply: Arc::clone(&reply) };
+        lock(&self.mail).outbox.push(sent);
         reply
     }
 }

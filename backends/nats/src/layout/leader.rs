@@ -5,8 +5,8 @@
 //!                         mark of a deletion, Bellwether-Released: {…}                released
 //! ```
 //!
-//! The first four fields are the format of others, who ignore the fifth; in it is our own record, without what stands beside it. Letting
-//! go deletes the key, as others do and wait for, by compare-and-set; the mark of that deletion keeps the epoch and a
+//! The first four fields are the format of others, who ignore the fifth; in it is our own record, without what stands beside it. A
+//! release deletes the key, as others do and wait for, by compare-and-set; the mark of that deletion keeps the epoch and a
 //! reservation for those who can read it.
 //!
 //! A record is one of ours only if its token is the one that its incarnation and epoch make. Whatever else has an id is somebody

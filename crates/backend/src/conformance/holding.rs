@@ -1,4 +1,4 @@
-//! Getting the lead, keeping it, letting it go.
+//! Claiming, renewing, releasing.
 
 use bellwether_core::Outcome;
 

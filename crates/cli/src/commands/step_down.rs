@@ -20,7 +20,7 @@ use crate::{backend, output};
 const USUAL_TTL: Duration = Duration::from_secs(15);
 
 /// The least time that a leader has for stopping its work. How long it really takes is its own affair.
-const LETTING_GO_MIN: Duration = Duration::from_secs(30);
+const RELEASING_MIN: Duration = Duration::from_secs(30);
 
 /// The least time that others have for taking over. Most hear of the release at once; some look at intervals.
 const TAKING_OVER_MIN: Duration = Duration::from_secs(5);
@@ -97,7 +97,7 @@ impl<'a> StepDownRequest<'a> {
         let mut again = self.at + self.ttl;
         loop {
             let until = match *free_since {
-                None => self.at + (self.ttl * 2).max(LETTING_GO_MIN),
+                None => self.at + (self.ttl * 2).max(RELEASING_MIN),
                 Some(free) => free + self.ttl.max(TAKING_OVER_MIN),
             };
             let asks_again = free_since.is_none() && again < until;
@@ -165,12 +165,12 @@ impl<'a> StepDownRequest<'a> {
         global: &Global,
         next: Option<&Seen>,
         gap: Option<Duration>,
-        has_let_go: bool,
+        is_released: bool,
     ) -> Result<Exit, Failure> {
         let on = self.on;
         let old = self.old();
         let new = next.and_then(Seen::leader);
-        if global.output == Format::Json && has_let_go {
+        if global.output == Format::Json && is_released {
             let text = json!({
                 "election": on.as_str(),
                 "from": old,
@@ -186,8 +186,8 @@ impl<'a> StepDownRequest<'a> {
             .as_ref()
             .map_or("no other candidate took over".to_owned(), |to| format!("{to} did not take over"));
         let sentence = match (next, new, gap) {
-            _ if !has_let_go => {
-                let waited = output::span((self.ttl * 2).max(LETTING_GO_MIN));
+            _ if !is_released => {
+                let waited = output::span((self.ttl * 2).max(RELEASING_MIN));
                 let sentence = format!(
                     "{old} was asked to step down, and has not released the leadership within {waited}: is it alive?"
                 );

@@ -103,7 +103,7 @@ fn the_next_leadership_asks_for_an_epoch_above_every_one_seen() {
     assert_eq!(script.core.highest_epoch(), e(8));
 }
 
-/// PRIMARY is Leader; everything else is PASSIVE, the letting go included.
+/// PRIMARY is Leader; everything else is PASSIVE, releasing included.
 #[test]
 fn only_a_leader_answers_for_a_leadership() {
     let mut script = Script::with(|options| options.reconnect_grace = Some(ms(4_000)));

@@ -67,7 +67,7 @@ fn a_candidate_that_stops_and_starts_again_competes_at_once() {
     }
 }
 
-/// Found on real processes: where the record was kept for somebody who never came, the one that had let go was back as soon as
+/// Found on real processes: where the record was kept for somebody who never came, the one that had released was back as soon as
 /// the others.
 #[test]
 fn a_candidate_that_handed_over_for_somebody_named_lets_the_others_go_first() {
