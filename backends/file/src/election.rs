@@ -45,9 +45,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bellwether_backend::{Found, Record, Write, json};
-use bellwether_core::{ElectionName, Epoch, ErrorKind, StoreError, Wall};
+use bellwether_core::{ElectionName, Epoch, StoreError, Wall};
 
-use crate::errors::BACKEND;
+use crate::errors::misconfigured;
 use crate::liveness::sweep_dead;
 use crate::marker::Marker;
 use crate::names::file_name;
@@ -83,13 +83,12 @@ impl ElectionDirectory {
     pub(crate) fn load(&self) -> Result<Found<Version>, StoreError> {
         let Some((read, version)) = look(&self.lease)? else { return Ok(None) };
         if let Some(other) = read.election.filter(|other| other != self.on.as_str()) {
-            let message = format!(
+            return Err(misconfigured(format!(
                 "{} holds the election {other:?} and not {:?}: it was copied, or their names have the same hash; move it \
                  away or choose another name",
                 self.dir.display(),
                 self.on
-            );
-            return Err(StoreError::new(ErrorKind::Misconfigured, BACKEND, message));
+            )));
         }
         Ok(Some((read.record, version)))
     }
@@ -109,11 +108,10 @@ impl ElectionDirectory {
             },
         };
         let next = last.next().ok_or_else(|| {
-            let message = format!(
+            misconfigured(format!(
                 "the epochs of {:?} are used up: its record holds the largest number there is; use another name",
                 self.on
-            );
-            StoreError::new(ErrorKind::Misconfigured, BACKEND, message)
+            ))
         })?;
         Ok(next.max(least))
     }
@@ -261,10 +259,9 @@ fn refuse_strangers(records: &Numbered) -> Result<(), StoreError> {
     if values.iter().any(|(_, value)| !value::read_record(value).record.broken) {
         return Ok(());
     }
-    let message = format!(
+    Err(misconfigured(format!(
         "{} and the other numbered files there were not written by Bellwether, which needs a directory of its own: choose \
          another directory or another name for the election",
         records.dir().join(records.name(*number)).display()
-    );
-    Err(StoreError::new(ErrorKind::Misconfigured, BACKEND, message))
+    )))
 }

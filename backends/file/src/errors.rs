@@ -12,6 +12,10 @@ use rustix::io::Errno;
 /// The name of this store in errors.
 pub(crate) const BACKEND: &str = "file";
 
+pub(crate) fn misconfigured(sentence: impl Into<String>) -> StoreError {
+    StoreError::new(ErrorKind::Misconfigured, BACKEND, sentence)
+}
+
 /// `doing` completes "cannot …", and `at` is the file or directory it was done to.
 pub(crate) fn meaning(doing: &str, at: &Path, errno: Errno) -> StoreError {
     let at = at.display();

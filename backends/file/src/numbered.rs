@@ -61,7 +61,7 @@ use bellwether_core::{ErrorKind, StoreError};
 use rustix::io::Errno;
 
 use crate::directory::{Directory, FileIdentity};
-use crate::errors::{BACKEND, linking, meaning};
+use crate::errors::{BACKEND, linking, meaning, misconfigured};
 use crate::sweep;
 use crate::value::{FoundValue, NUMBER_MAX, Ours, RECORD_MAX_BYTES, Value, Version};
 
@@ -190,11 +190,10 @@ impl Numbered {
         if last < NUMBER_MAX {
             return Ok(last + 1);
         }
-        let message = format!(
+        Err(misconfigured(format!(
             "{} has the last possible number; remove it by hand while no candidate runs",
             self.dir.join(self.name(last)).display()
-        );
-        Err(StoreError::new(ErrorKind::Misconfigured, BACKEND, message))
+        )))
     }
 
     /// Steps 1 and 3.

@@ -29,7 +29,7 @@ use rustix::io::Errno;
 use serde::Deserialize;
 
 use crate::directory::{Directory, FileIdentity, Temporary, unique_name};
-use crate::errors::{BACKEND, linking, meaning};
+use crate::errors::{BACKEND, linking, meaning, misconfigured};
 use crate::value::Value;
 use bellwether_core::duration;
 
@@ -101,8 +101,10 @@ impl<'a> PathInParent<'a> {
         let parent =
             Directory::open(parent_of(path)).map_err(|errno| meaning("open", parent_of(path), errno))?;
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
-            let message = format!("{} is no name for a directory; choose another", path.display());
-            return Err(StoreError::new(ErrorKind::Misconfigured, BACKEND, message));
+            return Err(misconfigured(format!(
+                "{} is no name for a directory; choose another",
+                path.display()
+            )));
         };
         Ok(PathInParent { path, parent, name: name.to_owned(), seed: format!(".seed-{name}") })
     }
@@ -121,12 +123,11 @@ impl<'a> PathInParent<'a> {
             None => {}
             Some((_, Value::Bytes(bytes))) if is_seed(&bytes) => {}
             Some(_) => {
-                let message = format!(
+                return Err(misconfigured(format!(
                     "{} was not written by Bellwether, which needs this name to take over {}; move it away",
                     parent_of(self.path).join(&self.seed).display(),
                     self.path.display()
-                );
-                return Err(StoreError::new(ErrorKind::Misconfigured, BACKEND, message));
+                )));
             }
         }
         let second = Temporary { directory: &self.parent, name: unique_name() };
@@ -216,9 +217,8 @@ fn parent_of(path: &Path) -> &Path {
 }
 
 fn in_the_way(path: &Path) -> StoreError {
-    let message = format!(
+    misconfigured(format!(
         "{} is a file, but Bellwether needs a directory there; move it away or choose another directory",
         path.display()
-    );
-    StoreError::new(ErrorKind::Misconfigured, BACKEND, message)
+    ))
 }

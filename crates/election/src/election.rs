@@ -264,7 +264,7 @@ impl Election {
             attempt: status.attempts,
             what,
         };
-        crate::log::line(&event);
+        crate::log::line(&event, None);
         self.0.shared.publish(&event);
     }
 

@@ -3,7 +3,7 @@
 //!
 //! A store that cannot be reached is one line, then a count at 10, 100, 1,000, … failures, and one line when it answers again.
 
-use bellwether_core::{Candidate, ElectionName, Epoch, Reason, StoreError, What};
+use bellwether_core::{Candidate, ElectionName, Epoch, Reason, What};
 
 use crate::event::Event;
 
@@ -26,10 +26,9 @@ pub(crate) struct EventLog {
 impl EventLog {
     /// A line for an event, unless it says what the one before it said.
     pub(crate) fn event(&mut self, event: &Event) {
-        match &event.what {
-            What::Error(error) if error.is_retryable() => self.failed(event, error),
-            _ => line(event),
-        }
+        let is_failure = matches!(&event.what, What::Error(error) if error.is_retryable());
+        self.failures += u64::from(is_failure);
+        line(event, is_failure.then_some(self.failures));
     }
 
     /// The store has answered something.
@@ -41,31 +40,10 @@ impl EventLog {
             tracing::info!(%election, %id, %incarnation, failures, "{election}: the store answers again; it failed {times}");
         }
     }
-
-    fn failed(&mut self, event: &Event, error: &StoreError) {
-        self.failures += 1;
-        let failures = self.failures;
-        let (election, id, incarnation) =
-            (&event.election, &event.candidate.id, &event.candidate.incarnation);
-        let (epoch, attempt) = (event.epoch.map(Epoch::get), event.attempt);
-        let (word, kind) = (event.what.as_str(), error.kind().as_str());
-        macro_rules! line {
-            ($level:ident, $($sentence:tt)*) => {
-                tracing::$level!(%election, %id, %incarnation, epoch, attempt, event = word, kind, failures, $($sentence)*)
-            };
-        }
-        match failures {
-            1 => line!(warn, "{election}: {error}; trying again"),
-            _ if is_power_of_ten(failures) => {
-                line!(warn, "{election}: {error}; failed {failures} times so far")
-            }
-            _ => line!(debug, "{election}: {error}"),
-        }
-    }
 }
 
-/// One line for an event.
-pub(crate) fn line(event: &Event) {
+/// One line for an event. `failures`: how often the store has failed since it last answered, if the event is one of those failures.
+pub(crate) fn line(event: &Event, failures: Option<u64>) {
     let (election, id, incarnation) = (&event.election, &event.candidate.id, &event.candidate.incarnation);
     let epoch = event.epoch.map(Epoch::get);
     let (attempt, word) = (event.attempt, event.what.as_str());
@@ -129,7 +107,17 @@ pub(crate) fn line(event: &Event) {
                 "{election}: a renewal is overdue (epoch {epoch}); the leadership ends in {left:.1?}"
             );
         }
-        What::Error(error) => line!(warn, kind = error.kind().as_str(), "{election}: {error}"),
+        What::Error(error) => {
+            let kind = error.kind().as_str();
+            match failures {
+                None => line!(warn, kind, "{election}: {error}"),
+                Some(1) => line!(warn, kind, failures, "{election}: {error}; trying again"),
+                Some(count) if is_power_of_ten(count) => {
+                    line!(warn, kind, failures, "{election}: {error}; failed {count} times so far")
+                }
+                Some(_) => line!(debug, kind, failures, "{election}: {error}"),
+            }
+        }
         What::Stopped => line!(info, "{election}: {id} takes part no more"),
         What::ChildStarted { pid } => line!(info, pid, "{election}: started the command (process {pid})"),
         What::ChildExited { code } => line!(info, code, "{election}: the command ended with code {code}"),

@@ -100,8 +100,8 @@ pub(super) const BUGS: &[Bug] = &[
             },
             Change {
                 file: WIRE,
-                good: "self.throw_away(on); Err(Failure::Over)",
-                bad: "if on.kind == Kind::Lock { Err(Failure::Error) } else { self.throw_away(on); Err(Failure::Over) }",
+                good: "self.throw_away(on); Err(StatementFailure::Over)",
+                bad: "if on.kind == SessionKind::Lock { Err(StatementFailure::Error) } else { self.throw_away(on); Err(StatementFailure::Over) }",
             },
         ],
         caught_by: &["recovery"],
@@ -140,7 +140,7 @@ pub(super) const BUGS: &[Bug] = &[
                     let early = self.ask(*ttl, Statement::Again).await?;
                     let mut said = self.ask(*ttl, Statement::Try(id.clone(), lease)).await?;
                     for _ in 0..10 {
-                        if let Said::Granted(_) = said {
+                        if let StatementAnswer::Granted(_) = said {
                             said = early;
                             break;
                         }
@@ -149,7 +149,11 @@ pub(super) const BUGS: &[Bug] = &[
                     }
                     said",
             },
-            Change { file: SERVER, good: "_ => «Said::Yes(false)»", bad: "Said::Granted(self.number())" },
+            Change {
+                file: SERVER,
+                good: "_ => «StatementAnswer::Yes(false)»",
+                bad: "StatementAnswer::Granted(self.number())",
+            },
         ],
         caught_by: &["epochs up"],
         case: None,
