@@ -103,8 +103,7 @@ pub fn leave_pid1() -> io::Result<()> {
 mod linux {
     use super::deadlines;
     use crate::boot_now;
-    use crate::process::linux::{fork_here, signal_everybody};
-    use crate::process::signals;
+    use crate::process::linux::{fork_here, signal_everybody, signals};
     use crate::process::{Pid, Signal, exit_code};
     use crate::stderr::{never_wait_for_stderr, say_without_waiting};
     use rustix::io::Errno;

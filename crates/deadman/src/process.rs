@@ -8,27 +8,13 @@
 pub use rustix::process::{Pid, Signal};
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-mod ignored_signals;
-#[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) mod linux;
 #[cfg(any(target_os = "linux", target_os = "android"))]
-mod proc_stat;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod signal_origin;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-pub(crate) mod signals;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-pub use ignored_signals::IgnoredSignals;
-#[cfg(any(target_os = "linux", target_os = "android"))]
 pub use linux::{
-    adopt_orphans, die_with_parent, exec, fork, group, own_proc, set_name, signal_everybody, thread_count,
+    IgnoredSignals, ProcStat, SignalFd, adopt_orphans, block_all_signals, came_from_kernel, default_signals,
+    die_with_parent, exec, fork, group, is_gone, note_origin, own_proc, reset_signals, set_name,
+    signal_everybody, stop_ignoring_signals, thread_count,
 };
-#[cfg(any(target_os = "linux", target_os = "android"))]
-pub use proc_stat::{ProcStat, is_gone};
-#[cfg(any(target_os = "linux", target_os = "android"))]
-pub use signal_origin::{came_from_kernel, note_origin};
-#[cfg(any(target_os = "linux", target_os = "android"))]
-pub use signals::{SignalFd, block_all_signals, default_signals, reset_signals, stop_ignoring_signals};
 
 /// In which PID namespace a child begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

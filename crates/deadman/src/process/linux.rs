@@ -1,5 +1,15 @@
 //! Linux: fork, namespaces, parent-death signal, subreaper, exec.
 
+mod ignored_signals;
+mod proc_stat;
+mod signal_origin;
+pub(crate) mod signals;
+
+pub use ignored_signals::IgnoredSignals;
+pub use proc_stat::{ProcStat, is_gone};
+pub use signal_origin::{came_from_kernel, note_origin};
+pub use signals::{SignalFd, block_all_signals, default_signals, reset_signals, stop_ignoring_signals};
+
 use super::{Namespace, Pid, Signal};
 use rustix::mount::{MountFlags, MountPropagationFlags};
 use std::convert::Infallible;
