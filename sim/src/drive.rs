@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use bellwether_core::{
-    Boot, Candidate, Epoch, Input, Outcome, Output, Reason, Signal, StateName, StoreCall, What,
+    Boot, Candidate, CoreEvent, Epoch, Input, Outcome, Output, Reason, Signal, StateName, StoreCall,
 };
 
 use crate::call::Purpose;
@@ -280,16 +280,16 @@ impl World {
         }
     }
 
-    fn told(&mut self, node: usize, told: &What) {
+    fn told(&mut self, node: usize, told: &CoreEvent) {
         say!(self, "{node} tells {told:?}");
         let verdict = self.nodes[node].alternation.told(told);
         self.judge(verdict);
         match told {
-            What::Error(_) => self.nodes[node].troubled = true,
-            What::AcquireFailed { .. } | What::Acquired { .. } => self.nodes[node].troubled = false,
+            CoreEvent::Error(_) => self.nodes[node].troubled = true,
+            CoreEvent::AcquireFailed { .. } | CoreEvent::Acquired { .. } => self.nodes[node].troubled = false,
             _ => {}
         }
-        if let What::Lost { reason, .. } | What::Suspended { reason, .. } = told {
+        if let CoreEvent::Lost { reason, .. } | CoreEvent::Suspended { reason, .. } = told {
             self.healing_lost(node, *reason);
         }
     }

@@ -1,7 +1,7 @@
 //! What a candidate tells the outside: its state, why it lost a leadership, and its events.
 
 use crate::words::words;
-use crate::{Boot, CandidateId, Epoch, ErrorKind, StoreError};
+use crate::{Boot, CandidateId, Epoch, StoreError};
 
 words! {
     /// The state of a candidate.
@@ -42,20 +42,11 @@ impl Reason {
     }
 }
 
-/// Something that happened to a candidate.
+/// Something that happened to this candidate.
 ///
-/// The machine tells of most; of the command that is the leader's work, and of missed events, whoever runs the machine.
-///
-/// ```
-/// use bellwether_core::What;
-///
-/// for what in What::examples() {
-///     println!("{}: {}", what.as_str(), what.meaning());
-/// }
-/// ```
+/// Deliberately exhaustive: whoever passes events on to users must not forget one.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum What {
+pub enum CoreEvent {
     /// The candidate went from one state to another.
     StateChanged {
         /// The state before.
@@ -123,123 +114,10 @@ pub enum What {
         /// When it ends, unless renewed.
         deadline: Boot,
     },
-    /// The leader's work is a process, which was started.
-    ChildStarted {
-        /// Its process id.
-        pid: u32,
-    },
-    /// The process and everything that it started have ended.
-    ChildExited {
-        /// Its exit code; 128 + n for signal n.
-        code: u8,
-    },
     /// Something went wrong. A leadership ends only where another event says so.
     Error(StoreError),
-    /// This subscriber was too slow, and events were dropped here.
-    Missed {
-        /// How many.
-        count: u64,
-        /// The state after them.
-        state: StateName,
-    },
     /// The candidate stopped.
     Stopped,
-}
-
-impl What {
-    /// One of each, for tables.
-    pub fn examples() -> Vec<What> {
-        let (epoch, deadline) = (Epoch::ZERO, Boot::default());
-        let (reason, state) = (Reason::Deadline, StateName::Stopped);
-        vec![
-            What::StateChanged { from: state, to: state },
-            What::Acquired { epoch, deadline },
-            What::Released { epoch, confirmed: true },
-            What::Lost { epoch, reason, deadline, released: false },
-            What::Suspended { epoch, reason, deadline },
-            What::Resumed { epoch, deadline },
-            What::AcquireFailed { holder: None },
-            What::LeaderChanged { leader: None, epoch: None },
-            What::Danger { epoch, deadline },
-            What::ChildStarted { pid: 0 },
-            What::ChildExited { code: 0 },
-            What::Error(StoreError::new(ErrorKind::Unavailable, "store", "an example")),
-            What::Missed { count: 0, state },
-            What::Stopped,
-        ]
-    }
-
-    /// The word used in events and logs.
-    pub const fn as_str(&self) -> &'static str {
-        self.describe().0
-    }
-
-    /// What it means, for tables.
-    pub const fn meaning(&self) -> &'static str {
-        self.describe().1
-    }
-
-    /// Its word, and what it means.
-    const fn describe(&self) -> (&'static str, &'static str) {
-        match self {
-            What::StateChanged { .. } => (
-                "state_changed",
-                "the candidate went from one state to another: `stopped`, `follower`, `acquiring`, `leader`, `reconnecting`, `releasing`",
-            ),
-            What::Acquired { .. } => ("acquired", "a leadership began"),
-            What::Released { .. } => {
-                ("released", "the leader gave the leadership up; whether the store acknowledged it")
-            }
-            What::Lost { .. } => (
-                "lost",
-                "the leadership was lost, and why; the latest instant at which it ended; whether the store acknowledged a release",
-            ),
-            What::Suspended { .. } => (
-                "suspended",
-                "leadership is uncertain and has ended; it may resume under a new epoch within the grace",
-            ),
-            What::Resumed { .. } => ("resumed", "a new leadership began after a suspension"),
-            What::AcquireFailed { .. } => {
-                ("acquire_failed", "the store denied a claim; the holder, where the store can tell")
-            }
-            What::LeaderChanged { .. } => ("leader_changed", "somebody else leads, or nobody (null)"),
-            What::Danger { .. } => {
-                ("danger", "a renewal is overdue by half the time left until the work is told to stop")
-            }
-            What::ChildStarted { .. } => ("child_started", "COMMAND was started; its process id"),
-            What::ChildExited { .. } => (
-                "child_exited",
-                "COMMAND and everything that it started have ended; its exit code, 128 + n for signal n",
-            ),
-            What::Error(_) => {
-                ("error", "something went wrong; it ends a leadership only where another event says so")
-            }
-            What::Missed { .. } => {
-                ("missed", "the reader was too slow: `count` events were dropped here; the state after them")
-            }
-            What::Stopped => ("stopped", "the candidate stopped"),
-        }
-    }
-
-    /// The leadership it is about, if it is about one.
-    pub const fn epoch(&self) -> Option<Epoch> {
-        match self {
-            What::Acquired { epoch, .. }
-            | What::Released { epoch, .. }
-            | What::Lost { epoch, .. }
-            | What::Suspended { epoch, .. }
-            | What::Resumed { epoch, .. }
-            | What::Danger { epoch, .. } => Some(*epoch),
-            What::LeaderChanged { epoch, .. } => *epoch,
-            What::StateChanged { .. }
-            | What::AcquireFailed { .. }
-            | What::ChildStarted { .. }
-            | What::ChildExited { .. }
-            | What::Error(_)
-            | What::Missed { .. }
-            | What::Stopped => None,
-        }
-    }
 }
 
 #[cfg(test)]

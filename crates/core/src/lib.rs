@@ -28,7 +28,7 @@ mod words;
 
 pub use epoch::Epoch;
 pub use error::{ErrorKind, StoreError};
-pub use event::{Reason, StateName, What};
+pub use event::{CoreEvent, Reason, StateName};
 pub use machine::{CALLS_MAX, Call, Core, Input, Output, StoreCall};
 pub use names::{BadName, Candidate, CandidateId, ElectionName, Incarnation, NAME_MAX_BYTES};
 pub use outcome::{Ask, Bid, Grant, Holder, Outcome, Proof, ReleaseOptions, Request, Seen, Signal};

@@ -5,10 +5,10 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
 use bellwether_backend::lock;
-use bellwether_core::{ErrorKind, StoreError, What};
+use bellwether_core::{ErrorKind, StoreError};
 use futures_util::FutureExt;
 
-use crate::event::Event;
+use crate::event::{Event, What};
 use crate::subscription::{EventQueue, Events};
 
 /// What a callback is called for.

@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use bellwether_core::{
     BadName, Candidate, CandidateId, Core, ElectionName, Epoch, ErrorKind, Incarnation, Settings, StoreError,
-    What,
 };
 use bellwether_deadman::random_bits;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::callbacks::{Answer, Callbacks, On};
 use crate::driver::{DriverCommand, DriverLink, Entrant, Reply, StartKey};
+use crate::event::What;
 use crate::health::{self, Health};
 use crate::hooks::AnyHooks;
 use crate::shared::Shared;

@@ -1,6 +1,9 @@
 //! Events with everything that tells them apart: election, candidate, epoch, attempt, two clocks.
 
-use bellwether_core::{Boot, Candidate, ElectionName, Epoch, Wall, What};
+use bellwether_core::{
+    Boot, Candidate, CandidateId, CoreEvent, ElectionName, Epoch, ErrorKind, Reason, StateName, StoreError,
+    Wall,
+};
 use serde_json::{Value, json};
 
 /// Something happened to a candidate in an election.
@@ -67,6 +70,224 @@ impl Event {
     }
 }
 
+/// What happened.
+///
+/// ```
+/// use bellwether_election::What;
+///
+/// for what in What::examples() {
+///     println!("{}: {}", what.as_str(), what.meaning());
+/// }
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum What {
+    /// The candidate went from one state to another.
+    StateChanged {
+        /// The state before.
+        from: StateName,
+        /// The state from now on.
+        to: StateName,
+    },
+    /// A leadership began.
+    Acquired {
+        /// Its epoch.
+        epoch: Epoch,
+        /// It ends then, unless renewed.
+        deadline: Boot,
+    },
+    /// The leader gave the leadership up.
+    Released {
+        /// The epoch that ended.
+        epoch: Epoch,
+        /// Whether the store acknowledged the release. If not, the record expires by itself.
+        confirmed: bool,
+    },
+    /// The leadership ended against the leader's will.
+    Lost {
+        /// The epoch that ended.
+        epoch: Epoch,
+        /// Why.
+        reason: Reason,
+        /// The latest instant at which it ended, which may be long before the process was awake to say so.
+        deadline: Boot,
+        /// Whether the store acknowledged a release: the work had ended, and others need not wait for the ttl.
+        released: bool,
+    },
+    /// Leadership is uncertain and has ended; it may resume under a new epoch.
+    Suspended {
+        /// The epoch that ended.
+        epoch: Epoch,
+        /// Why.
+        reason: Reason,
+        /// The latest instant at which it ended.
+        deadline: Boot,
+    },
+    /// A new leadership began after a suspension.
+    Resumed {
+        /// Its epoch.
+        epoch: Epoch,
+        /// It ends then, unless renewed.
+        deadline: Boot,
+    },
+    /// The store denied a claim.
+    AcquireFailed {
+        /// The holder, where the store can tell.
+        holder: Option<CandidateId>,
+    },
+    /// Somebody else leads, or nobody.
+    LeaderChanged {
+        /// The leader as far as the store shows.
+        leader: Option<CandidateId>,
+        /// The leader's epoch, where the store shows it.
+        epoch: Option<Epoch>,
+    },
+    /// A renewal is overdue by half the time that is left until the work is told to stop.
+    Danger {
+        /// The leadership in danger.
+        epoch: Epoch,
+        /// When it ends, unless renewed.
+        deadline: Boot,
+    },
+    /// The leader's work is a process, which was started. Sent by [`Election::report`](crate::Election::report).
+    ChildStarted {
+        /// Its process id.
+        pid: u32,
+    },
+    /// The process and everything that it started have ended. Sent by [`Election::report`](crate::Election::report).
+    ChildExited {
+        /// Its exit code; 128 + n for signal n.
+        code: u8,
+    },
+    /// Something went wrong. A leadership ends only where another event says so.
+    Error(StoreError),
+    /// This subscriber was too slow, and events were dropped here.
+    Missed {
+        /// How many.
+        count: u64,
+        /// The state after them.
+        state: StateName,
+    },
+    /// The candidate stopped.
+    Stopped,
+}
+
+impl What {
+    /// One of each, for tables.
+    pub fn examples() -> Vec<What> {
+        let (epoch, deadline) = (Epoch::ZERO, Boot::default());
+        let (reason, state) = (Reason::Deadline, StateName::Stopped);
+        vec![
+            What::StateChanged { from: state, to: state },
+            What::Acquired { epoch, deadline },
+            What::Released { epoch, confirmed: true },
+            What::Lost { epoch, reason, deadline, released: false },
+            What::Suspended { epoch, reason, deadline },
+            What::Resumed { epoch, deadline },
+            What::AcquireFailed { holder: None },
+            What::LeaderChanged { leader: None, epoch: None },
+            What::Danger { epoch, deadline },
+            What::ChildStarted { pid: 0 },
+            What::ChildExited { code: 0 },
+            What::Error(StoreError::new(ErrorKind::Unavailable, "store", "an example")),
+            What::Missed { count: 0, state },
+            What::Stopped,
+        ]
+    }
+
+    /// The word used in events and logs.
+    pub const fn as_str(&self) -> &'static str {
+        self.describe().0
+    }
+
+    /// What it means, for tables.
+    pub const fn meaning(&self) -> &'static str {
+        self.describe().1
+    }
+
+    /// Its word, and what it means.
+    const fn describe(&self) -> (&'static str, &'static str) {
+        match self {
+            What::StateChanged { .. } => (
+                "state_changed",
+                "the candidate went from one state to another: `stopped`, `follower`, `acquiring`, `leader`, `reconnecting`, `releasing`",
+            ),
+            What::Acquired { .. } => ("acquired", "a leadership began"),
+            What::Released { .. } => {
+                ("released", "the leader gave the leadership up; whether the store acknowledged it")
+            }
+            What::Lost { .. } => (
+                "lost",
+                "the leadership was lost, and why; the latest instant at which it ended; whether the store acknowledged a release",
+            ),
+            What::Suspended { .. } => (
+                "suspended",
+                "leadership is uncertain and has ended; it may resume under a new epoch within the grace",
+            ),
+            What::Resumed { .. } => ("resumed", "a new leadership began after a suspension"),
+            What::AcquireFailed { .. } => {
+                ("acquire_failed", "the store denied a claim; the holder, where the store can tell")
+            }
+            What::LeaderChanged { .. } => ("leader_changed", "somebody else leads, or nobody (null)"),
+            What::Danger { .. } => {
+                ("danger", "a renewal is overdue by half the time left until the work is told to stop")
+            }
+            What::ChildStarted { .. } => ("child_started", "COMMAND was started; its process id"),
+            What::ChildExited { .. } => (
+                "child_exited",
+                "COMMAND and everything that it started have ended; its exit code, 128 + n for signal n",
+            ),
+            What::Error(_) => {
+                ("error", "something went wrong; it ends a leadership only where another event says so")
+            }
+            What::Missed { .. } => {
+                ("missed", "the reader was too slow: `count` events were dropped here; the state after them")
+            }
+            What::Stopped => ("stopped", "the candidate stopped"),
+        }
+    }
+
+    /// The leadership it is about, if it is about one.
+    pub const fn epoch(&self) -> Option<Epoch> {
+        match self {
+            What::Acquired { epoch, .. }
+            | What::Released { epoch, .. }
+            | What::Lost { epoch, .. }
+            | What::Suspended { epoch, .. }
+            | What::Resumed { epoch, .. }
+            | What::Danger { epoch, .. } => Some(*epoch),
+            What::LeaderChanged { epoch, .. } => *epoch,
+            What::StateChanged { .. }
+            | What::AcquireFailed { .. }
+            | What::ChildStarted { .. }
+            | What::ChildExited { .. }
+            | What::Error(_)
+            | What::Missed { .. }
+            | What::Stopped => None,
+        }
+    }
+}
+
+impl From<CoreEvent> for What {
+    fn from(event: CoreEvent) -> What {
+        match event {
+            CoreEvent::StateChanged { from, to } => What::StateChanged { from, to },
+            CoreEvent::Acquired { epoch, deadline } => What::Acquired { epoch, deadline },
+            CoreEvent::Released { epoch, confirmed } => What::Released { epoch, confirmed },
+            CoreEvent::Lost { epoch, reason, deadline, released } => {
+                What::Lost { epoch, reason, deadline, released }
+            }
+            CoreEvent::Suspended { epoch, reason, deadline } => What::Suspended { epoch, reason, deadline },
+            CoreEvent::Resumed { epoch, deadline } => What::Resumed { epoch, deadline },
+            CoreEvent::AcquireFailed { holder } => What::AcquireFailed { holder },
+            CoreEvent::LeaderChanged { leader, epoch } => What::LeaderChanged { leader, epoch },
+            CoreEvent::Danger { epoch, deadline } => What::Danger { epoch, deadline },
+            CoreEvent::Error(error) => What::Error(error),
+            CoreEvent::Stopped => What::Stopped,
+        }
+    }
+}
+
 fn details(what: &What) -> Vec<(&'static str, Value)> {
     match what {
         What::StateChanged { from, to } => vec![("from", from.as_str().into()), ("to", to.as_str().into())],
@@ -90,13 +311,13 @@ fn details(what: &What) -> Vec<(&'static str, Value)> {
         What::ChildStarted { pid } => vec![("pid", (*pid).into())],
         What::ChildExited { code } => vec![("code", (*code).into())],
         What::Missed { count, state } => vec![("count", (*count).into()), ("state", state.as_str().into())],
-        _ => Vec::new(),
+        What::Stopped => Vec::new(),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use bellwether_core::{CandidateId, ErrorKind, Incarnation, Reason, StateName, StoreError};
+    use bellwether_core::Incarnation;
 
     use super::*;
 

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_backend::Fut;
-use bellwether_core::{Boot, CandidateId, What};
+use bellwether_core::{Boot, CandidateId};
 use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::driver::{DriverCommand, DriverLink};
+use crate::event::What;
 use crate::leadership::Leadership;
 use crate::subscription::Events;
 

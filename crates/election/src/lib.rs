@@ -33,13 +33,13 @@ mod time;
 
 pub use bellwether_backend::{Backend, Followers, Past};
 pub use bellwether_core::{
-    Boot, CandidateId, ElectionName, Epoch, Incarnation, Options, Proof, Reason, StateName, What,
+    Boot, CandidateId, ElectionName, Epoch, Incarnation, Options, Proof, Reason, StateName,
 };
 pub use builder::ElectionBuilder;
 pub use callbacks::{Answer, On};
 pub use election::Election;
 pub use error::Error;
-pub use event::Event;
+pub use event::{Event, What};
 pub use health::HealthCheck;
 pub use hooks::{HookError, Hooks};
 pub use leadership::{Leadership, Over, WorkGuard};

@@ -3,9 +3,9 @@
 //!
 //! A store that cannot be reached is one line, then a count at 10, 100, 1,000, … failures, and one line when it answers again.
 
-use bellwether_core::{Candidate, ElectionName, Epoch, Reason, What};
+use bellwether_core::{Candidate, ElectionName, Epoch, Reason};
 
-use crate::event::Event;
+use crate::event::{Event, What};
 
 /// After the end of a leadership that should have been released.
 const UNCONFIRMED: &str =

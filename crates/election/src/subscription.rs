@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use bellwether_backend::lock;
-use bellwether_core::{StateName, What};
+use bellwether_core::StateName;
 use futures_util::Stream;
 
-use crate::event::Event;
+use crate::event::{Event, What};
 
 /// Most events that wait for one subscriber. Beyond it the middle is replaced by one `missed` event: the oldest tell
 /// how it began, the newest how it stands.

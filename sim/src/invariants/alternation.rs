@@ -2,7 +2,7 @@
 //!
 //! And an epoch whose work has been told to stop is over: it is never believed in again.
 
-use bellwether_core::{Epoch, What};
+use bellwether_core::{CoreEvent, Epoch};
 
 use super::{BrokenInvariant, Verdict};
 
@@ -62,28 +62,28 @@ impl Alternation {
     }
 
     /// The outside is told.
-    pub fn told(&mut self, what: &What) -> Verdict {
+    pub fn told(&mut self, what: &CoreEvent) -> Verdict {
         let fine = match what {
-            What::Acquired { epoch, .. } => {
+            CoreEvent::Acquired { epoch, .. } => {
                 let fine = self.announced.is_none() && self.suspended.is_none();
                 self.announced = Some(*epoch);
                 fine
             }
-            What::Resumed { epoch, .. } => {
+            CoreEvent::Resumed { epoch, .. } => {
                 let fine = self.announced.is_none() && self.suspended.take().is_some();
                 self.announced = Some(*epoch);
                 fine
             }
-            What::Suspended { epoch, .. } => {
+            CoreEvent::Suspended { epoch, .. } => {
                 let fine = self.announced.take() == Some(*epoch);
                 self.suspended = Some(*epoch);
                 fine
             }
-            What::Lost { epoch, .. } | What::Released { epoch, .. } => {
+            CoreEvent::Lost { epoch, .. } | CoreEvent::Released { epoch, .. } => {
                 self.announced.take().or_else(|| self.suspended.take()) == Some(*epoch)
             }
             // Who stops while suspended hears no `lost`, by seed 004's table: `stopped` ends the suspension.
-            What::Stopped => {
+            CoreEvent::Stopped => {
                 self.suspended = None;
                 self.announced.is_none()
             }
@@ -121,9 +121,9 @@ mod tests {
     fn events_out_of_turn_are_found() {
         let deadline = Boot::from_nanos(1);
         let (epoch, reason) = (epoch(1), Reason::Deadline);
-        let acquired = What::Acquired { epoch, deadline };
-        let lost = What::Lost { epoch, reason, deadline, released: false };
-        let suspended = What::Suspended { epoch, reason, deadline };
+        let acquired = CoreEvent::Acquired { epoch, deadline };
+        let lost = CoreEvent::Lost { epoch, reason, deadline, released: false };
+        let suspended = CoreEvent::Suspended { epoch, reason, deadline };
         let mut one = Alternation::default();
         one.told(&acquired).unwrap();
         one.told(&suspended).unwrap();
@@ -131,9 +131,9 @@ mod tests {
         assert!(one.told(&lost).is_err());
         one.told(&acquired).unwrap();
         assert!(one.told(&acquired).is_err());
-        assert!(one.told(&What::Stopped).is_err(), "still leading");
+        assert!(one.told(&CoreEvent::Stopped).is_err(), "still leading");
         one.told(&suspended).unwrap();
-        one.told(&What::Stopped).unwrap();
+        one.told(&CoreEvent::Stopped).unwrap();
         one.told(&acquired).unwrap();
     }
 }

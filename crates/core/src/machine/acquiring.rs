@@ -5,8 +5,8 @@ use super::releasing::Then;
 use super::state::State;
 use super::{Call, Core, StoreCall};
 use crate::{
-    Bid, Boot, Epoch, ErrorKind, Grant, Outcome, Proof, Reason, ReleaseOptions, Request, Seen, StoreError,
-    What,
+    Bid, Boot, CoreEvent, Epoch, ErrorKind, Grant, Outcome, Proof, Reason, ReleaseOptions, Request, Seen,
+    StoreError,
 };
 
 /// After a denial that names no time to wait for, and the shortest pause after any: a store that denies and
@@ -187,7 +187,7 @@ impl Core {
 
     /// The outcome of the claim is unknown, which never means "no": observe the record.
     fn resolve(&mut self, error: StoreError) {
-        self.tell(What::Error(error));
+        self.tell(CoreEvent::Error(error));
         if self.calls.is_full() {
             let error =
                 StoreError::new(ErrorKind::Unavailable, "store", "the store answers nothing any more");
@@ -245,7 +245,7 @@ impl Core {
         }
         self.judge_race(&seen);
         self.backoff.over();
-        self.tell(What::AcquireFailed { holder: seen.holder.as_ref().map(|holder| holder.id.clone()) });
+        self.tell(CoreEvent::AcquireFailed { holder: seen.holder.as_ref().map(|holder| holder.id.clone()) });
         if let State::Reconnecting(_) = self.state
             && seen.leader().is_some()
         {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Core;
-use crate::{Boot, ErrorKind, RETRY_MAX, RetryContext, Rng, Settings, StoreError, What};
+use crate::{Boot, CoreEvent, ErrorKind, RETRY_MAX, RetryContext, Rng, Settings, StoreError};
 
 /// A row of errors without an answer in between. Denials do not come here.
 #[derive(Clone, Debug, Default)]
@@ -49,7 +49,7 @@ impl Core {
     pub(super) fn back_off(&mut self, error: StoreError) -> Option<Boot> {
         let wake = self.backoff.another(self.now, &error, &self.settings, &mut self.rng);
         if wake.is_some() {
-            self.tell(What::Error(error));
+            self.tell(CoreEvent::Error(error));
             return wake;
         }
         let error = StoreError::new(

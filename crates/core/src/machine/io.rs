@@ -1,8 +1,8 @@
 //! What goes into the machine and what comes out.
 
 use crate::{
-    Bid, Boot, CandidateId, Epoch, Grant, Outcome, Reason, ReleaseOptions, Request, Seen, Signal, StoreError,
-    What,
+    Bid, Boot, CandidateId, CoreEvent, Epoch, Grant, Outcome, Reason, ReleaseOptions, Request, Seen, Signal,
+    StoreError,
 };
 
 /// The number of a call to the store. Its answer, however late, comes back under it.
@@ -82,7 +82,7 @@ pub enum Output {
         /// The attempt that it belongs to: one number from a claim to its outcome, 0 before the first.
         attempt: u64,
         /// What happened.
-        what: What,
+        what: CoreEvent,
     },
 }
 

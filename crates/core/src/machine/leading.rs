@@ -6,7 +6,7 @@ use super::releasing::{Cause, Then};
 use super::state::State;
 use super::validation::Validation;
 use super::{Call, Core, Output, StoreCall};
-use crate::{Boot, ErrorKind, Grant, Outcome, Reason, Seen, StoreError, What};
+use crate::{Boot, CoreEvent, ErrorKind, Grant, Outcome, Reason, Seen, StoreError};
 
 /// A leadership.
 #[derive(Clone, Debug)]
@@ -94,9 +94,9 @@ impl Core {
         self.outputs.push_back(Output::Believe { epoch, until: deadline });
         self.enter(State::Leader(leading));
         self.tell(if resumed {
-            What::Resumed { epoch, deadline }
+            CoreEvent::Resumed { epoch, deadline }
         } else {
-            What::Acquired { epoch, deadline }
+            CoreEvent::Acquired { epoch, deadline }
         });
         self.leader_is(Some(self.who.id.clone()), Some(epoch));
         if let Some(request) = request.filter(|request| request.epoch == epoch) {
@@ -175,7 +175,7 @@ impl Core {
         if let State::Leader(leading) = &mut self.state {
             leading.danger_at = None;
             let (epoch, deadline) = (leading.grant.epoch, leading.deadline);
-            self.tell(What::Danger { epoch, deadline });
+            self.tell(CoreEvent::Danger { epoch, deadline });
         }
     }
 
@@ -225,7 +225,7 @@ impl Core {
             Outcome::Unknown(_) => {}
             Outcome::Refused(error) => {
                 self.failure = Some(error.clone());
-                self.tell(What::Error(error));
+                self.tell(CoreEvent::Error(error));
                 self.lose(Reason::Refused, Then::Stop);
             }
         }
@@ -263,7 +263,7 @@ impl Core {
     }
 
     fn renewal_failed(&mut self, error: StoreError) {
-        self.tell(What::Error(error));
+        self.tell(CoreEvent::Error(error));
         self.renew_after_retry();
         let limit = self.settings.options().failed_renewals;
         let State::Leader(leading) = &mut self.state else { return };
@@ -335,7 +335,7 @@ impl Core {
             return;
         }
         self.end_work(epoch, by, Some(reason));
-        self.tell(What::Lost { epoch, reason, deadline, released: false });
+        self.tell(CoreEvent::Lost { epoch, reason, deadline, released: false });
         self.no_longer_leads();
         self.compete_or_stop(then);
     }

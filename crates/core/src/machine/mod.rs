@@ -41,7 +41,7 @@ use state::State;
 use stay_away::StayAway;
 use view::ElectionView;
 
-use crate::{Boot, Candidate, CandidateId, Epoch, ErrorKind, Rng, Settings, Signal, StoreError, What};
+use crate::{Boot, Candidate, CandidateId, CoreEvent, Epoch, ErrorKind, Rng, Settings, Signal, StoreError};
 
 /// One candidate in one election, as a state machine.
 ///
@@ -263,7 +263,7 @@ impl Core {
 
     fn halt(&mut self) {
         self.enter(State::Stopped);
-        self.tell(What::Stopped);
+        self.tell(CoreEvent::Stopped);
     }
 
     fn fail(&mut self, error: StoreError) {
@@ -273,7 +273,7 @@ impl Core {
             let lost = suspended.as_lost();
             self.tell(lost);
         }
-        self.tell(What::Error(error.clone()));
+        self.tell(CoreEvent::Error(error.clone()));
         self.failure = Some(error);
         self.halt();
     }
@@ -283,11 +283,11 @@ impl Core {
         let to = state.name();
         self.state = state;
         if from != to {
-            self.tell(What::StateChanged { from, to });
+            self.tell(CoreEvent::StateChanged { from, to });
         }
     }
 
-    fn tell(&mut self, what: What) {
+    fn tell(&mut self, what: CoreEvent) {
         self.outputs.push_back(Output::Event { at: self.now, attempt: self.attempt, what });
     }
 

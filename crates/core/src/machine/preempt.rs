@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::releasing::Then;
 use super::state::State;
 use super::{Call, Core, StoreCall};
-use crate::{Ask, Boot, Epoch, Outcome, Reason, Request, Seen, Timing, What};
+use crate::{Ask, Boot, CoreEvent, Epoch, Outcome, Reason, Request, Seen, Timing};
 
 /// The longest pause between two requests to one leadership, in ttls.
 const PAUSE_MAX_TTLS: u32 = 16;
@@ -99,13 +99,13 @@ impl Core {
                 if let Some(asked) = asked {
                     asked.again_at = asked.again_at.min(self.now + timing.retry());
                 }
-                self.tell(What::Error(error));
+                self.tell(CoreEvent::Error(error));
             }
             Outcome::Refused(error) => {
                 if let Some(asked) = asked {
                     asked.again_at = Boot::FOREVER;
                 }
-                self.tell(What::Error(error));
+                self.tell(CoreEvent::Error(error));
             }
         }
     }

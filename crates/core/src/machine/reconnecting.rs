@@ -4,7 +4,7 @@ use super::Core;
 use super::acquiring::Attempt;
 use super::releasing::Then;
 use super::state::State;
-use crate::{Boot, Epoch, Reason, What};
+use crate::{Boot, CoreEvent, Epoch, Reason};
 
 #[derive(Clone, Debug)]
 pub(super) struct Suspended {
@@ -22,8 +22,8 @@ pub(super) struct Suspended {
 
 impl Suspended {
     /// The leadership is lost after all.
-    pub(super) fn as_lost(&self) -> What {
-        What::Lost { epoch: self.epoch, reason: self.reason, deadline: self.deadline, released: false }
+    pub(super) fn as_lost(&self) -> CoreEvent {
+        CoreEvent::Lost { epoch: self.epoch, reason: self.reason, deadline: self.deadline, released: false }
     }
 }
 
@@ -32,7 +32,7 @@ impl Core {
     pub(super) fn suspend(&mut self, epoch: Epoch, reason: Reason, deadline: Boot, until: Boot) {
         let suspended = Suspended { epoch, reason, deadline, until, wake: self.now, attempt: None };
         self.enter(State::Reconnecting(suspended));
-        self.tell(What::Suspended { epoch, reason, deadline });
+        self.tell(CoreEvent::Suspended { epoch, reason, deadline });
         self.leader_is(None, None);
     }
 

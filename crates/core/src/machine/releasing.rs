@@ -5,7 +5,7 @@ use super::leading::Leading;
 use super::state::State;
 use super::stopping::Extension;
 use super::{Call, Core, Output, StoreCall};
-use crate::{Boot, CandidateId, Epoch, Grant, Outcome, Reason, ReleaseOptions, What};
+use crate::{Boot, CandidateId, CoreEvent, Epoch, Grant, Outcome, Reason, ReleaseOptions};
 
 /// A leadership on its way out.
 #[derive(Clone, Debug)]
@@ -126,7 +126,7 @@ impl Core {
                 self.release_over(false);
             }
             Outcome::Unknown(error) | Outcome::Refused(error) => {
-                self.tell(What::Error(error));
+                self.tell(CoreEvent::Error(error));
                 self.release_over(false);
             }
         }
@@ -139,7 +139,7 @@ impl Core {
             ReleaseStep::EndingWork => self.stopping_due(),
             ReleaseStep::Writing(_) => {
                 let error = self.timed_out("the release");
-                self.tell(What::Error(error));
+                self.tell(CoreEvent::Error(error));
                 self.release_over(false);
             }
         }
@@ -156,7 +156,7 @@ impl Core {
     pub(super) fn lose_unreleased(&mut self, reason: Reason) {
         let State::Releasing(releasing) = &self.state else { return };
         let (epoch, deadline) = (releasing.grant.epoch, releasing.deadline);
-        self.tell(What::Lost { epoch, reason, deadline, released: false });
+        self.tell(CoreEvent::Lost { epoch, reason, deadline, released: false });
         self.after_release();
     }
 
@@ -165,8 +165,10 @@ impl Core {
         let State::Releasing(releasing) = &self.state else { return };
         let (epoch, deadline) = (releasing.grant.epoch, releasing.deadline);
         match releasing.cause {
-            Cause::Chosen => self.tell(What::Released { epoch, confirmed }),
-            Cause::Lost(reason) => self.tell(What::Lost { epoch, reason, deadline, released: confirmed }),
+            Cause::Chosen => self.tell(CoreEvent::Released { epoch, confirmed }),
+            Cause::Lost(reason) => {
+                self.tell(CoreEvent::Lost { epoch, reason, deadline, released: confirmed })
+            }
         }
         self.after_release();
     }

@@ -8,7 +8,7 @@ use super::leading::{Leading, Renewal};
 use super::releasing::{Cause, ReleaseStep, Releasing};
 use super::state::State;
 use super::{Call, Core, Output, StoreCall};
-use crate::{Boot, Grant, Outcome, Reason, Seen, What};
+use crate::{Boot, CoreEvent, Grant, Outcome, Reason, Seen};
 
 /// Renewals of a record whose work is being stopped.
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ impl Core {
         if let Renewal::UnderWay(_) = extension.renewal {
             extension.renewal = Renewal::Due(self.now + self.settings.timing().renew_again());
             let error = self.timed_out("the renewal");
-            self.tell(What::Error(error));
+            self.tell(CoreEvent::Error(error));
             return;
         }
         let renew = StoreCall::Renew { grant: grant.clone(), sent: self.now };
@@ -86,14 +86,14 @@ impl Core {
             }
             Outcome::Unknown(error) => {
                 if self.renew_again_while_stopping(call) {
-                    self.tell(What::Error(error));
+                    self.tell(CoreEvent::Error(error));
                 }
             }
             Outcome::Refused(error) => {
                 if let State::Releasing(releasing) = &mut self.state {
                     releasing.extension = None;
                 }
-                self.tell(What::Error(error));
+                self.tell(CoreEvent::Error(error));
             }
         }
     }

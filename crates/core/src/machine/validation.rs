@@ -4,7 +4,7 @@ use super::calls::Pending;
 use super::releasing::Then;
 use super::state::State;
 use super::{Call, Core, StoreCall};
-use crate::{Boot, Reason, Seen, StoreError, What};
+use crate::{Boot, CoreEvent, Reason, Seen, StoreError};
 
 /// With this many calls unanswered no validation begins: validations that hang must leave room for renewals, which keep the lead.
 const UNANSWERED_MAX: usize = super::CALLS_MAX / 2;
@@ -55,7 +55,7 @@ impl Core {
     /// A validation without an answer decides nothing: the deadline does.
     pub(super) fn validation_expired(&mut self) {
         let error = self.timed_out("the validation");
-        self.tell(What::Error(error));
+        self.tell(CoreEvent::Error(error));
         self.schedule_validation();
     }
 
@@ -83,7 +83,7 @@ impl Core {
         match result {
             Ok(seen) if self.shows_us(&seen) => {}
             Ok(_) => self.lose(Reason::Validation, Then::Compete),
-            Err(error) => self.tell(What::Error(error)),
+            Err(error) => self.tell(CoreEvent::Error(error)),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a candidate knows of its election: the epochs, who leads, and whether the leader is alive.
 
 use super::Core;
-use crate::{Boot, CandidateId, Epoch, Proof, Seen, What};
+use crate::{Boot, CandidateId, CoreEvent, Epoch, Proof, Seen};
 
 /// Knowledge that outlives attempts and leaderships.
 #[derive(Clone, Debug, Default)]
@@ -84,7 +84,7 @@ impl Core {
     pub(super) fn leader_is(&mut self, leader: Option<CandidateId>, epoch: Option<Epoch>) {
         if self.view.leader_is(&leader) {
             let epoch = epoch.filter(|_| leader.is_some());
-            self.tell(What::LeaderChanged { leader, epoch });
+            self.tell(CoreEvent::LeaderChanged { leader, epoch });
         }
     }
 

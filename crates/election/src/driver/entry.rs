@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use bellwether_core::{
     Boot, Call, CandidateId, Core, Epoch, ErrorKind, Input, Output, Reason, StateName, StoreCall, StoreError,
-    What,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -13,7 +12,7 @@ use super::history::HistoryWriter;
 use super::replies::Replies;
 use super::{Commands, DriverLink, Entrant, Reply, StartKey};
 use crate::Error;
-use crate::event::Event;
+use crate::event::{Event, What};
 use crate::hooks::HookCall;
 use crate::leadership::{Leadership, Over};
 use crate::log::{self, EventLog};
@@ -123,6 +122,7 @@ impl Entry {
             Output::EndWork { epoch, by, why } => return self.end_work(epoch, by, why),
             Output::ExtendStop { epoch, by } => self.extend_stop(epoch, by),
             Output::Event { at, attempt, what } => {
+                let what = What::from(what);
                 self.history.write(self.shared.time.wall(), self.core.who(), &what, caller, calls);
                 self.tell(at, attempt, what);
             }

@@ -1,9 +1,10 @@
 //! What one candidate writes into the history: when a leadership began, and again when and how it ended.
 
 use bellwether_backend::Past;
-use bellwether_core::{Candidate, Wall, What};
+use bellwether_core::{Candidate, Wall};
 
 use super::calls::{Caller, Calls};
+use crate::event::What;
 
 #[derive(Default)]
 pub(super) struct HistoryWriter {

@@ -1,7 +1,9 @@
 //! Everything is bounded: calls, validations, releases, events, and how closely renewals come together.
 
 use super::script::{Kind, Script, held_by, held_by_me, id, ms, released};
-use crate::{AtMost, Boot, CALLS_MAX, Fixed, Input, Options, Output, Proof, Seen, Signal, StateName, What};
+use crate::{
+    AtMost, Boot, CALLS_MAX, CoreEvent, Fixed, Input, Options, Output, Proof, Seen, Signal, StateName,
+};
 
 #[test]
 fn a_store_that_never_answers_gets_no_more_calls() {
@@ -148,7 +150,7 @@ fn events_say_to_which_attempt_they_belong() {
         script.core.handle(Boot::default(), input);
         while let Some(output) = script.core.poll_output() {
             if let Output::Event { attempt, what, .. } = output
-                && matches!(what, What::StateChanged { to: StateName::Acquiring, .. })
+                && matches!(what, CoreEvent::StateChanged { to: StateName::Acquiring, .. })
             {
                 attempts.push(attempt);
             }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::{
-    Ask, Boot, Call, Candidate, CandidateId, Core, Epoch, ErrorKind, Exponential, Grant, Holder, Incarnation,
-    Input, Options, Outcome, Output, Proof, Request, Seen, Settings, Signal, StoreCall, StoreError, What,
+    Ask, Boot, Call, Candidate, CandidateId, Core, CoreEvent, Epoch, ErrorKind, Exponential, Grant, Holder,
+    Incarnation, Input, Options, Outcome, Output, Proof, Request, Seen, Settings, Signal, StoreCall,
+    StoreError,
 };
 
 /// The candidate on stage is always `a`; this is its start.
@@ -346,27 +347,24 @@ fn say_call(call: u64, what: &StoreCall) -> String {
     }
 }
 
-fn tell(event: &What) -> String {
+fn tell(event: &CoreEvent) -> String {
     match event {
-        What::StateChanged { from, to } => format!("state {}→{}", from.as_str(), to.as_str()),
-        What::Acquired { epoch, .. } => format!("acquired e{epoch}"),
-        What::Resumed { epoch, .. } => format!("resumed e{epoch}"),
-        What::Released { epoch, confirmed: true } => format!("released e{epoch}"),
-        What::Released { epoch, confirmed: false } => format!("released e{epoch} unconfirmed"),
-        What::Lost { epoch, reason, released, .. } => {
+        CoreEvent::StateChanged { from, to } => format!("state {}→{}", from.as_str(), to.as_str()),
+        CoreEvent::Acquired { epoch, .. } => format!("acquired e{epoch}"),
+        CoreEvent::Resumed { epoch, .. } => format!("resumed e{epoch}"),
+        CoreEvent::Released { epoch, confirmed: true } => format!("released e{epoch}"),
+        CoreEvent::Released { epoch, confirmed: false } => format!("released e{epoch} unconfirmed"),
+        CoreEvent::Lost { epoch, reason, released, .. } => {
             let released = if *released { " (released)" } else { "" };
             format!("lost e{epoch} {}{released}", reason.as_str())
         }
-        What::Suspended { epoch, reason, .. } => format!("suspended e{epoch} {}", reason.as_str()),
-        What::AcquireFailed { holder: Some(holder) } => format!("acquire_failed {holder}"),
-        What::AcquireFailed { holder: None } => "acquire_failed".to_owned(),
-        What::LeaderChanged { leader: Some(leader), .. } => format!("leader {leader}"),
-        What::LeaderChanged { leader: None, .. } => "leader nobody".to_owned(),
-        What::Danger { epoch, .. } => format!("danger e{epoch}"),
-        What::Error(error) => format!("error {}", error.kind().as_str()),
-        What::Stopped => "stopped".to_owned(),
-        What::ChildStarted { .. } | What::ChildExited { .. } | What::Missed { .. } => {
-            unreachable!("{event:?} is none of the machine's")
-        }
+        CoreEvent::Suspended { epoch, reason, .. } => format!("suspended e{epoch} {}", reason.as_str()),
+        CoreEvent::AcquireFailed { holder: Some(holder) } => format!("acquire_failed {holder}"),
+        CoreEvent::AcquireFailed { holder: None } => "acquire_failed".to_owned(),
+        CoreEvent::LeaderChanged { leader: Some(leader), .. } => format!("leader {leader}"),
+        CoreEvent::LeaderChanged { leader: None, .. } => "leader nobody".to_owned(),
+        CoreEvent::Danger { epoch, .. } => format!("danger e{epoch}"),
+        CoreEvent::Error(error) => format!("error {}", error.kind().as_str()),
+        CoreEvent::Stopped => "stopped".to_owned(),
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::script::ms;
-use crate::{Boot, CALLS_MAX, Call, Core, Epoch, Input, Output, StateName, StoreCall, What};
+use crate::{Boot, CALLS_MAX, Call, Core, CoreEvent, Epoch, Input, Output, StateName, StoreCall};
 
 /// Most outputs that one input may cause. What it is matters little; that there is one does.
 const OUTPUTS_MAX: usize = 24;
@@ -136,27 +136,29 @@ impl Witness {
         self.believed = Some((epoch, until));
     }
 
-    fn event(&mut self, event: &What) {
+    fn event(&mut self, event: &CoreEvent) {
         let heard = self.heard;
         let out_of_place = || panic!("{event:?} after {heard:?}");
         self.heard = match (event, heard) {
-            (What::Acquired { epoch, .. }, Heard::Idle) => Heard::Leading(*epoch),
-            (What::Resumed { epoch, .. }, Heard::Suspended(_)) => Heard::Leading(*epoch),
-            (What::Suspended { epoch, .. }, Heard::Leading(led)) if led == *epoch => Heard::Suspended(led),
-            (What::Released { epoch, .. }, Heard::Leading(led)) if led == *epoch => Heard::Idle,
-            (What::Lost { epoch, .. }, Heard::Leading(led) | Heard::Suspended(led)) if led == *epoch => {
+            (CoreEvent::Acquired { epoch, .. }, Heard::Idle) => Heard::Leading(*epoch),
+            (CoreEvent::Resumed { epoch, .. }, Heard::Suspended(_)) => Heard::Leading(*epoch),
+            (CoreEvent::Suspended { epoch, .. }, Heard::Leading(led)) if led == *epoch => {
+                Heard::Suspended(led)
+            }
+            (CoreEvent::Released { epoch, .. }, Heard::Leading(led)) if led == *epoch => Heard::Idle,
+            (CoreEvent::Lost { epoch, .. }, Heard::Leading(led) | Heard::Suspended(led)) if led == *epoch => {
                 Heard::Idle
             }
-            (What::Stopped, Heard::Idle | Heard::Suspended(_)) => {
+            (CoreEvent::Stopped, Heard::Idle | Heard::Suspended(_)) => {
                 self.claim = None;
                 Heard::Idle
             }
-            (What::Danger { epoch, .. }, Heard::Leading(led)) if led == *epoch => heard,
+            (CoreEvent::Danger { epoch, .. }, Heard::Leading(led)) if led == *epoch => heard,
             (
-                What::AcquireFailed { .. }
-                | What::LeaderChanged { .. }
-                | What::Error(_)
-                | What::StateChanged { .. },
+                CoreEvent::AcquireFailed { .. }
+                | CoreEvent::LeaderChanged { .. }
+                | CoreEvent::Error(_)
+                | CoreEvent::StateChanged { .. },
                 _,
             ) => heard,
             _ => out_of_place(),
