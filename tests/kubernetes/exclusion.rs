@@ -38,7 +38,7 @@ fn candidates_of_client_go_and_ours_never_lead_at_once() {
     for make in [Make::Ours, Make::ClientGo] {
         assert!(figures.leaderships(make) > 3, "{figures}");
     }
-    assert!(figures.risen_through_client_go() > 1, "{figures}");
+    assert!(figures.risen_through_client_go() > 0, "{figures}");
 }
 
 #[tokio::test]

@@ -121,7 +121,7 @@ const PACKAGES: &[(&str, &str, &str, u64)] = &[
     ("backend", "bellwether-backend", "what a backend must do, and the one in memory", 20),
     ("deadman", "bellwether-deadman", "boot-time clock and timer, kernel deadline, processes", 5),
     ("file", "bellwether-file", "elections in a directory", 45),
-    (POSTGRES_STEP, "bellwether-postgres", "elections on PostgreSQL servers", 330),
+    (POSTGRES_STEP, "bellwether-postgres", "elections on PostgreSQL servers", 290),
     (NATS_STEP, "bellwether-nats", "elections on NATS servers, a current and an old one", 210),
     (KUBERNETES_STEP, "bellwether-kubernetes", "elections on a real API server of Kubernetes", 150),
     ("election", "bellwether-election", "the election running", 30),
@@ -188,7 +188,7 @@ pub(super) fn all(workspace: &Workspace) -> Vec<Step> {
         if *name == KUBERNETES_STEP {
             let what =
                 "manifests, chart, example, silent leaders and client-go beside ours, on a real API server";
-            steps.push(step(name, what, DEPLOY_TOOLS, 40, Action::Programs { programs: APART }));
+            steps.push(step(name, what, DEPLOY_TOOLS, 80, Action::Programs { programs: APART }));
         }
     }
     for package in &workspace.packages {
