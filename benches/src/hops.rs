@@ -12,7 +12,7 @@ use bellwether::backend::{Backend, Bid, Forward, Fut, Grant, Notices, Outcome, R
 use bellwether::{Boot, Election, ElectionName, boot_now};
 use futures_util::StreamExt;
 
-use crate::{judged, median, report};
+use crate::{judged, median, percentile, report};
 
 /// A backend that notes when it is called, when it answers, and when it brings news.
 pub struct Stamped<B> {
@@ -166,6 +166,17 @@ impl Hops {
     /// Notes a raw handover.
     pub fn note_raw(&mut self, raw: RawHandover) {
         self.raws.push(raw);
+    }
+
+    /// The median of the handovers, whole.
+    pub fn median(&self) -> Duration {
+        median(self.handovers.iter().map(Handover::total).collect())
+    }
+
+    /// Holds the slowest of a hundred handovers against its limit.
+    pub fn judge_p99(&self, place: &str, limit: Duration) {
+        let p99 = percentile(self.handovers.iter().map(Handover::total).collect(), 0.99);
+        judged(&format!("{place}stop() to the next leadership, p99"), p99, limit);
     }
 
     /// Prints the ratio, the median of each hop beside the raw operation's, and what the medians of the hops leave over.

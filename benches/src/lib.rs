@@ -1,10 +1,12 @@
-//! What the benchmarks share: medians, and what the kernel says of this process.
+//! What the benchmarks share: medians, what the kernel says of a process, and lines of results.
 
 mod hops;
+mod progress;
 
 use std::time::Duration;
 
 pub use hops::{Hops, RawHandover, Stamped, Stamping, Stamps};
+pub use progress::progress;
 
 /// The middle of what was measured.
 pub fn median<T: Copy + PartialOrd>(mut all: Vec<T>) -> T {
@@ -20,9 +22,14 @@ pub fn percentile<T: Copy + PartialOrd>(mut all: Vec<T>, share: f64) -> T {
     all[((all.len() - 1) as f64 * share).round() as usize]
 }
 
-/// Memory that is really there, in bytes.
+/// Memory of this process that is really there, in bytes.
 pub fn resident_bytes() -> u64 {
-    let text = std::fs::read_to_string("/proc/self/statm").expect("Linux's /proc");
+    resident_bytes_of(std::process::id())
+}
+
+/// Memory of a process that is really there, in bytes: its heap, stacks, and what it has touched of its program.
+pub fn resident_bytes_of(pid: u32) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/statm")).expect("Linux's /proc");
     let pages: u64 = text.split_whitespace().nth(1).and_then(|n| n.parse().ok()).expect("a page count");
     pages * 4_096
 }
@@ -43,13 +50,22 @@ pub fn cpu_time_of(pid: u32) -> Duration {
     Duration::from_nanos(all.max(spent(format!("/proc/{pid}/schedstat").into())))
 }
 
-/// A figure with its limit, and whether it was kept.
+/// A time with its limit, and whether it was kept.
 pub fn judged(what: &str, took: Duration, limit: Duration) {
-    let verdict = if took <= limit { "ok" } else { "MISSED" };
-    report(what, &format!("{took:.2?}"), &format!("at most {limit:?}: {verdict}"));
+    report(what, &format!("{took:.2?}"), &format!("at most {limit:?}: {}", verdict(took <= limit)));
+}
+
+/// Another figure with its limit, and whether it was kept.
+pub fn judged_figure(what: &str, got: f64, unit: &str, limit: f64) {
+    report(what, &format!("{got:.2} {unit}"), &format!("at most {limit} {unit}: {}", verdict(got <= limit)));
+}
+
+fn verdict(kept: bool) -> &'static str {
+    if kept { "ok" } else { "MISSED" }
 }
 
 /// One line of a result: what, how much, and what was asked for.
 pub fn report(what: &str, got: &str, wanted: &str) {
+    progress::clear();
     println!("{what:<58} {got:>16}   {wanted}");
 }

@@ -2,13 +2,21 @@
 
 use crate::metadata::{Package, Workspace};
 use crate::suggest::did_you_mean;
+use crate::tools::{APISERVER, CLIENT_GO, ETCD, NATS, POSTGRES, Tool};
 use crate::{Problem, Verdict, process};
 
 const PACKAGE: &str = "bellwether-benches";
 
+/// Benchmarks that start servers of their own, and what they need for that.
+const NEEDS: &[(&str, &[&Tool])] =
+    &[("postgres", &[&POSTGRES]), ("nats", &[&NATS]), ("kubernetes", &[&ETCD, &APISERVER, &CLIENT_GO])];
+
 pub(crate) fn run(names: &[String]) -> Result<Verdict, Problem> {
     let workspace = Workspace::load()?;
     check(workspace.package(PACKAGE)?, names)?;
+    for tool in needs(names) {
+        tool.provide()?;
+    }
     let mut cargo = process::cargo(&workspace.root);
     cargo.args(["bench", "--package", PACKAGE]);
     // Without names, the benchmarks only: `cargo bench` alone would also run the unit tests, and show nothing.
@@ -19,6 +27,12 @@ pub(crate) fn run(names: &[String]) -> Result<Verdict, Problem> {
         cargo.args(["--bench", name]);
     }
     Ok(if process::run(&mut cargo)?.success() { Verdict::Good } else { Verdict::Bad })
+}
+
+/// What the benchmarks of these names need; without names, all of them.
+fn needs(names: &[String]) -> impl Iterator<Item = &'static Tool> {
+    let run = |name: &str| names.is_empty() || names.iter().any(|named| named == name);
+    NEEDS.iter().filter(move |(name, _)| run(name)).flat_map(|(_, tools)| tools.iter().copied())
 }
 
 fn check(package: &Package, names: &[String]) -> Result<(), Problem> {
@@ -37,6 +51,14 @@ fn check(package: &Package, names: &[String]) -> Result<(), Problem> {
 mod tests {
     use super::*;
     use crate::metadata::Target;
+
+    #[test]
+    fn a_benchmark_gets_its_servers_and_no_others() {
+        let names = |asked: &[String]| needs(asked).map(|tool| tool.name).collect::<Vec<_>>();
+        assert_eq!(names(&["is_leader".into(), "nats".into()]), ["NATS"]);
+        assert_eq!(names(&["kubernetes".into()]), ["etcd", "kube-apiserver", "client-go"]);
+        assert_eq!(names(&[]).len(), 5);
+    }
 
     #[test]
     fn a_benchmark_that_is_not_there_is_refused_by_name() {

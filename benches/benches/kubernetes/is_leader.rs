@@ -1,0 +1,38 @@
+//! `is_leader()` beside client-go's `IsLeader()`, which looks at no clock.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use bellwether::boot_now;
+use bellwether_benches::{median, progress, report};
+use bellwether_support::servers::kubernetes::Server;
+
+use crate::stage::{Namespace, stand_alone};
+
+const CALLS: u64 = 1_000_000;
+const ROUNDS: usize = 20;
+
+pub(crate) async fn is_leader(server: &Server) {
+    let namespace = Namespace::new(server, "is-leader").await;
+    progress(&format!("calling is_leader() {ROUNDS} times {CALLS} times"));
+    let election = stand_alone(&namespace.url(), "a", Duration::from_secs(15)).await;
+    election.wait_for_leadership().await.expect("a leadership");
+    let mut nanos = Vec::new();
+    for _ in 0..ROUNDS {
+        let start = boot_now();
+        for _ in 0..CALLS {
+            assert!(black_box(&election).is_leader(), "the leadership was lost");
+        }
+        nanos.push(boot_now().since(start).as_nanos() as f64 / CALLS as f64);
+    }
+    election.stop().await.expect("a release");
+    let ours = median(nanos);
+    let measured = namespace.client_go("is-leader", &["--rounds", &ROUNDS.to_string()]);
+    let all = measured["nanos"].as_array().expect("a list of times");
+    let theirs = median(all.iter().map(|nanos| nanos.as_f64().expect("nanoseconds")).collect());
+    report(
+        "is_leader(), client-go's to ours",
+        &format!("{:.2}", theirs / ours),
+        &format!("ours {ours:.1} ns, with a deadline; client-go {theirs:.1} ns, without"),
+    );
+}

@@ -1,0 +1,84 @@
+//! What one leader and fifty followers send while nothing changes, by the server's own log; and how fast a handover is after that,
+//! when connections that nobody used have been closed.
+
+use std::time::Duration;
+
+use bellwether::{Boot, Election, boot_now};
+use bellwether_benches::{judged, judged_figure, progress, report};
+use bellwether_support::servers::kubernetes::Server;
+use futures_util::future::{join_all, try_join_all};
+
+use crate::handovers::hand_over;
+use crate::stage::{Namespace, following, stand_alone};
+
+const TTL: Duration = Duration::from_secs(15);
+const FOLLOWERS: usize = 50;
+/// For what the start leaves behind: the Event and the history.
+const SETTLING: Duration = Duration::from_secs(2);
+/// Every watch has ended once after this time, and another has been opened.
+const WATCHES_END: Duration = Duration::from_secs(231);
+const CLIENT_GO_FOR: &str = "20s";
+
+pub(crate) struct Quiet<'a> {
+    namespace: Namespace<'a>,
+    leader: Election,
+    followers: Vec<Election>,
+    since: Boot,
+    requests: usize,
+}
+
+pub(crate) async fn start(server: &Server) -> Quiet<'_> {
+    let namespace = Namespace::new(server, "quiet").await;
+    progress(&format!("starting {FOLLOWERS} followers, to be counted at the end"));
+    let url = namespace.url();
+    let leader = stand_alone(&url, "leader", TTL).await;
+    leader.wait_for_leadership().await.expect("a leadership");
+    let stand = |number: usize| {
+        let url = &url;
+        async move { stand_alone(url, &format!("c{number}"), TTL).await }
+    };
+    let followers = join_all((0..FOLLOWERS).map(stand)).await;
+    following(&followers, "leader").await;
+    tokio::time::sleep(SETTLING).await;
+    let (since, requests) = (boot_now(), namespace.requests());
+    Quiet { namespace, leader, followers, since, requests }
+}
+
+impl Quiet<'_> {
+    pub(crate) async fn end(self) {
+        let left = WATCHES_END.saturating_sub(boot_now().since(self.since));
+        if !left.is_zero() {
+            progress(&format!("waiting for {left:.0?}, until every watch has ended once"));
+            tokio::time::sleep(left).await;
+        }
+        let (span, requests) = (boot_now().since(self.since), self.namespace.requests() - self.requests);
+        judged_figure(
+            &format!("one leader, {FOLLOWERS} followers: requests while nothing changes"),
+            requests as f64 / span.as_secs_f64(),
+            "/s",
+            0.5,
+        );
+        report("  counted by the server", &requests.to_string(), &format!("in {span:.0?}, ttl {TTL:?}"));
+        let (_, took) = hand_over(&self.leader, &self.followers).await;
+        judged(
+            &format!("{FOLLOWERS} followers, after these minutes: one handover"),
+            took,
+            Duration::from_millis(100),
+        );
+        try_join_all(self.followers.iter().map(Election::stop)).await.expect("releases");
+    }
+}
+
+pub(crate) async fn client_go(server: &Server) {
+    let namespace = Namespace::new(server, "client-go-requests").await;
+    progress(&format!("counting the requests of client-go's {FOLLOWERS} followers for {CLIENT_GO_FOR}"));
+    let followers = FOLLOWERS.to_string();
+    let counted = namespace.client_go("requests", &["--followers", &followers, "--for", CLIENT_GO_FOR]);
+    let number = |key: &str| counted[key].as_f64().expect("a number");
+    let each_second = number("requests") / (number("lasted_nanos") / 1e9);
+    report(
+        &format!("client-go, one leader, {FOLLOWERS} followers: requests"),
+        &format!("{each_second:.2} /s"),
+        "",
+    );
+}
