@@ -1,7 +1,8 @@
 //! Calls to the API server: one client for everything that a process does there, and a bound on every call.
 //!
 //! Owns the client, which the first call makes and which is made anew when the server no longer accepts who we are: a token or
-//! certificate that was replaced on disk is found that way. A call that is given up closes its connection; what it sent may still take
+//! certificate that was replaced on disk is found that way. Every call that is under way has a connection of its own, so their number is
+//! bounded; a watch has one beside them. A call that is given up closes its connection; what it sent may still take
 //! effect. So nothing goes through here that would be wrong then: reads, and writes that name the version they replace.
 
 use std::time::Duration;
@@ -14,7 +15,7 @@ use http::{Method, Request};
 use kube::core::WatchEvent;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Semaphore};
 
 use crate::config::Config;
 use crate::errors::{BACKEND, CallFailure, unavailable};
@@ -23,9 +24,14 @@ use crate::lease_object::LeaseObject;
 /// Changes of Leases, as the server sends them.
 pub(crate) type LeaseEvents = BoxStream<'static, Result<WatchEvent<LeaseObject>, CallFailure>>;
 
+/// Calls that are under way at once; others wait for their turn. A thousand claims that each open a connection cost both sides far more
+/// than the claims themselves, and on a slow server all of them time out. This many keep a server busy that is 50 ms away.
+const CALLS_AT_ONCE: usize = 32;
+
 pub(crate) struct Api {
     config: Config,
     connected: Mutex<Option<Connected>>,
+    turns: Semaphore,
 }
 
 #[derive(Clone)]
@@ -39,7 +45,7 @@ pub(crate) struct Connected {
 impl Api {
     /// Connects to nothing yet.
     pub(crate) fn new(config: Config) -> Api {
-        Api { config, connected: Mutex::default() }
+        Api { config, connected: Mutex::default(), turns: Semaphore::new(CALLS_AT_ONCE) }
     }
 
     pub(crate) fn config(&self) -> &Config {
@@ -67,7 +73,7 @@ impl Api {
         Ok(format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", self.namespace().await?))
     }
 
-    /// One call, answered within `limit`, connecting included.
+    /// One call, answered within `limit`, waiting for its turn and connecting included.
     pub(crate) async fn call<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -76,48 +82,41 @@ impl Api {
         limit: Duration,
     ) -> Result<T, CallFailure> {
         let request = request(method, path, body)?;
-        self.within(limit, request, |client, request| {
-            Box::pin(async move { client.request::<T>(request).await })
-        })
-        .await
+        let asked = async {
+            // Never closed.
+            let _turn = self.turns.acquire().await;
+            self.ask(request, |client, request| Box::pin(async move { client.request::<T>(request).await }))
+                .await
+        };
+        within(limit, asked).await
     }
 
     /// Opens a watch; `limit` is for the server to begin.
     pub(crate) async fn watch(&self, path: &str, limit: Duration) -> Result<LeaseEvents, CallFailure> {
         let request = request(Method::GET, path, None::<&()>)?;
-        self.within(limit, request, |client, request| {
+        let asked = self.ask(request, |client, request| {
             Box::pin(async move {
                 let events = client.request_events::<LeaseObject>(request).await?;
                 Ok(events.map(|event| event.map_err(failure)).boxed())
             })
-        })
-        .await
+        });
+        within(limit, asked).await
     }
 
-    async fn within<T>(
+    async fn ask<T>(
         &self,
-        limit: Duration,
         request: Request<Vec<u8>>,
         send: impl Fn(kube::Client, Request<Vec<u8>>) -> BoxFuture<'static, kube::Result<T>>,
     ) -> Result<T, CallFailure> {
-        let asked = async {
-            let connected = self.connected().await.map_err(CallFailure::NoAnswer)?;
-            let number = connected.number;
-            let answer = send(connected.client, request.clone()).await.map_err(failure);
-            if !answer.as_ref().is_err_and(|failure| failure.is(401)) || !self.config.can_reconnect() {
-                return answer;
-            }
-            // Who we are may be another by now: files are read once more.
-            let connected = self.reconnected(number).await.map_err(CallFailure::NoAnswer)?;
-            send(connected.client, request).await.map_err(failure)
-        };
-        match tokio::time::timeout(limit, asked).await {
-            Ok(answer) => answer,
-            Err(_) => {
-                let sentence = format!("the API server did not answer within {}", duration::print(limit));
-                Err(CallFailure::NoAnswer(StoreError::new(ErrorKind::TimedOut, BACKEND, sentence)))
-            }
+        let connected = self.connected().await.map_err(CallFailure::NoAnswer)?;
+        let number = connected.number;
+        let answer = send(connected.client, request.clone()).await.map_err(failure);
+        if !answer.as_ref().is_err_and(|failure| failure.is(401)) || !self.config.can_reconnect() {
+            return answer;
         }
+        // Who we are may be another by now: files are read once more.
+        let connected = self.reconnected(number).await.map_err(CallFailure::NoAnswer)?;
+        send(connected.client, request).await.map_err(failure)
     }
 
     async fn connected(&self) -> Result<Connected, StoreError> {
@@ -133,6 +132,19 @@ impl Api {
                 let (client, namespace) = self.config.connect().await?;
                 Ok(connected.insert(Connected { client, namespace, number: stale + 1 }).clone())
             }
+        }
+    }
+}
+
+async fn within<T>(
+    limit: Duration,
+    asked: impl Future<Output = Result<T, CallFailure>>,
+) -> Result<T, CallFailure> {
+    match tokio::time::timeout(limit, asked).await {
+        Ok(answer) => answer,
+        Err(_) => {
+            let sentence = format!("the API server did not answer within {}", duration::print(limit));
+            Err(CallFailure::NoAnswer(StoreError::new(ErrorKind::TimedOut, BACKEND, sentence)))
         }
     }
 }

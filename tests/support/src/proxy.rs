@@ -18,6 +18,7 @@ pub struct Proxy {
     port: u16,
     way: Arc<watch::Sender<Ending>>,
     turns: Arc<AtomicU64>,
+    connections: Arc<AtomicU64>,
     listener: JoinHandle<()>,
 }
 
@@ -39,9 +40,10 @@ impl Proxy {
         let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a free port");
         let port = socket.local_addr().expect("a bound socket has an address").port();
         let way = Arc::new(watch::Sender::new(Ending::default()));
-        let turns = Arc::default();
-        let listener = tokio::spawn(listen(socket, server, Arc::clone(&way), Arc::clone(&turns)));
-        Proxy { port, way, turns, listener }
+        let (turns, connections) = (Arc::default(), Arc::default());
+        let counts = (Arc::clone(&turns), Arc::clone(&connections));
+        let listener = tokio::spawn(listen(socket, server, Arc::clone(&way), counts));
+        Proxy { port, way, turns, connections, listener }
     }
 
     /// Its own port.
@@ -53,6 +55,11 @@ impl Proxy {
     /// while an answer is out, as when it is [slow](Proxy::slow), belongs to the same.
     pub fn turns(&self) -> u64 {
         self.turns.load(Ordering::Relaxed)
+    }
+
+    /// How many connections were let through so far.
+    pub fn connections(&self) -> u64 {
+        self.connections.load(Ordering::Relaxed)
     }
 
     /// From now on nothing arrives, and nobody is told.
@@ -83,13 +90,19 @@ impl Drop for Proxy {
     }
 }
 
-async fn listen(socket: TcpListener, server: u16, way: Arc<watch::Sender<Ending>>, turns: Arc<AtomicU64>) {
+async fn listen(
+    socket: TcpListener,
+    server: u16,
+    way: Arc<watch::Sender<Ending>>,
+    (turns, connections): (Arc<AtomicU64>, Arc<AtomicU64>),
+) {
     loop {
         let Ok((near, _)) = socket.accept().await else { return };
         if way.borrow().closed {
             continue;
         }
         let Ok(far) = TcpStream::connect((Ipv4Addr::LOCALHOST, server)).await else { continue };
+        connections.fetch_add(1, Ordering::Relaxed);
         for stream in [&near, &far] {
             // A cut is a reset, not a polite end.
             let _ = stream.set_zero_linger();

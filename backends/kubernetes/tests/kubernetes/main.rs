@@ -3,6 +3,7 @@
 mod announcing;
 mod client_go;
 mod conformance;
+mod connections;
 mod foreign;
 mod losing;
 mod outages;
