@@ -13,19 +13,21 @@ const ROUNDS: usize = 15;
 const BEYOND_TTL_MAX: Duration = Duration::from_millis(300);
 
 pub(crate) async fn failovers(server: &Server) {
-    let namespace = Namespace::new(server, "failovers").await;
+    let namespace = Namespace::of(server, "failovers");
     let url = namespace.url();
     failover("", &url).await;
     failover("across the end of a watch: ", &format!("{url}&watch=1s")).await;
 }
 
 async fn failover(place: &str, url: &str) {
+    progress(&format!("{place}killing a leader {ROUNDS} times"));
     let mut took = Vec::new();
-    for round in 1..=ROUNDS {
-        progress(&format!("{place}killing a leader, {round} of {ROUNDS}"));
+    for round in 0..ROUNDS {
         let mut child = led_by_a_child(url, TTL, 1);
         let follower = stand_alone(url, "b", TTL).await;
         following([&follower], "a").await;
+        // Each at another point between two renewals.
+        tokio::time::sleep(TTL / 3 * round as u32 / ROUNDS as u32).await;
         let killed = boot_now();
         child.kill();
         follower.wait_for_leadership().await.expect("a leadership");

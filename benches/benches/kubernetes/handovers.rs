@@ -21,7 +21,7 @@ const ROUNDS_OF_CLIENT_GO: usize = 10;
 const PAUSE: Duration = Duration::from_millis(100);
 
 pub(crate) async fn one_follower(server: &Server) {
-    let namespace = Namespace::new(server, "one-follower").await;
+    let namespace = Namespace::of(server, "one-follower");
     progress(&format!("handing over {ROUNDS} times to one follower"));
     let url = namespace.url();
     let mut leader = stamping(&url, "c0", TTL).await;
@@ -43,7 +43,7 @@ pub(crate) async fn one_follower(server: &Server) {
 }
 
 pub(crate) async fn many_followers(server: &Server) {
-    let namespace = Namespace::new(server, "many-followers").await;
+    let namespace = Namespace::of(server, "many-followers");
     progress(&format!("handing over {ROUNDS_WITH_MANY} times to one of {FOLLOWERS} followers"));
     let url = namespace.url();
     let mut leader = stand_alone(&url, "c0", TTL).await;

@@ -13,7 +13,7 @@ const CALLS: u64 = 1_000_000;
 const ROUNDS: usize = 20;
 
 pub(crate) async fn is_leader(server: &Server) {
-    let namespace = Namespace::new(server, "is-leader").await;
+    let namespace = Namespace::of(server, "is-leader");
     progress(&format!("calling is_leader() {ROUNDS} times {CALLS} times"));
     let election = stand_alone(&namespace.url(), "a", Duration::from_secs(15)).await;
     election.wait_for_leadership().await.expect("a leadership");

@@ -12,7 +12,6 @@ mod writes;
 
 use bellwether_benches::progress;
 use bellwether_support::role;
-use bellwether_support::servers::kubernetes::Server;
 
 #[tokio::main]
 async fn main() {
@@ -20,7 +19,7 @@ async fn main() {
         return stage::lead_until_killed(&told).await;
     }
     progress("starting etcd and kube-apiserver");
-    let server = Server::start().await;
+    let server = stage::server().await;
     // A watch lasts for minutes, so followers are counted for as long as all the rest takes.
     let quiet = quiet::start(&server).await;
     writes::writes(&server).await;
@@ -29,6 +28,6 @@ async fn main() {
     failovers::failovers(&server).await;
     many::many(&server).await;
     is_leader::is_leader(&server).await;
-    quiet::client_go(&server).await;
+    quiet::client_go(&server);
     quiet.end().await;
 }

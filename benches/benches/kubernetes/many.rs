@@ -17,7 +17,7 @@ const STEADY: Duration = Duration::from_secs(20);
 const MIB: f64 = 1_048_576.0;
 
 pub(crate) async fn many(server: &Server) {
-    let namespace = Namespace::new(server, "many").await;
+    let namespace = Namespace::of(server, "many");
     progress(&format!("starting {MANY} elections in one process"));
     let begin = boot_now();
     let child = led_by_a_child(&namespace.url(), TTL, MANY);
@@ -32,7 +32,7 @@ pub(crate) async fn many(server: &Server) {
     let requests = (namespace.requests() - requests) as f64 / span.as_secs_f64();
     let share = cpu.as_secs_f64() / span.as_secs_f64() * 100.0;
     drop(child);
-    let theirs = client_go(server).await;
+    let theirs = client_go(server);
     report(
         &format!("{MANY} elections, memory, client-go's to ours"),
         &format!("{:.2}", theirs.memory / memory),
@@ -56,8 +56,8 @@ struct Cost {
     requests: f64,
 }
 
-async fn client_go(server: &Server) -> Cost {
-    let namespace = Namespace::new(server, "client-go-many").await;
+fn client_go(server: &Server) -> Cost {
+    let namespace = Namespace::of(server, "client-go-many");
     progress(&format!("the same of client-go, for {STEADY:?}"));
     let (count, lasting) = (MANY.to_string(), format!("{}s", STEADY.as_secs()));
     let counted = namespace.client_go("many", &["--elections", &count, "--for", &lasting]);

@@ -28,7 +28,7 @@ pub(crate) struct Quiet<'a> {
 }
 
 pub(crate) async fn start(server: &Server) -> Quiet<'_> {
-    let namespace = Namespace::new(server, "quiet").await;
+    let namespace = Namespace::of(server, "quiet");
     progress(&format!("starting {FOLLOWERS} followers, to be counted at the end"));
     let url = namespace.url();
     let leader = stand_alone(&url, "leader", TTL).await;
@@ -69,8 +69,8 @@ impl Quiet<'_> {
     }
 }
 
-pub(crate) async fn client_go(server: &Server) {
-    let namespace = Namespace::new(server, "client-go-requests").await;
+pub(crate) fn client_go(server: &Server) {
+    let namespace = Namespace::of(server, "client-go-requests");
     progress(&format!("counting the requests of client-go's {FOLLOWERS} followers for {CLIENT_GO_FOR}"));
     let followers = FOLLOWERS.to_string();
     let counted = namespace.client_go("requests", &["--followers", &followers, "--for", CLIENT_GO_FOR]);

@@ -14,15 +14,37 @@ use serde_json::Value;
 /// For what a follower does after it knows the leader: it opens its watch.
 const WATCH_OPENS: Duration = Duration::from_millis(200);
 
+/// Made at the start, while the server has nothing else to do.
+const NAMESPACES: [&str; 9] = [
+    "quiet",
+    "writes",
+    "one-follower",
+    "many-followers",
+    "failovers",
+    "many",
+    "client-go-many",
+    "is-leader",
+    "client-go-requests",
+];
+
 pub(crate) struct Namespace<'a> {
     pub(crate) server: &'a Server,
     pub(crate) name: &'static str,
     pub(crate) kubeconfig: PathBuf,
 }
 
-impl Namespace<'_> {
-    pub(crate) async fn new<'a>(server: &'a Server, name: &'static str) -> Namespace<'a> {
+pub(crate) async fn server() -> Server {
+    let server = Server::start().await;
+    for name in NAMESPACES {
         server.namespace(name).await;
+    }
+    server
+}
+
+impl Namespace<'_> {
+    /// One of [`NAMESPACES`].
+    pub(crate) fn of<'a>(server: &'a Server, name: &'static str) -> Namespace<'a> {
+        assert!(NAMESPACES.contains(&name), "{name} was not made");
         Namespace { server, name, kubeconfig: server.kubeconfig(ADMIN) }
     }
 
