@@ -27,11 +27,15 @@ pub(crate) type LeaseEvents = BoxStream<'static, Result<WatchEvent<LeaseObject>,
 /// Calls that are under way at once; others wait for their turn. A thousand claims that each open a connection cost both sides far more
 /// than the claims themselves, and on a slow server all of them time out. This many keep a server busy that is 50 ms away.
 const CALLS_AT_ONCE: usize = 32;
+/// Of calls that no election depends on. They have turns of their own: the API server may take seconds for a pod or an Event, where others
+/// have a word in it (admission webhooks), and no renewal waits for that.
+const CALLS_BESIDE: usize = 4;
 
 pub(crate) struct Api {
     config: Config,
     connected: Mutex<Option<Connected>>,
     turns: Semaphore,
+    turns_beside: Semaphore,
 }
 
 #[derive(Clone)]
@@ -45,7 +49,8 @@ pub(crate) struct Connected {
 impl Api {
     /// Connects to nothing yet.
     pub(crate) fn new(config: Config) -> Api {
-        Api { config, connected: Mutex::default(), turns: Semaphore::new(CALLS_AT_ONCE) }
+        let (turns, turns_beside) = (Semaphore::new(CALLS_AT_ONCE), Semaphore::new(CALLS_BESIDE));
+        Api { config, connected: Mutex::default(), turns, turns_beside }
     }
 
     pub(crate) fn config(&self) -> &Config {
@@ -81,10 +86,29 @@ impl Api {
         body: Option<&(impl Serialize + Sync)>,
         limit: Duration,
     ) -> Result<T, CallFailure> {
-        let request = request(method, path, body)?;
+        self.in_turn(&self.turns, request(method, path, body)?, limit).await
+    }
+
+    /// As [`call`](Api::call), for what no election depends on.
+    pub(crate) async fn call_beside<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&(impl Serialize + Sync)>,
+        limit: Duration,
+    ) -> Result<T, CallFailure> {
+        self.in_turn(&self.turns_beside, request(method, path, body)?, limit).await
+    }
+
+    async fn in_turn<T: DeserializeOwned>(
+        &self,
+        turns: &Semaphore,
+        request: Request<Vec<u8>>,
+        limit: Duration,
+    ) -> Result<T, CallFailure> {
         let asked = async {
             // Never closed.
-            let _turn = self.turns.acquire().await;
+            let _turn = turns.acquire().await;
             self.ask(request, |client, request| Box::pin(async move { client.request::<T>(request).await }))
                 .await
         };

@@ -47,7 +47,7 @@ impl Recorder {
             let Ok(namespace) = api.namespace().await else { return };
             let path = format!("/api/v1/namespaces/{namespace}/events");
             let event = event(&namespace, (&name, &uid), &id, &message, now);
-            if let Err(failure) = api.call::<Value>(Method::POST, &path, Some(&event), LIMIT).await {
+            if let Err(failure) = api.call_beside::<Value>(Method::POST, &path, Some(&event), LIMIT).await {
                 refused.fetch_or(failure.is(403), Ordering::Relaxed);
                 tracing::debug!(error = %failure.error("create an Event"), "a change of leader is not recorded");
             }

@@ -142,7 +142,9 @@ impl LeaderAddress {
             failure.error(&format!("{verb} the EndpointSlice {}", self.service))
         };
         for _ in 0..TRIES {
-            let found = match api.call::<Value>(Method::GET, &slice_path, None::<&()>, announce::LIMIT).await
+            let found = match api
+                .call_beside::<Value>(Method::GET, &slice_path, None::<&()>, announce::LIMIT)
+                .await
             {
                 Err(failure) if failure.is(NOT_FOUND) => None,
                 answer => Some(answer.map_err(|failure| failed("get", failure))?),
@@ -158,7 +160,7 @@ impl LeaderAddress {
             if published(&slice) > Some(epoch) || !change(&mut slice) {
                 return Ok(());
             }
-            match api.call::<Value>(method, path, Some(&slice), announce::LIMIT).await {
+            match api.call_beside::<Value>(method, path, Some(&slice), announce::LIMIT).await {
                 Err(failure) if failure.is(CONFLICT) => {}
                 answer => return answer.map(|_| ()).map_err(|failure| failed(verb, failure)),
             }

@@ -26,7 +26,7 @@ pub(crate) async fn set(api: &Api, on: &ElectionName, pod: &str, leads: bool) ->
     let path = format!("/api/v1/namespaces/{namespace}/pods/{pod}");
     let value = if leads { Value::from("true") } else { Value::Null };
     let patch = json!({ "metadata": { "labels": { key(on): value } } });
-    match api.call::<Value>(Method::PATCH, &path, Some(&patch), announce::LIMIT).await {
+    match api.call_beside::<Value>(Method::PATCH, &path, Some(&patch), announce::LIMIT).await {
         // A pod that is gone has no label.
         Err(failure) if failure.is(NOT_FOUND) && !leads => Ok(()),
         answer => answer.map(|_| ()),
