@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use bellwether::{Boot, Election, boot_now};
-use bellwether_benches::{judged, judged_figure, progress, report};
+use bellwether_benches::{judged_figure, progress, report};
 use bellwether_support::servers::kubernetes::Server;
 use futures_util::future::{join_all, try_join_all};
 
@@ -60,10 +60,10 @@ impl Quiet<'_> {
         );
         report("  counted by the server", &requests.to_string(), &format!("in {span:.0?}, ttl {TTL:?}"));
         let (_, took) = hand_over(&self.leader, &self.followers).await;
-        judged(
+        report(
             &format!("{FOLLOWERS} followers, after these minutes: one handover"),
-            took,
-            Duration::from_millis(100),
+            &format!("{took:.2?}"),
+            "connections that nobody used were closed",
         );
         try_join_all(self.followers.iter().map(Election::stop)).await.expect("releases");
     }
