@@ -84,7 +84,9 @@ pub(super) const BUGS: &[Bug] = &[
         breaks: "A denial counts as a failure: followers back off while all is well.",
         changes: &[
             Change {
-                file: ACQUIRING, good: "«self.backoff.over();» self.tell(What::AcquireFailed", bad: ""
+                file: ACQUIRING,
+                good: "«self.backoff.over();» self.tell(CoreEvent::AcquireFailed",
+                bad: "",
             },
             Change {
                 file: ACQUIRING,
