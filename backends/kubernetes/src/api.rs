@@ -109,8 +109,11 @@ impl Api {
         let asked = async {
             // Never closed.
             let _turn = turns.acquire().await;
-            self.ask(request, |client, request| Box::pin(async move { client.request::<T>(request).await }))
-                .await
+            // In a box, made only now: a thousand calls may wait for their turn, and should take little room meanwhile.
+            let send = |client: kube::Client, request| -> BoxFuture<'static, _> {
+                Box::pin(async move { client.request::<T>(request).await })
+            };
+            Box::pin(self.ask(request, send)).await
         };
         within(limit, asked).await
     }

@@ -10,6 +10,7 @@ use bellwether_backend::{Backend, Past};
 use bellwether_core::{Call, ElectionName, ErrorKind, Input, Outcome, StoreCall, StoreError};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, Stream};
+use tokio::sync::Semaphore;
 use tracing::Instrument;
 
 use super::StartKey;
@@ -21,12 +22,17 @@ pub(super) struct StoreAnswer {
     pub(super) input: Option<Input>,
 }
 
+/// Writes of history that are under way at once. When a thousand elections are won together, the others wait and take little room, and
+/// leave the store to claims and renewals.
+const HISTORY_AT_ONCE: usize = 16;
+
 type UnderWay = Pin<Box<dyn Future<Output = StoreAnswer> + Send>>;
 
 /// All calls of a store that have not been answered.
 pub(super) struct Calls {
     backend: Arc<dyn Backend>,
     keeps_history: bool,
+    history_turns: Arc<Semaphore>,
     /// History could not be written, and that has been said.
     history_missed: Arc<AtomicBool>,
     claims: usize,
@@ -44,8 +50,14 @@ pub(super) struct Caller<'a> {
 impl Calls {
     pub(super) fn new(backend: Arc<dyn Backend>) -> Calls {
         let keeps_history = backend.capabilities().history;
-        let history_missed = Arc::default();
-        Calls { backend, keeps_history, history_missed, claims: 0, under_way: FuturesUnordered::new() }
+        Calls {
+            backend,
+            keeps_history,
+            history_turns: Arc::new(Semaphore::new(HISTORY_AT_ONCE)),
+            history_missed: Arc::default(),
+            claims: 0,
+            under_way: FuturesUnordered::new(),
+        }
     }
 
     pub(super) fn make(&mut self, caller: Caller<'_>, call: Call, what: StoreCall) {
@@ -69,8 +81,10 @@ impl Calls {
         if !self.keeps_history {
             return false;
         }
-        let missed = Arc::clone(&self.history_missed);
+        let (missed, turns) = (Arc::clone(&self.history_missed), Arc::clone(&self.history_turns));
         self.push(caller, move |backend, on| async move {
+            // Never closed.
+            let _turn = turns.acquire().await;
             match guarded(backend.name(), async { backend.remember(&on, &past).await }).await.flatten() {
                 Ok(()) => missed.store(false, Ordering::Relaxed),
                 Err(error) if !error.is_retryable() && !missed.swap(true, Ordering::Relaxed) => {
