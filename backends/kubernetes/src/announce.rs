@@ -131,20 +131,23 @@ impl Announcer {
         if announced.state().leading != Some(epoch) {
             return Ok(());
         }
-        if let Some(address) = &self.address {
-            address.publish(&self.api, on, epoch, id).await?;
-        }
+        // Each by itself: who may not write the one may well write the other.
+        let published = match &self.address {
+            Some(address) => address.publish(&self.api, on, epoch, id).await,
+            None => Ok(()),
+        };
+        published.and(self.label(on, announced).await)
+    }
+
+    /// The predecessor's label goes first, so that never both have one.
+    async fn label(&self, on: &ElectionName, announced: &Announced) -> Result<(), StoreError> {
         let Some(pod) = &self.pod else { return Ok(()) };
-        let failed =
-            |pod: &str, failure: crate::errors::CallFailure| failure.error(&format!("patch the pod {pod}"));
         let before = announced.state().predecessor.clone();
         if let Some(before) = before.filter(|before| before != pod) {
-            pod_label::set(&self.api, on, &before, false)
-                .await
-                .map_err(|failure| failed(&before, failure))?;
+            pod_label::set(&self.api, on, &before, false).await?;
         }
         announced.state().is_unlabelled = false;
-        pod_label::set(&self.api, on, pod, true).await.map_err(|failure| failed(pod, failure))
+        pod_label::set(&self.api, on, pod, true).await
     }
 
     async fn withdraw(&self, on: &ElectionName, announced: &Announced, epoch: Epoch) {
@@ -160,6 +163,10 @@ impl Announcer {
             && let Err(error) = address.withdraw(&self.api, on, epoch).await
         {
             tracing::debug!(%error, election = %on, "the address of a leader that was is still published");
+            if error.is_retryable() {
+                // The server does not answer. The process may be waiting to end, and the label waits for the next claim.
+                return;
+            }
         }
         if let Some(pod) = &self.pod {
             self.unlabel(on, announced, pod).await;
@@ -170,9 +177,8 @@ impl Announcer {
     async fn unlabel(&self, on: &ElectionName, announced: &Announced, pod: &str) {
         let removed = pod_label::set(&self.api, on, pod, false).await;
         let is_final = |error: &StoreError| !error.is_retryable();
-        let error = removed.err().map(|failure| failure.error(&format!("patch the pod {pod}")));
-        announced.state().is_unlabelled = error.as_ref().is_none_or(is_final);
-        if let Some(error) = error {
+        announced.state().is_unlabelled = removed.as_ref().err().is_none_or(is_final);
+        if let Err(error) = removed {
             tracing::debug!(%error, election = %on, "this pod may still carry the label of a leader");
         }
     }

@@ -5,11 +5,11 @@ use bellwether_core::{Clock as _, Grant};
 use bellwether_deadman::SystemClock;
 use bellwether_election::Election;
 use bellwether_kubernetes::{Kubernetes, from_url};
-use bellwether_support::servers::kubernetes::ADMIN;
+use bellwether_support::servers::kubernetes::{ADMIN, LIMITED};
 use bellwether_support::{Actor, clock, until};
 use serde_json::{Value, json};
 
-use crate::stage::{Namespace, TTL};
+use crate::stage::{Namespace, TTL, rule};
 
 const LABEL: &str = "leader.bellwether/reports";
 const ROUNDS: u8 = 20;
@@ -114,6 +114,21 @@ async fn a_label_that_an_earlier_start_of_the_pod_left_is_removed_before_the_fir
     let follower = namespace.actor_with("follower", "label=yes&pod=a");
     let _ = follower.denied().await;
     namespace.until_label("a", Value::Null).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_user_who_may_not_publish_the_address_leads_and_labels_its_pod_all_the_same() {
+    let namespace = Namespace::new().await;
+    let user = LIMITED[0];
+    let pods = json!({ "apiGroups": [""], "resources": ["pods"], "verbs": ["patch"] });
+    namespace.permit(user, vec![rule(&["create", "get", "update", "watch"], &[]), pods]).await;
+    namespace.pod("a", json!({})).await;
+    let options = "label=yes&pod=a&service=reports&port=80&address=10.0.0.1";
+    let url = format!("{}&{options}", namespace.url_of(user));
+    let actor = Actor::new(from_url(&url, clock()).expect("a URL"), "a", TTL);
+    let grant = actor.lead().await;
+    tell(&actor, &grant, false).await;
+    namespace.until_label("a", "true".into()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
