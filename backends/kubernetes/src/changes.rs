@@ -15,8 +15,11 @@ use crate::watch::LeaseWatch;
 
 /// Until the stream is dropped.
 pub(crate) fn changes(store: &Arc<LeaseStore>) -> Changes<LeaseVersion> {
+    let mut changed = store.following.changed();
+    // What was followed before counts, too.
+    changed.mark_changed();
     let driver = ChangeStream {
-        changed: store.following.changed(),
+        changed,
         watches: SelectAll::new(),
         store: Arc::clone(store),
         _ending: AbandonOnDrop(Arc::clone(&store.following)),
@@ -45,19 +48,22 @@ impl Drop for AbandonOnDrop {
 impl ChangeStream {
     async fn next(&mut self) -> Change<LeaseVersion> {
         loop {
-            self.changed.borrow_and_update();
-            for scope in self.store.following.unwatched() {
-                let watch = LeaseWatch::new(scope, Arc::clone(&self.store));
-                self.watches.push(Box::pin(stream::unfold(watch, |mut watch| async {
-                    let change = watch.next().await?;
-                    Some((change, watch))
-                })));
-            }
             tokio::select! {
                 on = self.store.following.mail.take() => return Change::Look(on),
-                _ = self.changed.changed() => {}
+                // Not for every change of a Lease: this looks at everything that is followed.
+                _ = self.changed.changed() => self.watch_more(),
                 Some(change) = self.watches.next(), if !self.watches.is_empty() => return change,
             }
+        }
+    }
+
+    fn watch_more(&mut self) {
+        for scope in self.store.following.unwatched() {
+            let watch = LeaseWatch::new(scope, Arc::clone(&self.store));
+            self.watches.push(Box::pin(stream::unfold(watch, |mut watch| async {
+                let change = watch.next().await?;
+                Some((change, watch))
+            })));
         }
     }
 }

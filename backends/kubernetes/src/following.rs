@@ -10,6 +10,8 @@ use bellwether_backend::Mailbox;
 use bellwether_core::{ElectionName, StoreError};
 use tokio::sync::watch;
 
+use crate::lease_object::LeaseVersion;
+
 /// More elections than this share a watch: each watch is a connection.
 const MANY: usize = 4;
 
@@ -42,17 +44,23 @@ struct Followed {
 struct Entry {
     on: ElectionName,
     /// The highest version that a call has met.
-    met: u64,
+    met: Option<LeaseVersion>,
     /// The highest version that the watch has told of.
     told: u64,
     /// Why changes are not announced, where that does not pass by itself.
     refused: Option<StoreError>,
 }
 
+impl Entry {
+    fn met(&self) -> u64 {
+        self.met.as_ref().map_or(0, LeaseVersion::number)
+    }
+}
+
 impl Following {
     pub(crate) fn follow(&self, lease: String, on: &ElectionName) {
         let mut followed = self.followed();
-        let entry = Entry { on: on.clone(), met: 0, told: 0, refused: None };
+        let entry = Entry { on: on.clone(), met: None, told: 0, refused: None };
         followed.leases.insert(lease.clone(), entry);
         if followed.open.contains(&followed.scope_of(&lease)) {
             self.mail.put(on.clone());
@@ -86,6 +94,8 @@ impl Following {
         if !wanted {
             followed.watched.remove(scope);
             followed.open.remove(scope);
+            drop(followed);
+            self.changed.send_modify(|count| *count += 1);
         }
         wanted
     }
@@ -126,10 +136,19 @@ impl Following {
     }
 
     /// A call has met this version of a Lease.
-    pub(crate) fn met(&self, lease: &str, version: u64) {
-        if let Some(entry) = self.followed().leases.get_mut(lease) {
-            entry.met = entry.met.max(version);
+    pub(crate) fn met(&self, lease: &str, version: &LeaseVersion) {
+        let mut followed = self.followed();
+        if let Some(entry) = followed.leases.get_mut(lease).filter(|entry| entry.met.as_ref() < Some(version))
+        {
+            entry.met = Some(version.clone());
         }
+    }
+
+    /// This version as a call has met it, if one has: of two copies of a Lease, one is kept.
+    pub(crate) fn copy_of(&self, lease: &str, version: LeaseVersion) -> LeaseVersion {
+        let followed = self.followed();
+        let met = followed.leases.get(lease).and_then(|entry| entry.met.as_ref());
+        met.filter(|met| **met == version).cloned().unwrap_or(version)
     }
 
     /// The watch has told of this version of a Lease.
@@ -141,12 +160,12 @@ impl Following {
 
     /// The oldest of the versions that calls have met of what this watch tells of; 0 where one of them has not been met.
     pub(crate) fn oldest_met(&self, scope: &Scope) -> u64 {
-        self.followed().within(scope).map(|entry| entry.met).min().unwrap_or(0)
+        self.followed().within(scope).map(|entry| entry.met()).min().unwrap_or(0)
     }
 
     /// Whether calls have met versions that this watch has not told of.
     pub(crate) fn is_behind(&self, scope: &Scope) -> bool {
-        self.followed().within(scope).any(|entry| entry.met > entry.told)
+        self.followed().within(scope).any(|entry| entry.met() > entry.told)
     }
 
     /// Whoever saw to the watches is gone.
@@ -185,6 +204,12 @@ mod tests {
 
     fn on(name: &str) -> ElectionName {
         ElectionName::new(name).unwrap()
+    }
+
+    fn version(number: u64) -> LeaseVersion {
+        let metadata = serde_json::json!({ "name": "e0", "resourceVersion": number.to_string() });
+        let lease = serde_json::from_value(serde_json::json!({ "metadata": metadata })).unwrap();
+        LeaseVersion::of(lease).unwrap()
     }
 
     fn follow(following: &Following, count: usize) {
@@ -230,11 +255,13 @@ mod tests {
         follow(&following, 1);
         let one = Scope::Lease("e0".into());
         assert!(!following.is_behind(&one));
-        following.met("e0", 7);
+        following.met("e0", &version(7));
         assert!(following.is_behind(&one));
         assert_eq!(following.oldest_met(&one), 7);
         following.follow("e1".into(), &on("e1"));
         assert_eq!(following.oldest_met(&Scope::Namespace), 0, "of e1 nothing was met");
+        following.met("e0", &version(3));
+        assert_eq!(following.oldest_met(&one), 7, "the highest counts");
         following.told("e0", 7);
         assert!(!following.is_behind(&one));
     }

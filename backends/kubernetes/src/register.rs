@@ -153,7 +153,7 @@ impl LeaseStore {
         let Some(object) = self.get(&name).await? else { return Ok(None) };
         let found = found(on, object)?;
         if let Some((_, version)) = &found {
-            self.following.met(&name, version.number());
+            self.following.met(&name, version);
         }
         Ok(found)
     }
@@ -176,7 +176,7 @@ impl LeaseStore {
             Err(failure) if failure.is(CONFLICT) => return Write::Conflict,
             Err(failure) => return Write::failed(failure.error(&format!("update the Lease {name}"))),
         };
-        self.following.met(&name, version.number());
+        self.following.met(&name, &version);
         if let Some(recorder) = &self.recorder {
             recorder.record(before, new);
         }

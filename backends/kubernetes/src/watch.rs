@@ -217,7 +217,10 @@ impl LeaseWatch {
             return Some(Change::Now(on, None));
         }
         Some(match found(&on, object) {
-            Ok(found) => Change::Now(on, found),
+            Ok(found) => {
+                let one_copy = |(record, version)| (record, self.store.following.copy_of(&name, version));
+                Change::Now(on, found.map(one_copy))
+            }
             // Another election's: whoever looks gets the sentence.
             Err(_) => Change::Look(on),
         })

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use bellwether_backend::Backend as _;
 use bellwether_core::{Outcome, Signal};
 use bellwether_kubernetes::from_url;
-use bellwether_support::servers::kubernetes::ADMIN;
-use bellwether_support::{Actor, clock, until};
+use bellwether_support::servers::kubernetes::{ADMIN, LIMITED};
+use bellwether_support::{Actor, clock, election, until};
 
-use crate::stage::{Namespace, TTL};
+use crate::stage::{Namespace, TTL, rule};
 
 #[tokio::test]
 async fn followers_send_nothing_while_nothing_changes() {
@@ -87,4 +88,30 @@ async fn a_watch_that_the_server_ends_is_no_outage() {
     }
     let outages = heard.iter().filter(|signal| !matches!(signal, Signal::Changed(_))).count();
     assert_eq!(outages, 0, "{heard:?}");
+}
+
+/// So many would share a watch of the namespace, which this user may not have.
+#[tokio::test]
+async fn many_elections_are_watched_one_by_one_where_the_namespace_may_not_be_watched() {
+    let namespace = Namespace::new().await;
+    let names = ["reports", "e1", "e2", "e3", "e4", "e5"];
+    let user = LIMITED[0];
+    namespace.permit(user, vec![rule(&["create"], &[]), rule(&["get", "update", "watch"], &names)]).await;
+    let follower = namespace.actor_of(user, "b");
+    let mut news = follower.news();
+    names[1..].iter().for_each(|name| follower.backend.follow(&election(name)));
+    let leader = Actor { on: election("e5"), ..namespace.actor("a") };
+    let grant = leader.lead().await;
+    let hearing = tokio::spawn(async move {
+        news.until_seen(|seen| seen.holder.is_none() && seen.epoch == Some(grant.epoch)).await;
+    });
+    until(|| async {
+        let asked = namespace.requests();
+        let is_watched = |name: &&str| asked.contains(&format!("watch leases {name}"));
+        let missing: Vec<&&str> = names.iter().filter(|name| !is_watched(name)).collect();
+        if missing.is_empty() { Ok(()) } else { Err(format!("nobody watches {missing:?}")) }
+    })
+    .await;
+    leader.let_go(&grant).await;
+    hearing.await.expect("the release is told");
 }

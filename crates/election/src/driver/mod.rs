@@ -138,7 +138,8 @@ struct Driver {
     commands: mpsc::UnboundedReceiver<(StartKey, DriverCommand)>,
     notices: Notices,
     calls: Calls,
-    entries: HashMap<StartKey, Entry>,
+    /// In boxes: an entry is large, and a map that grows has room for twice as many.
+    entries: HashMap<StartKey, Box<Entry>>,
     names: HashMap<ElectionName, Vec<StartKey>>,
     timers: BTreeSet<(Boot, StartKey)>,
     admission: Admission,
@@ -214,7 +215,7 @@ impl Driver {
         self.guarded(|backend| backend.follow(&on));
         self.names.entry(on).or_default().push(key);
         let waits = each_for_itself && self.admission.is_crowded(self.calls.claims());
-        self.entries.insert(key, Entry::new(key, entrant, waits));
+        self.entries.insert(key, Box::new(Entry::new(key, entrant, waits)));
         if waits {
             self.admission.wait(self.time.boot(), key);
         } else {
@@ -304,7 +305,7 @@ impl Driver {
     }
 
     fn remove_if_quiet(&mut self, key: StartKey) {
-        if !self.entries.get(&key).is_some_and(Entry::is_quiet) {
+        if !self.entries.get(&key).is_some_and(|entry| entry.is_quiet()) {
             return;
         }
         let Some(mut entry) = self.entries.remove(&key) else { return };
