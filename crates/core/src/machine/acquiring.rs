@@ -290,7 +290,7 @@ impl Core {
 
     /// When to try, given what was seen: at the end of what is in the way, or after the retry interval where
     /// only a change can tell. What is free for all is claimed a moment later after lost races.
-    fn wake_for(&mut self, seen: &Seen) -> Boot {
+    pub(super) fn wake_for(&mut self, seen: &Seen) -> Boot {
         let wake = match (seen.free_at, seen.proof) {
             (Some(_), _) if seen.reserved_for.as_ref() == Some(&self.who.id) => self.now,
             (Some(free_at), _) => free_at + self.stagger(),

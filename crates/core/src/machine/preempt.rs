@@ -92,6 +92,12 @@ impl Core {
                 self.learn(&seen);
                 if self.overtaken_by(&seen) {
                     self.lose(Reason::Conflict, Then::Compete);
+                } else if seen.leader().is_none() {
+                    // Whoever was asked does not lead any more, and nobody else does: no reason to wait for the next look.
+                    let soon = self.wake_for(&seen);
+                    if let State::Follower { wake } = &mut self.state {
+                        *wake = (*wake).min(soon);
+                    }
                 }
             }
             Outcome::Unknown(error) => {

@@ -134,6 +134,16 @@ fn a_question_that_may_not_have_arrived_is_asked_again_soon() {
     assert_eq!(script.calls(Kind::Request), 2);
 }
 
+/// Found by the simulator: where no change is announced, it used to wait for its next look.
+#[test]
+fn a_question_that_finds_nobody_leading_is_followed_by_a_claim() {
+    let mut script = Script::acquiring(important);
+    script.denied(goes_on(4));
+    assert!(script.told().ends_with("ask#2 e4 preempt by a 7"));
+    script.at(100).denied(released(4)).at(100);
+    assert_eq!(script.calls(Kind::Claim), 2, "{}", script.told());
+}
+
 #[test]
 fn a_question_that_was_refused_is_not_asked_again() {
     let mut script = Script::acquiring(important);
