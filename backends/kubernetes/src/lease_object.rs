@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::errors::misconfigured;
+use crate::names;
 
 /// The full name of the election, which the name of a Lease may be too narrow for.
 pub(crate) const ELECTION: &str = "bellwether/election";
@@ -206,9 +207,10 @@ impl LeaseObject {
         }
     }
 
-    /// The pod that was labelled as the leader's, if any was.
+    /// The pod that was labelled as the leader's, if any was. Whoever may update the Lease may have written this, and it becomes part of a
+    /// path: what could lead to anything but a pod is none.
     pub(crate) fn pod(&self) -> Option<&str> {
-        self.metadata.annotations.get(POD).map(String::as_str)
+        self.metadata.annotations.get(POD).map(String::as_str).filter(|pod| names::is_subdomain(pod))
     }
 
     /// Whether this record, written here, begins a leadership.

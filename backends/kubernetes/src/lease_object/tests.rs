@@ -202,3 +202,11 @@ fn the_pod_of_the_leader_is_named_by_its_claim_and_by_nothing_else() {
     let released = asked.with_record(&on(), &Record { holder: None, ..held() }, Some("a"));
     assert_eq!(released.pod(), Some("a"), "its successor has to know");
 }
+
+#[test]
+fn a_pod_that_a_stranger_named_leads_to_a_pod_or_to_nothing() {
+    for odd in ["", ".", "..", "../secrets/a", "a/status", "a?force=true", "a#b", "A", "a%2fb", "a b"] {
+        let led = stored().with_record(&on(), &held(), Some(odd));
+        assert_eq!(led.pod(), None, "{odd}");
+    }
+}
