@@ -120,6 +120,11 @@ impl Incarnation {
         Incarnation(bits)
     }
 
+    /// The bits that it was made from.
+    pub const fn bits(self) -> u128 {
+        self.0
+    }
+
     /// Parses what `Display` writes: 32 lower-case hexadecimal digits.
     pub fn parse(text: &str) -> Option<Incarnation> {
         let well_formed = text.len() == 32 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
@@ -195,5 +200,6 @@ mod tests {
         let one = Incarnation::from_bits(0xabcd_ef01 << 96 | 7);
         assert_eq!(one.to_string(), "abcdef01000000000000000000000007");
         assert_eq!(format!("{one:?}"), "abcdef01…");
+        assert_eq!(Incarnation::from_bits(one.bits()), one);
     }
 }

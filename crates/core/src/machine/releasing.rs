@@ -184,7 +184,10 @@ impl Core {
         match cooldown {
             _ if then == Then::Stop => {}
             Some(cooldown) => self.stay_away.cool_down(self.now + cooldown),
-            None if hands_over => self.stay_away.yield_until(self.now + self.settings.yielding(reserved)),
+            // Not if somebody leads already: the news of that may come before the answer to the release.
+            None if hands_over && !self.another_has_led() => {
+                self.stay_away.yield_until(self.now + self.settings.yielding(reserved));
+            }
             None => {}
         }
         self.compete_or_stop(then);

@@ -74,7 +74,12 @@ impl Core {
         // says about the time before the present leadership.
         let old = self.leadership().is_some() && !self.overtaken_by(seen);
         if !seen.is_held_by(&self.who) && !old {
-            if seen.leader().is_some() && seen.epoch.is_none_or(|epoch| self.view.is_unspent(epoch)) {
+            // Also where that one is gone again, and its leadership was never seen: its epoch remains.
+            let another_led = match seen.epoch {
+                Some(epoch) => self.view.is_unspent(epoch),
+                None => seen.leader().is_some(),
+            };
+            if another_led {
                 self.stay_away.another_leads();
             }
             self.leader_is(seen.leader().cloned(), seen.epoch);
@@ -86,6 +91,11 @@ impl Core {
             let epoch = epoch.filter(|_| leader.is_some());
             self.tell(CoreEvent::LeaderChanged { leader, epoch });
         }
+    }
+
+    /// Whether somebody else is known to lead, or to have led, since this candidate did.
+    pub(super) fn another_has_led(&self) -> bool {
+        self.leader().is_some() || self.view.is_unspent(self.view.highest())
     }
 
     /// This candidate leads no more, and nobody else is known to.

@@ -81,6 +81,22 @@ fn a_leader_of_lower_priority_stops_its_work_and_then_hands_over() {
 }
 
 #[test]
+fn who_handed_over_is_back_as_soon_as_another_has_led_however_late_it_hears_of_that() {
+    // The news comes before the answer to the release.
+    let mut script = Script::leading(|_| {});
+    script.signal(ask(5, Ask::StepDown { to: None })).work_ended(5);
+    script.changed(held_by("b", 6)).released();
+    assert!(script.told().contains("claim#3 above e6"), "nobody is left to go first");
+    // That the other one led is never seen: it has released, too.
+    let mut script = Script::leading(|_| {});
+    script.signal(ask(5, Ask::StepDown { to: None })).work_ended(5).released().told();
+    script.changed(released(5));
+    assert!(!script.told().contains("claim#"), "its own release: the others go first");
+    script.changed(released(6));
+    assert!(script.told().contains("claim#3 above e6"), "b led under e6");
+}
+
+#[test]
 fn a_leader_of_equal_or_higher_priority_stays() {
     let mut script = Script::leading(|options| options.priority = 7);
     for priority in [i32::MIN, 0, 6, 7] {
