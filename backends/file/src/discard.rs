@@ -46,7 +46,9 @@ pub(crate) fn discard(root: &Path, missing: &[PathBuf], on: &ElectionName) -> Re
     // Not removed even if empty: a candidate that starts at this moment may be about to use it.
     let is_without_elections = |dir: &&PathBuf| {
         let names = Directory::open(dir).and_then(|dir| dir.names());
-        names.is_ok_and(|names| names.iter().all(|name| matches!(name.as_str(), "." | ".." | MARKERS)))
+        names.is_ok_and(|names| {
+            names.iter().all(|name| matches!(name.as_str(), "." | ".." | MARKERS | notes::ONCE))
+        })
     };
     if let Some(made) = missing.iter().find(is_without_elections) {
         return Ok(Discarded::Remains(format!(

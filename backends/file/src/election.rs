@@ -76,10 +76,6 @@ impl ElectionDirectory {
         ElectionDirectory { on: on.clone(), lease, marker, signs: Signs::default(), dir }
     }
 
-    pub(crate) fn dir(&self) -> &Path {
-        &self.dir
-    }
-
     pub(crate) fn load(&self) -> Result<Found<Version>, StoreError> {
         let Some((read, version)) = look(&self.lease)? else { return Ok(None) };
         if let Some(other) = read.election.filter(|other| other != self.on.as_str()) {

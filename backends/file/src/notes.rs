@@ -1,12 +1,15 @@
-//! History and cooldowns: numbered files beside the lease, each compare-and-set by itself.
+//! History, cooldowns and create-once notes: numbered files, each compare-and-set by itself.
 //!
-//! Best effort, as their readers take them: a note's version is its number alone, so notes deleted by hand and
+//! Create-once notes lie in `DIR/.once/`, apart from the elections' own directories, and nothing here removes one: only the number 1 of
+//! each is ever written.
+//!
+//! History and cooldowns lie beside the lease. Best effort, as their readers take them: a note's version is its number alone, so notes deleted by hand and
 //! written anew can be taken for what they were.
 
 use std::path::Path;
 
 use bellwether_backend::{FoundNote, Note, Write};
-use bellwether_core::StoreError;
+use bellwether_core::{ElectionName, StoreError};
 
 use crate::names::file_name;
 use crate::numbered::{Numbered, number};
@@ -16,12 +19,18 @@ use crate::value::{Ours, Value};
 const HISTORY: &str = "history.";
 const COOLDOWN: &str = "cooldown.";
 
-fn numbered(dir: &Path, note: &Note) -> Numbered {
+/// Hidden, so that it is no election's name.
+pub(crate) const ONCE: &str = ".once";
+
+fn numbered(root: &Path, on: &ElectionName, note: &Note) -> Numbered {
+    let name = file_name(on.as_str());
+    let dir = root.join(&name);
     match note {
         Note::History => Numbered::new(dir, HISTORY, is_history),
         Note::Cooldown(id) => {
             Numbered::new(dir, format!("{COOLDOWN}{}.", file_name(id.as_str())), is_cooldown)
         }
+        Note::Once => Numbered::new(root.join(ONCE), format!("{name}."), is_kept),
     }
 }
 
@@ -35,6 +44,11 @@ pub(crate) fn ours(name: &str) -> Option<Ours> {
     number(rest).map(|_| is_cooldown as Ours)
 }
 
+/// No sweep takes a create-once note.
+fn is_kept(_: &[u8]) -> bool {
+    false
+}
+
 /// As `bellwether_backend` prints past leaderships: a list, each with its epoch and beginning.
 fn is_history(bytes: &[u8]) -> bool {
     let lines: Result<Vec<serde_json::Map<String, serde_json::Value>>, _> = serde_json::from_slice(bytes);
@@ -46,23 +60,24 @@ fn is_cooldown(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_ok_and(|text| text.parse::<i64>().is_ok())
 }
 
-pub(crate) fn read(dir: &Path, note: &Note) -> Result<FoundNote, StoreError> {
+pub(crate) fn read(root: &Path, on: &ElectionName, note: &Note) -> Result<FoundNote, StoreError> {
     let bytes = |value| match value {
         Value::Bytes(bytes) => bytes,
         // Something that makes no sense as a note, which is what its reader takes empty bytes for.
         Value::Huge | Value::NotAFile => Vec::new(),
     };
-    Ok(numbered(dir, note).load()?.map(|found| (bytes(found.value), found.version.number)))
+    Ok(numbered(root, on, note).load()?.map(|found| (bytes(found.value), found.version.number)))
 }
 
 pub(crate) fn write(
-    dir: &Path,
+    root: &Path,
+    on: &ElectionName,
     note: &Note,
     at: Option<u64>,
     bytes: &[u8],
 ) -> Result<Write<u64>, StoreError> {
-    prepare(dir)?;
-    let notes = numbered(dir, note);
+    let notes = numbered(root, on, note);
+    prepare(notes.dir())?;
     let found = notes.load()?.map(|found| found.version);
     if found.map(|version| version.number) != at {
         return Ok(Write::Conflict);

@@ -155,7 +155,7 @@ impl Register for FileRegister {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities::REGISTER.with(|can| can.crash_proof = self.store.crash_proof)
+        Capabilities::REGISTER.with(|can| (can.crash_proof, can.create_once) = (self.store.crash_proof, true))
     }
 
     async fn load(&self, on: &ElectionName) -> Result<Found<Version>, StoreError> {
@@ -226,12 +226,12 @@ impl Register for FileRegister {
 
     async fn read_note(&self, on: &ElectionName, note: &Note) -> Result<FoundNote, StoreError> {
         let (on, note) = (on.clone(), note.clone());
-        self.blocking(move |store| notes::read(store.election(&on).dir(), &note)).await?
+        self.blocking(move |store| notes::read(&store.root, &on, &note)).await?
     }
 
     async fn write_note(&self, on: &ElectionName, note: &Note, at: Option<u64>, bytes: &[u8]) -> Write<u64> {
         let (on, note, bytes) = (on.clone(), note.clone(), bytes.to_vec());
-        let written = self.blocking(move |store| notes::write(store.election(&on).dir(), &note, at, &bytes));
+        let written = self.blocking(move |store| notes::write(&store.root, &on, &note, at, &bytes));
         written.await.map_or_else(Write::Unknown, |written| written.unwrap_or_else(Write::failed))
     }
 

@@ -13,16 +13,18 @@
 //! Fields that this crate has no meaning for are kept as they were read, so that other people's labels, annotations and owner
 //! references survive every write.
 
+mod fields;
+
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_backend::{Record, json};
 use bellwether_core::{CandidateId, ElectionName, Epoch, Holder, StoreError, Wall};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+pub(crate) use self::fields::Fields;
 use crate::errors::misconfigured;
 use crate::names;
 
@@ -44,7 +46,7 @@ pub(crate) struct LeaseObject {
     #[serde(default)]
     pub(crate) spec: Spec,
     #[serde(flatten)]
-    other: Map<String, Value>,
+    other: Fields<Value>,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -55,13 +57,13 @@ pub(crate) struct Metadata {
     pub(crate) uid: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) resource_version: String,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(crate) annotations: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Fields::is_empty")]
+    pub(crate) annotations: Fields<String>,
     /// Who wrote which field: large, and the server's own to keep.
     #[serde(default, rename = "managedFields", skip_serializing)]
     _managed_fields: Skipped,
     #[serde(flatten)]
-    other: Map<String, Value>,
+    other: Fields<Value>,
 }
 
 /// Read and forgotten.
@@ -88,7 +90,7 @@ pub(crate) struct Spec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lease_transitions: Option<i32>,
     #[serde(flatten)]
-    other: Map<String, Value>,
+    other: Fields<Value>,
 }
 
 /// What a write is compared with: the Lease as it was read, by its resource version. Versions grow with every write of any Lease, also
@@ -153,10 +155,12 @@ impl Ord for LeaseVersion {
 impl LeaseObject {
     /// A Lease that nobody holds.
     pub(crate) fn new(name: &str, on: &ElectionName) -> LeaseObject {
-        let annotations = BTreeMap::from([(ELECTION.to_owned(), on.to_string())]);
+        let mut annotations = Fields::default();
+        annotations.insert(ELECTION, on.to_string());
         let metadata = Metadata { name: name.to_owned(), annotations, ..Metadata::default() };
-        let typed = [("apiVersion", "coordination.k8s.io/v1"), ("kind", "Lease")];
-        let other = typed.map(|(key, value)| (key.to_owned(), Value::from(value))).into_iter().collect();
+        let mut other = Fields::default();
+        other.insert("apiVersion", "coordination.k8s.io/v1".into());
+        other.insert("kind", "Lease".into());
         LeaseObject { metadata, spec: Spec::default(), other }
     }
 
@@ -223,7 +227,7 @@ impl LeaseObject {
     pub(crate) fn with_record(&self, on: &ElectionName, record: &Record, pod: Option<&str>) -> LeaseObject {
         let text = String::from_utf8_lossy(&json::print(on, record)).into_owned();
         let mut new = self.clone();
-        let mut annotate = |key: &str, value: String| new.metadata.annotations.insert(key.to_owned(), value);
+        let mut annotate = |key: &str, value: String| new.metadata.annotations.insert(key, value);
         annotate(ELECTION, on.to_string());
         annotate(RECORD, text);
         if let Some(epoch) = record.epoch {
@@ -238,7 +242,7 @@ impl LeaseObject {
             spec.lease_transitions = Some(spec.lease_transitions.map_or(0, |count| count.saturating_add(1)));
         }
         if let Some(count) = spec.lease_transitions {
-            new.metadata.annotations.insert(TRANSITIONS.to_owned(), count.to_string());
+            new.metadata.annotations.insert(TRANSITIONS, count.to_string());
         }
         spec.holder_identity = Some(holder_identity(record));
         spec.lease_duration_seconds = record.ttl.map(whole_seconds);

@@ -1,7 +1,8 @@
-//! What is kept beside an election: past leaderships, and until when an id stays away.
+//! What is kept beside an election: past leaderships, until when an id stays away, and create-once notes.
 //!
-//! Both are annotations of a Lease of their own, `<name>.notes`: they grow, and must not weigh on every renewal. Each is compared by itself, so
-//! that writing one does not disturb another. No leadership depends on them: a user who may not read them takes part all the same.
+//! All are annotations of a Lease of their own, `<name>.notes`: they grow, and must not weigh on every renewal. Each is compared by itself, so
+//! that writing one does not disturb another. No leadership depends on them: a user who may not read them takes part all the same. A create-once note
+//! stays when its election is discarded, and the Lease with it.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -15,6 +16,7 @@ use crate::register::LeaseStore;
 
 const HISTORY: &str = "bellwether/history";
 const COOLDOWN: &str = "bellwether/cooldown.";
+pub(crate) const ONCE: &str = "bellwether/once";
 /// Cooldowns that are kept: every pod has an id of its own, and none comes back.
 const COOLDOWNS_MAX: usize = 32;
 /// How often a write that others overtook is tried again.
@@ -25,6 +27,7 @@ fn key(note: &Note) -> String {
     match note {
         Note::History => HISTORY.to_owned(),
         Note::Cooldown(id) => format!("{COOLDOWN}{}", names::id(id)),
+        Note::Once => ONCE.to_owned(),
     }
 }
 
@@ -46,7 +49,9 @@ impl LeaseStore {
 
     pub(crate) async fn read_note(&self, on: &ElectionName, note: &Note) -> Result<FoundNote, StoreError> {
         let found = match self.notes(on).await {
-            Err(error) if error.kind() == ErrorKind::PermissionDenied && *note != Note::History => {
+            Err(error)
+                if error.kind() == ErrorKind::PermissionDenied && matches!(note, Note::Cooldown(_)) =>
+            {
                 tracing::debug!(%error, "a cooldown cannot be looked up");
                 None
             }
@@ -72,7 +77,7 @@ impl LeaseStore {
             if annotations.get(&key).map(|before| version(before)) != at {
                 return Ok(Write::Conflict);
             }
-            annotations.insert(key.clone(), text.to_owned());
+            annotations.insert(&key, text.to_owned());
             forget_oldest(&mut object);
             let written = if is_new { self.post(&object).await } else { self.put(&object, "").await };
             match written {
@@ -91,7 +96,7 @@ fn forget_oldest(object: &mut LeaseObject) {
     let mut cooldowns: Vec<(u64, String)> = annotations
         .iter()
         .filter(|(key, _)| key.starts_with(COOLDOWN))
-        .map(|(key, until)| (until.parse().unwrap_or(0), key.clone()))
+        .map(|(key, until)| (until.parse().unwrap_or(0), key.to_owned()))
         .collect();
     cooldowns.sort();
     let surplus = cooldowns.len().saturating_sub(COOLDOWNS_MAX);
@@ -110,19 +115,18 @@ mod tests {
     fn cooldowns_do_not_pile_up() {
         let on = ElectionName::new("a").unwrap();
         let mut object = LeaseObject::new("a.notes", &on);
-        object.metadata.annotations.insert(HISTORY.into(), "[]".into());
+        object.metadata.annotations.insert(HISTORY, "[]".into());
         for at in 0..COOLDOWNS_MAX + 3 {
             let note = Note::Cooldown(CandidateId::new(format!("pod-{at}")).unwrap());
-            object.metadata.annotations.insert(key(&note), (1_000 + at).to_string());
+            object.metadata.annotations.insert(&key(&note), (1_000 + at).to_string());
         }
         forget_oldest(&mut object);
-        let kept: Vec<&String> =
-            object.metadata.annotations.keys().filter(|key| key.starts_with(COOLDOWN)).collect();
+        let annotations = &object.metadata.annotations;
+        let kept: Vec<&str> =
+            annotations.iter().map(|(key, _)| key).filter(|key| key.starts_with(COOLDOWN)).collect();
         assert_eq!(kept.len(), COOLDOWNS_MAX);
-        assert!(!kept.contains(&&format!("{COOLDOWN}pod-2")) && kept.contains(&&format!("{COOLDOWN}pod-3")));
-        assert!(
-            object.metadata.annotations.contains_key(HISTORY),
-            "past leaderships are never forgotten here"
-        );
+        let is_kept = |pod: &str| kept.contains(&format!("{COOLDOWN}{pod}").as_str());
+        assert!(!is_kept("pod-2") && is_kept("pod-3"));
+        assert!(annotations.get(HISTORY).is_some(), "past leaderships are never forgotten here");
     }
 }

@@ -25,7 +25,7 @@ use crate::events::Recorder;
 use crate::following::Following;
 use crate::lease_object::{LeaseObject, LeaseVersion};
 use crate::watch::found;
-use crate::{changes, checkup, names};
+use crate::{changes, checkup, names, notes};
 
 /// Elections on the Leases of a namespace.
 pub type Kubernetes = Lease<KubernetesRegister>;
@@ -235,6 +235,7 @@ impl LeaseStore {
     }
 
     async fn discard(&self, on: &ElectionName) -> Result<Discarded, StoreError> {
+        let mut left = None;
         for name in [names::notes(on), names::lease(on)] {
             let Some(object) = self.get(&name).await? else { continue };
             object.check_election(on)?;
@@ -242,8 +243,12 @@ impl LeaseStore {
             if object.election().is_none() || object.record().is_held() {
                 return Ok(Discarded::Remains(format!("the Lease {name}")));
             }
-            let path = self.api.lease_path(&name).await?;
             let metadata = &object.metadata;
+            if metadata.annotations.get(notes::ONCE).is_some() {
+                left = Some(format!("the Lease {name}, which holds a create-once note"));
+                continue;
+            }
+            let path = self.api.lease_path(&name).await?;
             let options = json!({
                 "preconditions": { "uid": metadata.uid, "resourceVersion": metadata.resource_version }
             });
@@ -258,7 +263,7 @@ impl LeaseStore {
                 Err(failure) => return Err(failure.error(&format!("delete the Lease {name}"))),
             }
         }
-        Ok(Discarded::Gone)
+        Ok(left.map_or(Discarded::Gone, Discarded::Remains))
     }
 }
 
@@ -273,6 +278,7 @@ impl Register for KubernetesRegister {
         Capabilities::REGISTER.with(|can| {
             can.ttl_unit = TTL_UNIT;
             can.floor_outlives_record = false;
+            can.create_once = true;
         })
     }
 

@@ -251,6 +251,23 @@ impl Bucket {
         Ok(())
     }
 
+    /// Refuses a note that is to stay for good if the bucket forgets by age, by its settings as they are now.
+    pub(crate) async fn refuse_forgetting(&self, limit: Duration) -> Result<(), StoreError> {
+        let age = Duration::from_nanos(self.info(limit).await?.config.max_age);
+        if age.is_zero() {
+            return Ok(());
+        }
+        let another = match self.purpose {
+            BucketUse::Elections => "bucket=BUCKET",
+            BucketUse::Notes => "notes=BUCKET",
+        };
+        Err(misconfigured(format!(
+            "the bucket {} forgets records after {}, and a create-once note has to stay: set its max age to 0, or name another with {another}",
+            self.name,
+            bellwether_core::duration::print(age),
+        )))
+    }
+
     /// Makes the bucket if it is yet to be made.
     pub(crate) async fn make_if_missing(&self, limit: Duration) -> Result<(), StoreError> {
         if !self.is_known() {

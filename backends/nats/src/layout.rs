@@ -24,9 +24,9 @@ pub(crate) enum NoteKey {
 /// Names and records of a profile.
 #[expect(unused_variables, reason = "the default of an optional method ignores what it is given")]
 pub(crate) trait Layout: Send + Sync {
-    /// After a deletion, epochs come from the stream's own counter.
+    /// After a deletion, epochs come from the stream's own counter. A bucket that forgets is refused when a create-once note is asked for.
     fn capabilities(&self) -> Capabilities {
-        Capabilities::REGISTER.with(|can| can.floor_outlives_record = false)
+        Capabilities::REGISTER.with(|can| (can.floor_outlives_record, can.create_once) = (false, true))
     }
 
     /// The bucket that an election is held in.

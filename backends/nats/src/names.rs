@@ -9,6 +9,7 @@
 //! election.<name>        the lease
 //! history.<name>         past leaderships
 //! cooldown.<name>/<id>   until when an id stays away
+//! once.<name>            a create-once note, which belongs to no election
 //!
 //! cluster.history.<name>                 notes on elections that are held elsewhere:
 //! leader.history.<bucket>/<key>          by the profile, and in the profile leader by bucket and key
@@ -54,6 +55,7 @@ fn of(place: &str, note: &Note) -> String {
     match note {
         Note::History => format!("history.{place}"),
         Note::Cooldown(id) => format!("cooldown.{place}/{}", name(id.as_str())),
+        Note::Once => format!("once.{place}"),
     }
 }
 
@@ -113,6 +115,7 @@ mod tests {
         assert_eq!(note(&on("a.b"), &Note::History), "history.a.b");
         let id = Note::Cooldown(CandidateId::new("host-1").unwrap());
         assert_eq!(note(&on("a.b"), &id), "cooldown.a.b/host-1");
+        assert_eq!(note(&on("a.b"), &Note::Once), "once.a.b");
         assert_eq!(cluster_note(&on("a"), &Note::History), "cluster.history.a");
         assert_eq!(leader_note("b", "jobs.eu", &Note::History), "leader.history.b/jobs.eu");
         assert_eq!(
@@ -124,7 +127,7 @@ mod tests {
     #[test]
     fn no_note_lies_where_another_does() {
         let ids = ["a", "b/c", "d.e"].map(|id| Note::Cooldown(CandidateId::new(id).unwrap()));
-        let notes: Vec<&Note> = ids.iter().chain([&Note::History]).collect();
+        let notes: Vec<&Note> = ids.iter().chain([&Note::History, &Note::Once]).collect();
         let mut keys = Vec::new();
         for name in ["a", "a.b", "b/a", "history.a", "leader.history.b/a", "a/a", "naïve"] {
             keys.push(lease(&on(name)));

@@ -1,8 +1,10 @@
-//! What is kept beside elections: past leaderships, and until when an id stays away.
+//! What is kept beside elections: past leaderships, until when an id stays away, and create-once notes.
 //!
 //! The native profile keeps it in its bucket. The others hold elections in buckets that are not only ours, and no key is added to
 //! those: their notes lie in a bucket of Bellwether's own. No leadership depends on that one. Where it is missing, closed to us or silent,
-//! elections go on as if there were no notes; only whoever reads or writes past leaderships is told.
+//! elections go on as if there were no notes; only whoever reads or writes past leaderships or create-once notes is told.
+//!
+//! A create-once note is kept for good, so a bucket that forgets by age is refused for it, by settings that are read anew each time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,6 +47,14 @@ impl BucketStore {
 
     pub(crate) async fn read_note(&self, on: &ElectionName, note: &Note) -> Result<FoundNote, StoreError> {
         let (bucket, key) = self.note(on, note);
+        if *note == Note::Once {
+            let found = bucket.load(&key, self.limit()).await?;
+            // Not yet made, it has lost nothing.
+            if bucket.is_known() {
+                bucket.refuse_forgetting(self.limit()).await?;
+            }
+            return Ok(found);
+        }
         if bucket.purpose == BucketUse::Elections || *note == Note::History {
             return bucket.load(&key, self.limit()).await;
         }
@@ -68,6 +78,9 @@ impl BucketStore {
         let (bucket, key) = self.note(on, note);
         let limit = self.limit();
         bucket.make_if_missing(limit).await?;
+        if *note == Note::Once {
+            bucket.refuse_forgetting(limit).await?;
+        }
         Ok(bucket.write(&key, at, Content::Value(bytes.to_vec()), limit).await)
     }
 }

@@ -44,6 +44,7 @@ mod hosts;
 mod keys;
 mod names;
 mod notices;
+mod once;
 mod open;
 mod options;
 mod passfile;

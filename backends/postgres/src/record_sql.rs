@@ -102,5 +102,11 @@ pub(crate) const COOL_DOWN: &str = "WITH old AS (DELETE FROM {schema}.cooldowns 
      VALUES ($1, $2, clock_timestamp() + $3::int8 * interval '1 millisecond') \
      ON CONFLICT (election, id) DO UPDATE SET until = excluded.until";
 
+/// A row if this statement made it.
+pub(crate) const CREATE_ONCE: &str =
+    "INSERT INTO {schema}.once (name, content) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING RETURNING 1";
+
+pub(crate) const READ_ONCE: &str = "SELECT content FROM {schema}.once WHERE name = $1";
+
 pub(crate) const COOLDOWN: &str = "SELECT ceil(extract(epoch FROM until - clock_timestamp()) * 1000)::int8 \
      FROM {schema}.cooldowns WHERE election = $1 AND id = $2";

@@ -199,7 +199,7 @@ impl Records {
         Ok(Duration::from_millis(u64::try_from(left).unwrap_or(0)))
     }
 
-    async fn rows(&self, text: &'static str, values: Values<'_>) -> Result<Vec<Row>, StoreError> {
+    pub(crate) async fn rows(&self, text: &'static str, values: Values<'_>) -> Result<Vec<Row>, StoreError> {
         self.connection.rows(LOOK_LIMIT, text, values).await.map_err(SessionFailure::error)
     }
 }

@@ -1,13 +1,13 @@
 //! The tables of an election, for those who want them: `bellwether postgres init`.
 //!
 //! The advisory lock decides who leads, with tables or without. They add what locks cannot show or keep: epochs that a user's
-//! own transaction can check, metadata, history, cooldowns and a list of elections. Heartbeats never write to them.
+//! own transaction can check, metadata, history, cooldowns, create-once notes and a list of elections. Heartbeats never write to them.
 
 use bellwether_core::{ErrorKind, StoreError};
 
 use crate::errors::BACKEND;
 
-/// Of the tables; written by `init`, and compared when connecting.
+/// Of the tables; written by `init`, and compared when connecting. A table that is added later is asked for only when it is needed.
 pub(crate) const VERSION: i32 = 1;
 
 /// Of the functions, which `init` replaces; written into a comment. Candidates do without the latest, users' transactions do not.
@@ -112,7 +112,7 @@ BEGIN
     RAISE EXCEPTION 'in schema {name} there is %: remove it, or name another schema', stranger USING ERRCODE = 'BW002';
   END IF;
   SELECT c.relname INTO stranger FROM pg_class c WHERE c.relnamespace = space AND c.relkind <> 'r'
-    AND c.relname IN ('version', 'elections', 'intents', 'history', 'cooldowns');
+    AND c.relname IN ('version', 'elections', 'intents', 'history', 'cooldowns', 'once');
   IF FOUND THEN
     RAISE EXCEPTION 'in schema {name}, % is not a table: remove it, or name another schema', stranger
       USING ERRCODE = 'BW002';
@@ -162,6 +162,11 @@ CREATE TABLE IF NOT EXISTS {schema}.cooldowns (
   id text,
   until timestamptz NOT NULL,
   PRIMARY KEY (election, id)
+);
+CREATE TABLE IF NOT EXISTS {schema}.once (
+  name text PRIMARY KEY,
+  content text NOT NULL,
+  created timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 "#;
 
@@ -217,6 +222,7 @@ COMMENT ON FUNCTION {schema}.fence(text, int8) IS 'Fails unless this epoch leads
 /// For whoever stands. Whoever only works under somebody's epoch needs `USAGE` of the schema and nothing else.
 const GRANTS: &str = "GRANT USAGE ON SCHEMA {schema} TO {role};
 GRANT SELECT ON {schema}.version TO {role};
+GRANT SELECT, INSERT ON {schema}.once TO {role};
 GRANT SELECT, INSERT, UPDATE ON {schema}.elections, {schema}.intents TO {role};
 GRANT SELECT, INSERT, UPDATE, DELETE ON {schema}.history, {schema}.cooldowns TO {role};
 ";
@@ -224,7 +230,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON {schema}.history, {schema}.cooldowns TO 
 /// What a connection asks first, since to read is to run what stands in a table's place: whether all are tables, of one owner, and
 /// the version of the functions.
 pub(crate) const WHAT_IS_THERE: &str = "SELECT (SELECT c.relname::text FROM pg_class c WHERE c.relnamespace = n.oid \
-     AND c.relname IN ('version', 'elections', 'intents', 'history', 'cooldowns') \
+     AND c.relname IN ('version', 'elections', 'intents', 'history', 'cooldowns', 'once') \
      AND (c.relkind <> 'r' OR c.relowner <> n.nspowner) LIMIT 1), \
      (SELECT coalesce(substring(obj_description(p.oid, 'pg_proc') from 'version ([0-9]+)')::int4, 1) FROM pg_proc p \
      WHERE p.pronamespace = n.oid AND p.proname = 'fence' AND p.proowner = n.nspowner LIMIT 1) \

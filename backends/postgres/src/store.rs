@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use bellwether_backend::{
-    Capabilities, Claimed, Discarded, Ear, Finding, Followers, Fut, LockAnswer, LockHolder, Past, Probing,
-    Session, SessionFailure, SessionLease, SessionStore, Sessions, WantedLock, Written, lock,
+    Capabilities, Claimed, Creation, Discarded, Ear, Finding, Followers, Fut, LockAnswer, LockHolder, Past,
+    Probing, Session, SessionFailure, SessionLease, SessionStore, Sessions, WantedLock, Written, lock,
 };
 use bellwether_core::{
     Bid, Boot, Candidate, CandidateId, Clock, ElectionName, Epoch, ErrorKind, Grant, Incarnation, Proof,
@@ -159,6 +159,7 @@ impl SessionStore for PgStore {
             (can.epoch_visible, can.requests) = (true, true);
             (can.history, can.cooldown, can.lists) = (tables, tables, tables);
             (can.metadata_visible, can.crash_leaves_record) = (tables, tables);
+            can.create_once = tables;
             can.ttl_unit = Duration::from_millis(1);
         })
     }
@@ -366,6 +367,18 @@ impl SessionStore for PgStore {
             // Locks have numbers, not names.
             None => Ok(Vec::new()),
         }
+    }
+
+    async fn create_once(&self, through: &Sessions<PgStore>, name: &ElectionName, bytes: &[u8]) -> Creation {
+        self.create_note(&through.lock, name, bytes).await
+    }
+
+    async fn read_once(
+        &self,
+        through: &Sessions<PgStore>,
+        name: &ElectionName,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        self.read_note(&through.lock, name).await
     }
 
     async fn checkup(&self, through: &Sessions<PgStore>, _: Probing<'_>) -> Result<Vec<Finding>, StoreError> {

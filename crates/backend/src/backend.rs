@@ -9,7 +9,7 @@ use bellwether_core::{
 };
 use futures_util::Stream;
 
-use crate::{Capabilities, Discarded, Finding, Followers, Past, Probing};
+use crate::{Capabilities, Creation, Discarded, Finding, Followers, Past, Probing, once};
 
 /// A future that a trait object can return.
 pub type Fut<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -36,7 +36,7 @@ pub struct Notice {
 /// - Renewal and release touch exactly the grant they are given: its epoch and its incarnation.
 /// - An epoch is above every earlier one of the election, and above [`Bid::floor`].
 /// - [`observe`](Backend::observe), [`followers`](Backend::followers), [`history`](Backend::history),
-///   [`elections`](Backend::elections) and [`signals`](Backend::signals) change nothing in the store.
+///   [`elections`](Backend::elections), [`read_once`](Backend::read_once) and [`signals`](Backend::signals) change nothing in the store.
 #[expect(unused_variables, reason = "the default of an optional method ignores what it is given")]
 pub trait Backend: Any + Send + Sync {
     /// The name used in errors and logs.
@@ -112,6 +112,20 @@ pub trait Backend: Any + Send + Sync {
 
     /// The elections that the store can list.
     fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, StoreError>>;
+
+    /// Creates the note of this name, unless there is one: among any number of callers, one creates it, and everybody reads the same
+    /// content from then on. `bytes` is UTF-8 text without NUL, at most [`ONCE_MAX_BYTES`](crate::ONCE_MAX_BYTES) long.
+    ///
+    /// Notes have nothing to do with elections, not even with one of the same name; nothing here replaces or removes one.
+    /// Refused where [`Capabilities::create_once`] is false, and where the store would not keep the note for good.
+    fn create_once<'a>(&'a self, name: &'a ElectionName, bytes: &'a [u8]) -> Fut<'a, Creation> {
+        Box::pin(async { Creation::Refused(once::unsupported(self.name())) })
+    }
+
+    /// The content of the note of this name; `None` only if the store says that there is none.
+    fn read_once<'a>(&'a self, name: &'a ElectionName) -> Fut<'a, Result<Option<Vec<u8>>, StoreError>> {
+        Box::pin(async { Err(once::unsupported(self.name())) })
+    }
 
     /// Checks whether the store is fit for elections: permissions, versions, durability, space. Finds nothing by default.
     fn checkup<'a>(&'a self, probing: Probing<'a>) -> Fut<'a, Vec<Finding>> {

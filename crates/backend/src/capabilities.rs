@@ -40,6 +40,8 @@ pub struct Capabilities {
     pub cooldown: bool,
     /// The elections of the store can be listed.
     pub lists: bool,
+    /// Notes that are created once and then stay: [`Backend::create_once`](crate::Backend::create_once).
+    pub create_once: bool,
     /// A leadership's ttl is rounded up to a multiple of this.
     pub ttl_unit: Duration,
 }
@@ -59,6 +61,7 @@ impl Capabilities {
         history: true,
         cooldown: true,
         lists: true,
+        create_once: false,
         ttl_unit: Duration::from_nanos(1),
     };
 

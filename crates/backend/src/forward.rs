@@ -4,7 +4,7 @@ use bellwether_core::{
     Bid, Boot, Candidate, ElectionName, Grant, Outcome, ReleaseOptions, Request, Seen, StoreError,
 };
 
-use crate::{Backend, Capabilities, Discarded, Finding, Followers, Fut, Notices, Past, Probing};
+use crate::{Backend, Capabilities, Creation, Discarded, Finding, Followers, Fut, Notices, Past, Probing};
 
 /// A [`Backend`] that passes every call on to [`inner`](Forward::inner), except those that it overrides.
 ///
@@ -95,6 +95,16 @@ pub trait Forward: Send + Sync + 'static {
     fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, StoreError>> {
         self.inner().elections()
     }
+
+    /// See [`Backend::create_once`].
+    fn create_once<'a>(&'a self, name: &'a ElectionName, bytes: &'a [u8]) -> Fut<'a, Creation> {
+        self.inner().create_once(name, bytes)
+    }
+
+    /// See [`Backend::read_once`].
+    fn read_once<'a>(&'a self, name: &'a ElectionName) -> Fut<'a, Result<Option<Vec<u8>>, StoreError>> {
+        self.inner().read_once(name)
+    }
 }
 
 impl<F: Forward> Backend for F {
@@ -169,6 +179,14 @@ impl<F: Forward> Backend for F {
 
     fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, StoreError>> {
         Forward::elections(self)
+    }
+
+    fn create_once<'a>(&'a self, name: &'a ElectionName, bytes: &'a [u8]) -> Fut<'a, Creation> {
+        Forward::create_once(self, name, bytes)
+    }
+
+    fn read_once<'a>(&'a self, name: &'a ElectionName) -> Fut<'a, Result<Option<Vec<u8>>, StoreError>> {
+        Forward::read_once(self, name)
     }
 
     fn checkup<'a>(&'a self, probing: Probing<'a>) -> Fut<'a, Vec<Finding>> {

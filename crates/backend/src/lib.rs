@@ -30,6 +30,7 @@ mod memory;
 pub mod names;
 mod notice_queue;
 mod observations;
+mod once;
 mod record;
 mod register;
 mod session;
@@ -49,7 +50,9 @@ pub use lease::Lease;
 pub use lock::lock;
 pub use mailbox::Mailbox;
 pub use memory::{Memory, MemoryStore};
+pub use notice_queue::NoticeQueue;
 pub use observations::{ClaimVerdict, Observations, Source};
+pub use once::{Creation, ONCE_MAX_BYTES};
 pub use record::{Record, Reservation};
 pub use register::{Change, Changes, Found, FoundNote, Life, Note, Register, Write};
 pub use session::{

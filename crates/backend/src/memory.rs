@@ -109,7 +109,7 @@ impl Register for Memory {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities::REGISTER
+        Capabilities::REGISTER.with(|can| can.create_once = true)
     }
 
     async fn load(&self, on: &ElectionName) -> Result<Found<u64>, StoreError> {
@@ -193,7 +193,7 @@ impl Register for Memory {
         }
         cells.records.remove(on);
         cells.epochs.remove(on);
-        cells.notes.retain(|(of, _), _| of != on);
+        cells.notes.retain(|(of, note), _| of != on || *note == Note::Once);
         Ok(Discarded::Gone)
     }
 }

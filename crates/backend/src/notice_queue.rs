@@ -9,9 +9,11 @@ use tokio::sync::Notify;
 
 use crate::{Notice, lock};
 
+/// Notices on their way to whoever drives the elections.
+///
 /// What waits is bounded by the number of elections and of kinds: an older notice of the same kind is dropped.
 #[derive(Default)]
-pub(crate) struct NoticeQueue {
+pub struct NoticeQueue {
     waiting: Mutex<WaitingNotices>,
     arrived: Notify,
 }
@@ -56,21 +58,22 @@ impl WaitingNotices {
 
 impl NoticeQueue {
     /// About every election.
-    pub(crate) fn all(&self, signal: Signal) {
+    pub fn all(&self, signal: Signal) {
         self.put(Notice { election: None, signal });
     }
 
     /// About one.
-    pub(crate) fn about(&self, on: ElectionName, signal: Signal) {
+    pub fn about(&self, on: ElectionName, signal: Signal) {
         self.put(Notice { election: Some(on), signal });
     }
 
     /// What is no longer followed is not told.
-    pub(crate) fn forget(&self, on: &ElectionName) {
+    pub fn forget(&self, on: &ElectionName) {
         lock(&self.waiting).forget(on);
     }
 
-    pub(crate) async fn next(&self) -> Notice {
+    /// The next notice, when there is one.
+    pub async fn next(&self) -> Notice {
         loop {
             if let Some(notice) = lock(&self.waiting).take() {
                 return notice;

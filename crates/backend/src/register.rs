@@ -108,8 +108,8 @@ pub trait Register: Send + Sync + 'static {
     /// The elections that the store can list.
     fn elections(&self) -> impl Future<Output = Result<Vec<ElectionName>, StoreError>> + Send;
 
-    /// A small thing kept beside the lease, with its version. Read only where [`Capabilities::history`] or
-    /// [`Capabilities::cooldown`] says that the store keeps such notes.
+    /// A small thing kept beside the lease, with its version. Read only where [`Capabilities::history`],
+    /// [`Capabilities::cooldown`] or [`Capabilities::create_once`] says that the store keeps such notes.
     fn read_note(
         &self,
         on: &ElectionName,
@@ -241,4 +241,9 @@ pub enum Note {
     History,
     /// Until when this id stays away.
     Cooldown(bellwether_core::CandidateId),
+    /// A create-once note, which lies apart from elections: see [`Backend::create_once`](crate::Backend::create_once).
+    ///
+    /// Only where [`Capabilities::create_once`] says so. A store claims that if it keeps the note for good, whatever becomes of an
+    /// election of the same name, and if no failure to read it is ever taken for its absence.
+    Once,
 }

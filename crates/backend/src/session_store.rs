@@ -16,7 +16,7 @@ use bellwether_core::{Bid, Boot, Candidate, CandidateId, ElectionName, Epoch, Gr
 
 use crate::session::{LockHolder, LockKey, LockResult, Session, WantedLock};
 use crate::session_lease::Ear;
-use crate::{Capabilities, Discarded, Finding, Followers, Fut, Past, Probing};
+use crate::{Capabilities, Creation, Discarded, Finding, Followers, Fut, Past, Probing, once};
 
 /// The two sessions of a process.
 pub struct Sessions<S: SessionStore> {
@@ -227,6 +227,25 @@ pub trait SessionStore: Send + Sync + Sized + 'static {
         through: &Sessions<Self>,
     ) -> impl Future<Output = Result<Vec<ElectionName>, StoreError>> + Send {
         async { Ok(Vec::new()) }
+    }
+
+    /// See [`Backend::create_once`](crate::Backend::create_once). Called only where the store claims it, with content that is fit.
+    fn create_once(
+        &self,
+        through: &Sessions<Self>,
+        name: &ElectionName,
+        bytes: &[u8],
+    ) -> impl Future<Output = Creation> + Send {
+        async { Creation::Refused(once::unsupported(self.name())) }
+    }
+
+    /// See [`Backend::read_once`](crate::Backend::read_once). Called only where the store claims it.
+    fn read_once(
+        &self,
+        through: &Sessions<Self>,
+        name: &ElectionName,
+    ) -> impl Future<Output = Result<Option<Vec<u8>>, StoreError>> + Send {
+        async { Err(once::unsupported(self.name())) }
     }
 
     /// See [`Backend::checkup`](crate::Backend::checkup).

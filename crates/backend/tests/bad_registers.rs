@@ -23,6 +23,8 @@ enum Mistake {
     CheckThenPut,
     /// Where nothing is expected, whatever is there is overwritten.
     CreateOverwrites,
+    /// A note that is to be created replaces what is there.
+    NotesOverwrite,
     /// Versions tell records apart, and not which came first.
     VersionsUnordered,
 }
@@ -120,6 +122,13 @@ impl Register for Bad {
     }
 
     async fn write_note(&self, on: &ElectionName, note: &Note, at: Option<u64>, bytes: &[u8]) -> Write<u64> {
+        let at = match (self.mistake, at) {
+            (Mistake::NotesOverwrite, None) => {
+                let found = self.inner.read_note(on, note).await.expect("memory can be read");
+                found.map(|(_, version)| version)
+            }
+            (_, at) => at,
+        };
         self.inner.write_note(on, note, at, bytes).await
     }
 }
@@ -177,6 +186,7 @@ async fn every_mistake_is_reported_by_at_least_two_cases() {
         Mistake::TakesAwayLies,
         Mistake::CheckThenPut,
         Mistake::CreateOverwrites,
+        Mistake::NotesOverwrite,
         Mistake::VersionsUnordered,
     ];
     for mistake in mistakes {

@@ -1,6 +1,7 @@
 //! What a Lease says to candidates of client-go and to ours.
 
 use bellwether_core::Incarnation;
+use std::collections::BTreeMap;
 
 use super::*;
 
@@ -128,7 +129,7 @@ fn seconds_that_somebody_shortened_shorten_nobody_s_lease() {
 #[test]
 fn a_spoilt_annotation_leaves_the_lease_with_whoever_holds_it() {
     let mut spoilt = stored().with_record(&on(), &held(), None);
-    spoilt.metadata.annotations.insert(RECORD.into(), "{".into());
+    spoilt.metadata.annotations.insert(RECORD, "{".into());
     let record = spoilt.record();
     assert!(record.is_held() && record.holder.unwrap().incarnation.is_none());
     let mut odd = stored();
@@ -187,7 +188,7 @@ fn a_ttl_is_written_in_whole_seconds_and_never_less_than_it_is() {
 fn a_lease_of_another_election_is_told_apart() {
     let mut copied = stored().with_record(&on(), &held(), None);
     assert!(copied.check_election(&on()).is_ok());
-    copied.metadata.annotations.insert(ELECTION.into(), "other".into());
+    copied.metadata.annotations.insert(ELECTION, "other".into());
     assert!(copied.check_election(&on()).unwrap_err().to_string().contains("\"other\""));
     assert!(stored().check_election(&on()).is_ok(), "one that somebody else made names none");
 }

@@ -57,7 +57,8 @@ struct ClusterRecordIn {
 impl Layout for Cluster {
     fn capabilities(&self) -> Capabilities {
         // Buckets of others could not be told from these, so they are not listed.
-        Capabilities::REGISTER.with(|can| (can.floor_outlives_record, can.lists) = (false, false))
+        Capabilities::REGISTER
+            .with(|can| (can.floor_outlives_record, can.lists, can.create_once) = (false, false, true))
     }
 
     fn bucket(&self, on: &ElectionName) -> String {
@@ -74,7 +75,7 @@ impl Layout for Cluster {
 
     fn note(&self, on: &ElectionName, note: &Note) -> NoteKey {
         match note {
-            Note::History => NoteKey::Apart(names::cluster_note(on, note)),
+            Note::History | Note::Once => NoteKey::Apart(names::cluster_note(on, note)),
             Note::Cooldown(id) => NoteKey::Beside(format!("cooldown-{id}")),
         }
     }

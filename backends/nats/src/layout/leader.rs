@@ -68,7 +68,12 @@ impl Layout for Leader {
 
     /// The bucket is the user's: no key is added to it.
     fn note(&self, on: &ElectionName, note: &Note) -> NoteKey {
-        NoteKey::Apart(names::leader_note(&self.bucket, &self.key(on), note))
+        let key = match note {
+            // A group gives all elections one key; a note has its own name.
+            Note::Once => on.as_str().to_owned(),
+            Note::History | Note::Cooldown(_) => self.key(on),
+        };
+        NoteKey::Apart(names::leader_note(&self.bucket, &key, note))
     }
 
     /// As others expect it: what is not renewed goes away by itself.

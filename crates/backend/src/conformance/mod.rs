@@ -34,6 +34,7 @@ mod names;
 mod notes;
 mod notifications;
 mod observing;
+mod once;
 mod requests;
 mod stale;
 mod time;
@@ -64,6 +65,7 @@ const THEMES: &[&[Case]] = &[
     notifications::CASES,
     requests::CASES,
     notes::CASES,
+    once::CASES,
     crash::CASES,
 ];
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bellwether_core::{Bid, Boot, ElectionName, Grant, Outcome, ReleaseOptions, Request, Seen, StoreError};
 
 use super::{Faults, Op, again};
-use crate::{Backend, Followers, Forward, Fut, Past};
+use crate::{Backend, Creation, Followers, Forward, Fut, Past};
 
 /// A [`Backend`] whose calls meet what its [`Faults`] say. News comes through untouched.
 pub struct FaultyBackend {
@@ -73,5 +73,15 @@ impl Forward for FaultyBackend {
     fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, StoreError>> {
         let call = again!(self, => |inner| inner.elections());
         Box::pin(self.faults.meet(Op::Read, self.inner.name(), call, Err))
+    }
+
+    fn create_once<'a>(&'a self, name: &'a ElectionName, bytes: &'a [u8]) -> Fut<'a, Creation> {
+        let call = again!(self, name, bytes => |inner| inner.create_once(&name, &bytes));
+        Box::pin(self.faults.meet(Op::Note, self.inner.name(), call, Creation::failed))
+    }
+
+    fn read_once<'a>(&'a self, name: &'a ElectionName) -> Fut<'a, Result<Option<Vec<u8>>, StoreError>> {
+        let call = again!(self, name => |inner| inner.read_once(&name));
+        Box::pin(self.faults.meet(Op::Note, self.inner.name(), call, Err))
     }
 }

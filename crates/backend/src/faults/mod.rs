@@ -49,7 +49,7 @@ pub enum Op {
     Read,
     /// A register's write; a backend's claim, renew, release and request.
     Write,
-    /// History and cooldowns.
+    /// History, cooldowns and create-once notes.
     Note,
 }
 

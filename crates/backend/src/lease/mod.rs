@@ -31,8 +31,8 @@ use runtime_change::Leaver;
 use tokio::sync::mpsc;
 
 use crate::{
-    Backend, Capabilities, Discarded, Finding, Found, Fut, Life, Note, Notice, Notices, Observations, Past,
-    Probing, Record, Register, Source, history, lock,
+    Backend, Capabilities, Creation, Discarded, Finding, Found, Fut, Life, Note, Notice, Notices,
+    Observations, Past, Probing, Record, Register, Source, history, lock, once,
 };
 
 /// How often a write that lost against something harmless is tried again within one call.
@@ -335,6 +335,14 @@ impl<R: Register> Backend for Lease<R> {
 
     fn elections(&self) -> Fut<'_, Result<Vec<ElectionName>, StoreError>> {
         Box::pin(self.shared.register.elections())
+    }
+
+    fn create_once<'a>(&'a self, name: &'a ElectionName, bytes: &'a [u8]) -> Fut<'a, Creation> {
+        Box::pin(once::create(&self.shared.register, name, bytes))
+    }
+
+    fn read_once<'a>(&'a self, name: &'a ElectionName) -> Fut<'a, Result<Option<Vec<u8>>, StoreError>> {
+        Box::pin(once::read(&self.shared.register, name))
     }
 
     fn checkup<'a>(&'a self, probing: Probing<'a>) -> Fut<'a, Vec<Finding>> {

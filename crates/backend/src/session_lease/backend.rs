@@ -9,7 +9,9 @@ use futures_util::stream;
 
 use super::{SessionLease, Shared};
 use crate::session_store::SessionStore;
-use crate::{Backend, Capabilities, Discarded, Finding, Followers, Fut, Notices, Past, Probing};
+use crate::{
+    Backend, Capabilities, Creation, Discarded, Finding, Followers, Fut, Notices, Past, Probing, once,
+};
 
 impl<S: SessionStore> Backend for SessionLease<S> {
     fn name(&self) -> &'static str {
@@ -128,6 +130,34 @@ impl<S: SessionStore> Backend for SessionLease<S> {
             }
             let pair = self.0.pair().await?;
             self.0.store.elections(&pair.sessions()).await
+        })
+    }
+
+    fn create_once<'a>(&'a self, name: &'a ElectionName, bytes: &'a [u8]) -> Fut<'a, Creation> {
+        let unfit = match self.capabilities().create_once {
+            true => once::check(self.name(), bytes).err(),
+            false => Some(once::unsupported(self.name())),
+        };
+        if let Some(error) = unfit {
+            return Box::pin(async { Creation::Refused(error) });
+        }
+        let (shared, name, bytes) = (Arc::clone(&self.0), name.clone(), bytes.to_vec());
+        let call = async move {
+            match shared.pair().await {
+                Ok(pair) => shared.store.create_once(&pair.sessions(), &name, &bytes).await,
+                Err(error) => Creation::failed(error),
+            }
+        };
+        Box::pin(async { self.0.store.finish(call).await.unwrap_or_else(Creation::Unknown) })
+    }
+
+    fn read_once<'a>(&'a self, name: &'a ElectionName) -> Fut<'a, Result<Option<Vec<u8>>, StoreError>> {
+        Box::pin(async move {
+            if !self.capabilities().create_once {
+                return Err(once::unsupported(self.name()));
+            }
+            let pair = self.0.pair().await?;
+            self.0.store.read_once(&pair.sessions(), name).await
         })
     }
 
