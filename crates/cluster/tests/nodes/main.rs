@@ -1,0 +1,6 @@
+//! Nodes as programs embed them: formed, stopped, started again, wiped, added and removed.
+
+mod forming;
+mod members;
+mod recovering;
+mod stage;
