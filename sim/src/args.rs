@@ -8,7 +8,7 @@ bellwether-sim: the real election and the real lease, in worlds where everything
 
   --seeds N       run N seeds
   --from S        starting at seed S (default 1)
-  --store KIND    only seeds whose world has a `register` or a `session` store
+  --store KIND    only seeds whose world has a `register`, `session` or `raft` store
   --threads N     on N threads (default 2)
   --seed S        run one seed: print its options and figures
   -v, --verbose   and everything that happened
@@ -69,7 +69,8 @@ fn store(name: &str) -> Result<StoreKind, String> {
     match name {
         "register" => Ok(StoreKind::Register),
         "session" => Ok(StoreKind::Session),
-        other => Err(format!("a store is `register` or `session`, not `{other}`")),
+        "raft" => Ok(StoreKind::Raft),
+        other => Err(format!("a store is `register`, `session` or `raft`, not `{other}`")),
     }
 }
 

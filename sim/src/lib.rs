@@ -1,7 +1,8 @@
 //! A deterministic simulator: the real election and the real lease, in worlds where everything goes wrong.
 //!
 //! What runs here is [`Core`](bellwether_core::Core) and [`Lease`](bellwether_backend::Lease), unchanged, for several
-//! candidates in one election; in one world of three the store is one of sessions instead ([`session`]). What is simulated is everything around them: clocks ([`clock`]), the network and the
+//! candidates in one election; in one world of three the store is one of sessions instead ([`session`]), and in
+//! two of fifteen a Raft cluster (`raft`). What is simulated is everything around them: clocks ([`clock`]), the network and the
 //! store ([`connection`], [`store`]), pauses, crashes and people ([`faults`]). One thread, one queue of events
 //! ([`queue`]), virtual time, and one number, the seed, from which everything follows ([`options`]).
 //!
@@ -25,6 +26,7 @@ pub mod node;
 pub mod options;
 pub mod profile;
 pub mod queue;
+mod raft;
 pub mod session;
 pub mod store;
 pub mod tally;
@@ -42,5 +44,10 @@ pub fn run(seed: u64, verbose: bool) -> RunResult {
 
 /// Runs this world.
 pub fn run_world(options: WorldOptions, verbose: bool) -> RunResult {
-    world::World::new(options, verbose).run()
+    match options.store {
+        options::StoreKind::Raft => raft::run(options, verbose),
+        options::StoreKind::Register | options::StoreKind::Session => {
+            world::World::new(options, verbose).run()
+        }
+    }
 }

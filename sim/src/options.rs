@@ -36,12 +36,18 @@ pub enum StoreKind {
     Register,
     /// Locks that belong to sessions.
     Session,
+    /// A Raft cluster with the election service on it.
+    Raft,
 }
 
 impl StoreKind {
-    /// Of this seed: one world of three has sessions.
+    /// Of this seed: of fifteen worlds, five have sessions and two a Raft cluster.
     pub fn of(seed: u64) -> StoreKind {
-        if seed.is_multiple_of(3) { StoreKind::Session } else { StoreKind::Register }
+        match (seed % 3, seed % 5) {
+            (0, _) => StoreKind::Session,
+            (_, 4) => StoreKind::Raft,
+            _ => StoreKind::Register,
+        }
     }
 }
 

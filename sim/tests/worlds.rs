@@ -30,6 +30,15 @@ fn worlds_with_sessions_break_no_rule_and_excuse_nothing() {
 }
 
 #[test]
+fn worlds_with_a_raft_cluster_break_no_rule_and_excuse_nothing() {
+    let summary = Campaign { store: Some(StoreKind::Raft), ..Campaign::new(61, 150) }.run(|_| {});
+    assert_eq!(summary.seeds, 20);
+    assert!(summary.violations.is_empty(), "{:#?}", summary.violations);
+    assert!(summary.tally.elections > 500, "worlds in which nothing happens");
+    assert_eq!(summary.tally.excused, 0);
+}
+
+#[test]
 fn every_world_lasts_ten_minutes_and_more() {
     for seed in 1..=4 {
         let outcome = run(seed, false);

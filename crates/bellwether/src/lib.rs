@@ -22,9 +22,11 @@
 //! - [`Store`] shares one connection among many elections.
 //! - The [`guide`] helps to choose a store and timings, to fence writes, and to run in production.
 //!
-//! This crate only re-exports; each backend is a feature.
+//! This crate only re-exports and connects; each backend is a feature.
 
 pub mod guide;
+#[cfg(feature = "cluster")]
+mod ledger;
 mod schemes;
 
 use std::sync::Arc;
@@ -49,6 +51,14 @@ pub use schemes::{Scheme, SecretIn, open};
 pub mod backend {
     pub use bellwether_backend::*;
     pub use bellwether_core::{Ask, Bid, Grant, Outcome, ReleaseOptions, Request, Signal};
+}
+
+/// Clusters: how one is formed, who its members are, and the ledger that remembers it.
+#[cfg(feature = "cluster")]
+pub mod cluster {
+    pub use bellwether_cluster::*;
+
+    pub use crate::ledger::BackendLedger;
 }
 
 /// Elections in a directory.
@@ -77,6 +87,14 @@ pub mod postgres {
     pub use bellwether_postgres::{
         Config, DEFAULT_SCHEMA, Environment, FENCED, Keys, Postgres, Schema, Transport, from_config, init,
     };
+}
+
+/// Elections on a Raft cluster of Bellwether's own nodes.
+#[cfg(feature = "raft")]
+pub mod raft {
+    #[cfg(feature = "node")]
+    pub use bellwether_raft::ElectionService;
+    pub use bellwether_raft::{Raft, from_url};
 }
 
 /// The README's program is compiled and run with the tests.

@@ -47,7 +47,7 @@ struct Opener {
     options: fn(&str) -> Result<Options, Error>,
 }
 
-static SCHEMES: [Scheme; 5] = [
+static SCHEMES: [Scheme; 6] = [
     Scheme {
         names: &["memory"],
         example: "memory:",
@@ -118,6 +118,20 @@ static SCHEMES: [Scheme; 5] = [
                 Ok(Store::from(bellwether_kubernetes::from_config(config, crate::clock())))
             },
             options: |_| Ok(bellwether_kubernetes::options()),
+        }),
+    },
+    Scheme {
+        names: &["raft"],
+        example: "raft://HOST:PORT",
+        place: "a Raft cluster of `bellwether node`s",
+        feature: Some("raft"),
+        secret: SecretIn::Nowhere,
+        #[cfg(not(feature = "raft"))]
+        driver: None,
+        #[cfg(feature = "raft")]
+        driver: Some(Opener {
+            open: |url| Ok(Store::from(bellwether_raft::from_url(url, crate::clock())?)),
+            options: usual,
         }),
     },
 ];

@@ -78,6 +78,25 @@ fn hooks() {
     }
 }
 
+/// Formed by the first run, found on its disks by the second, with what was agreed on before.
+#[test]
+fn embedded_cluster() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    // Free now, and held at the same time so that they differ.
+    let held: Vec<_> = (0..3).map(|_| std::net::TcpListener::bind("127.0.0.1:0").expect("a port")).collect();
+    let ports: Vec<String> =
+        held.iter().map(|port| port.local_addr().expect("an address").port().to_string()).collect();
+    drop(held);
+    for (mode, before) in [("app-0: bootstrap", 0), ("app-0: restart", 4)] {
+        let mut command = Command::new(example("embedded_cluster"));
+        let output = command.arg(directory.path()).arg(ports.join(",")).output().expect("the example runs");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+        assert!(said.contains(mode), "{said}");
+        assert!(said.contains(&format!("without the old leader: {} × yes", before + 4)), "{said}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn fence() {
     let server = Server::start(Duration::from_secs(3)).await;

@@ -1,0 +1,88 @@
+//! Answers that are lost on the way back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bellwether_backend::Backend;
+use bellwether_core::Outcome;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+use crate::stage::{Stage, bid, claim, client, election, lead, until};
+
+/// What becomes of answers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Open,
+    /// Requests pass, and answers do not.
+    Swallows,
+}
+
+/// Passes connections on to a node. Whatever connection it swallowed from closes when the way is open again.
+async fn proxy(to: String, way: watch::Receiver<Way>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    tokio::spawn(async move {
+        while let Ok((here, _)) = listener.accept().await {
+            let there = TcpStream::connect(&to).await.expect("a node");
+            tokio::spawn(pass_on(here, there, way.clone()));
+        }
+    });
+    address
+}
+
+async fn pass_on(here: TcpStream, there: TcpStream, mut way: watch::Receiver<Way>) {
+    let ((mut requests, mut back), (mut answers, mut on)) = (here.into_split(), there.into_split());
+    let onward = tokio::io::copy(&mut requests, &mut on);
+    let answering = async {
+        let mut bytes = vec![0; 16 << 10];
+        let mut has_swallowed = false;
+        loop {
+            tokio::select! {
+                read = answers.read(&mut bytes) => {
+                    let Ok(count) = read else { return };
+                    let is_lost = *way.borrow() == Way::Swallows;
+                    has_swallowed |= is_lost;
+                    if count == 0 || (!is_lost && back.write_all(&bytes[..count]).await.is_err()) {
+                        return;
+                    }
+                }
+                changed = way.changed() => {
+                    if changed.is_err() || (has_swallowed && *way.borrow() == Way::Open) {
+                        return;
+                    }
+                }
+            }
+        }
+    };
+    tokio::select! {
+        _ = onward => {}
+        () = answering => {}
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_claim_whose_answer_was_lost_is_sent_again_under_its_number_and_granted_once() {
+    let stage = Stage::start().await;
+    let (set, way) = watch::channel(Way::Open);
+    let address = proxy(stage.node(0).local_address().to_string(), way).await;
+    let (a, b) = (client(&format!("raft://{address}")), stage.client());
+    let ttl = Duration::from_secs(20);
+    // The session is open before anything is lost.
+    let before = lead(&a, &election("before"), &bid("a", ttl)).await;
+    let (on, wanted) = (election("lost-answer"), bid("a", ttl));
+    set.send_replace(Way::Swallows);
+    let claiming = tokio::spawn({
+        let (a, on, wanted) = (Arc::clone(&a), on.clone(), wanted.clone());
+        async move { claim(&a, &on, &wanted).await }
+    });
+    until("the claim is applied", || async { b.observe(&on).await.unwrap().leader().is_some() }).await;
+    let applied = b.observe(&on).await.unwrap().epoch;
+    set.send_replace(Way::Open);
+    match claiming.await.unwrap() {
+        Outcome::Done(grant) => assert_eq!(Some(grant.epoch), applied, "it was granted twice"),
+        other => panic!("{other:?}"),
+    }
+    assert!(applied > Some(before.epoch));
+}
