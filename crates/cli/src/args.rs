@@ -3,6 +3,8 @@
 mod looking;
 #[cfg(feature = "nats")]
 mod nats;
+#[cfg(feature = "node")]
+mod node;
 mod postgres;
 mod run;
 
@@ -16,6 +18,8 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 pub(crate) use looking::{Doctor, Top};
 #[cfg(feature = "nats")]
 pub(crate) use nats::{NatsCommand, NatsHealth};
+#[cfg(feature = "node")]
+pub(crate) use node::{FormingFlags, LedgerFlags, MembersCommand, Node, PeerFlags, Recover, SecurityFlags};
 pub(crate) use postgres::PostgresFlags;
 #[cfg(feature = "postgres")]
 pub(crate) use postgres::{PostgresCommand, PostgresInit};
@@ -137,6 +141,13 @@ pub(crate) enum Command {
     #[cfg(feature = "nats")]
     #[command(subcommand)]
     Nats(NatsCommand),
+    #[cfg(feature = "node")]
+    Node(Box<Node>),
+    #[cfg(feature = "node")]
+    #[command(subcommand)]
+    Members(MembersCommand),
+    #[cfg(feature = "node")]
+    Recover(Recover),
     /// Print shell completions.
     Completions {
         /// The shell.
@@ -202,6 +213,8 @@ pub(crate) enum Table {
     Reasons,
     ErrorKinds,
     RunFlags,
+    #[cfg(feature = "node")]
+    NodeFlags,
     Events,
     Schemes,
     KillSequence,
@@ -303,13 +316,23 @@ mod tests {
             ("Timing", of::<TimingFlags>()),
             ("Standing", of::<StandingFlags>()),
             ("Health", of::<HealthFlags>()),
+            #[cfg(feature = "node")]
+            ("Peers", of::<PeerFlags>()),
+            #[cfg(feature = "node")]
+            ("Forming a cluster", of::<FormingFlags>()),
+            #[cfg(feature = "node")]
+            ("Security", of::<SecurityFlags>()),
         ];
+        let is_plain = |one: &clap::Command, flag: &clap::Arg| {
+            one.get_name() == "recover" && flag.get_id().as_str().starts_with("ledger")
+        };
         let mut command = Args::command();
         command.build();
         for one in command.get_subcommands() {
             for flag in one.get_arguments() {
                 let its_own = headings.iter().find(|(_, flags)| flags.contains(flag.get_id().as_str()));
-                let heading = its_own.map(|(heading, _)| *heading);
+                // Where a cluster is not formed, the ledger is a flag like others.
+                let heading = its_own.map(|(heading, _)| *heading).filter(|_| !is_plain(one, flag));
                 assert_eq!(flag.get_help_heading(), heading, "{} of {}", flag.get_id(), one.get_name());
             }
         }

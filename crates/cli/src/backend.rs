@@ -85,12 +85,16 @@ fn named(global: &Global) -> Result<Option<String>, Failure> {
 }
 
 fn default_directory() -> Result<PathBuf, Failure> {
+    state_directory().ok_or_else(|| {
+        usage("there is no home directory to keep elections in: name one with --backend file:DIR".to_owned())
+    })
+}
+
+/// Where the state of this user's programs is kept, and ours in it.
+pub(crate) fn state_directory() -> Option<PathBuf> {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let state = variable("XDG_STATE_HOME").or_else(|| variable("HOME").map(|home| home.join(".local/state")));
-    let state = state.ok_or_else(|| {
-        usage("there is no home directory to keep elections in: name one with --backend file:DIR".to_owned())
-    })?;
-    Ok(state.join("bellwether"))
+    Some(state?.join("bellwether"))
 }
 
 fn usage(sentence: String) -> Failure {

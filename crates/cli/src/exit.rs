@@ -77,20 +77,30 @@ impl Exit {
             Exit::None => (
                 1,
                 "`status`: nobody holds the election, or with `--is-leader`, another candidate does; `watch` without ELECTION: \
-                 there is none yet; `nats health` without NODE: nobody leads",
+                 there is none yet; `nats health` without NODE: nobody leads; `members nodes`: a node is not ready",
             ),
             Exit::Usage => (64, "bad usage or settings"),
             Exit::Unavailable => (69, "the store cannot be reached, or cannot do what was asked"),
             Exit::Bug => (70, "a bug in Bellwether"),
-            Exit::Output => (74, "the output could not be written, to a full disk for example"),
+            Exit::Output => (
+                74,
+                "the output could not be written, to a full disk for example; `node`: its data directory is damaged, or cannot be read \
+                 or written",
+            ),
             Exit::NotLed => (75, NOT_LED),
             Exit::NotLedAs(code) => (code, NOT_LED),
-            Exit::Lost => (76, "the leadership was lost (`run --once`, `acquire --hold`)"),
+            Exit::Lost => (
+                76,
+                "the leadership was lost (`run --once`, `acquire --hold`); `node`: it was removed from its cluster",
+            ),
             Exit::Permission => (
                 77,
                 "permission denied; `run`: a process that COMMAND started cannot be killed and is left running",
             ),
-            Exit::Misconfigured => (78, "the store is not set up for elections"),
+            Exit::Misconfigured => (
+                78,
+                "the store is not set up for elections; `node`: its ledger, its data directory and its flags contradict each other",
+            ),
             Exit::Command(126) => (126, "COMMAND cannot be executed"),
             Exit::Command(127) => (127, "COMMAND was not found"),
             Exit::Command(code) => {
@@ -133,6 +143,12 @@ impl Failure {
         (self.about_backend && BACKEND.contains(&key)) || mentions(&self.sentence, key)
     }
 
+    /// The same, with the name of what it happened to in front.
+    #[cfg(feature = "node")]
+    pub(crate) fn prefixed(self, name: &str) -> Failure {
+        Failure { sentence: format!("{name}: {}", self.sentence), ..self }
+    }
+
     /// The exit code.
     pub(crate) fn exit(&self) -> Exit {
         self.exit
@@ -168,6 +184,23 @@ impl From<Error> for Failure {
 impl From<bellwether::StoreError> for Failure {
     fn from(error: bellwether::StoreError) -> Failure {
         Failure::new(of_kind(error.kind()), error.to_string()).about_backend()
+    }
+}
+
+#[cfg(feature = "node")]
+impl From<bellwether::cluster::ClusterError> for Failure {
+    fn from(error: bellwether::cluster::ClusterError) -> Failure {
+        use bellwether::cluster::ErrorKind;
+        let exit = match error.kind() {
+            ErrorKind::InvalidInput => Exit::Usage,
+            ErrorKind::Corrupt | ErrorKind::Storage | ErrorKind::Stopped => Exit::Output,
+            ErrorKind::PermissionDenied => Exit::Permission,
+            ErrorKind::Removed => Exit::Lost,
+            // What the ledger, the disk and the flags contradict each other in is for somebody to decide.
+            ErrorKind::Refused => Exit::Misconfigured,
+            _ => Exit::Unavailable,
+        };
+        Failure::new(exit, error.to_string())
     }
 }
 

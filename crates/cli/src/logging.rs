@@ -36,6 +36,7 @@ pub(crate) fn start(global: &Global, live: bool) {
     if global.verbose == 0 {
         // A driver's own log: what matters of it is said here, with what to do.
         wanted = wanted.with_target("async_nats", LevelFilter::OFF);
+        wanted = wanted.with_target("openraft", LevelFilter::OFF);
     }
     if live && global.verbose == 0 {
         wanted = wanted.with_target("bellwether_election", LevelFilter::OFF);

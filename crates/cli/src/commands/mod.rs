@@ -5,10 +5,16 @@ mod doctor;
 mod explain;
 mod history;
 mod manual;
+#[cfg(feature = "node")]
+mod members;
 #[cfg(feature = "nats")]
 mod nats;
+#[cfg(feature = "node")]
+mod node;
 #[cfg(feature = "postgres")]
 mod postgres;
+#[cfg(feature = "node")]
+mod recover;
 mod run;
 mod signals;
 mod status;
@@ -53,6 +59,12 @@ pub(crate) async fn run(args: Args) -> Result<Exit, Failure> {
         Command::Postgres(command) => postgres::postgres(global, command).await,
         #[cfg(feature = "nats")]
         Command::Nats(command) => nats::nats(global, command).await,
+        #[cfg(feature = "node")]
+        Command::Node(flags) => node::node(global, flags).await,
+        #[cfg(feature = "node")]
+        Command::Members(command) => members::members(global, command).await,
+        #[cfg(feature = "node")]
+        Command::Recover(flags) => recover::recover(global, flags).await,
         Command::Completions { shell } => manual::completions(*shell),
         Command::Man => manual::man(),
         Command::Tables { table } => tables::tables(*table),

@@ -14,7 +14,9 @@ pub(crate) fn tables(table: Table) -> Result<Exit, Failure> {
         Table::ExitCodes => exit_codes(),
         Table::Reasons => reasons(),
         Table::ErrorKinds => error_kinds(),
-        Table::RunFlags => run_flags(),
+        Table::RunFlags => flags_of("run"),
+        #[cfg(feature = "node")]
+        Table::NodeFlags => flags_of("node"),
         Table::Events => events(),
         Table::Schemes => schemes(),
         Table::KillSequence => kill_sequence(),
@@ -41,9 +43,9 @@ fn error_kinds() -> Vec<String> {
     markdown(&["kind", "meaning", "tried again"], ErrorKind::ALL.iter().map(row))
 }
 
-fn run_flags() -> Vec<String> {
+fn flags_of(subcommand: &str) -> Vec<String> {
     let command = Args::command();
-    let run = command.find_subcommand("run").expect("there is a `run`");
+    let one = command.find_subcommand(subcommand).expect("it is there");
     let row = |argument: &clap::Arg| {
         let name = match (argument.get_short(), argument.get_long()) {
             (Some(short), Some(long)) => format!("-{short}, --{long}"),
@@ -55,7 +57,7 @@ fn run_flags() -> Vec<String> {
         let help = argument.get_help().map(ToString::to_string).unwrap_or_default().replace('|', "\\|");
         Some(format!("| `{name}` | {default} | {help} |"))
     };
-    let flags = run.get_arguments().filter(|argument| !argument.is_positional());
+    let flags = one.get_arguments().filter(|argument| !argument.is_positional());
     markdown(&["flag", "default", "meaning"], flags.filter_map(row))
 }
 
