@@ -60,6 +60,11 @@ pub fn judged_figure(what: &str, got: f64, unit: &str, limit: f64) {
     report(what, &format!("{got:.2} {unit}"), &format!("at most {limit} {unit}: {}", verdict(got <= limit)));
 }
 
+/// A figure that should be large, with the least that is asked for.
+pub fn judged_at_least(what: &str, got: f64, unit: &str, least: f64) {
+    report(what, &format!("{got:.2} {unit}"), &format!("at least {least} {unit}: {}", verdict(got >= least)));
+}
+
 fn verdict(kept: bool) -> &'static str {
     if kept { "ok" } else { "MISSED" }
 }

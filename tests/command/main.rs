@@ -5,6 +5,7 @@ mod doctor;
 mod help;
 mod log;
 mod mistakes;
+mod node;
 mod secrets;
 mod step_down;
 mod top;

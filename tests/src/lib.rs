@@ -15,6 +15,8 @@ mod output_lines;
 mod overlap;
 #[cfg(target_os = "linux")]
 mod processes;
+#[cfg(target_os = "linux")]
+pub mod raft;
 mod read_only_status;
 #[cfg(target_os = "linux")]
 pub mod series;

@@ -4,7 +4,9 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 
-use crate::PATIENCE;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::{PATIENCE, until_blocking};
 
 /// A command with its output in a pipe. Killed when dropped.
 pub struct OutputLines {
@@ -38,6 +40,25 @@ impl OutputLines {
                 return line;
             }
         }
+    }
+}
+
+impl OutputLines {
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a process id");
+        kill_process(pid, signal).expect("it is there");
+    }
+
+    /// Its exit code, when it has ended by itself.
+    #[track_caller]
+    pub fn exit_code(&mut self) -> Option<i32> {
+        // Its stdout ends with it.
+        while self.lines.recv_timeout(PATIENCE).is_ok() {}
+        until_blocking(|| match self.child.try_wait() {
+            Ok(Some(status)) => Ok(status.code()),
+            other => Err(format!("it runs: {other:?}")),
+        })
     }
 }
 

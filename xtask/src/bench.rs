@@ -2,14 +2,18 @@
 
 use crate::metadata::{Package, Workspace};
 use crate::suggest::did_you_mean;
-use crate::tools::{APISERVER, CLIENT_GO, ETCD, NATS, POSTGRES, Tool};
+use crate::tools::{APISERVER, CLIENT_GO, ETCD, ETCD_CLIENT, NATS, POSTGRES, Tool};
 use crate::{Problem, Verdict, process};
 
 const PACKAGE: &str = "bellwether-benches";
 
 /// Benchmarks that start servers of their own, and what they need for that.
-const NEEDS: &[(&str, &[&Tool])] =
-    &[("postgres", &[&POSTGRES]), ("nats", &[&NATS]), ("kubernetes", &[&ETCD, &APISERVER, &CLIENT_GO])];
+const NEEDS: &[(&str, &[&Tool])] = &[
+    ("postgres", &[&POSTGRES]),
+    ("nats", &[&NATS]),
+    ("kubernetes", &[&ETCD, &APISERVER, &CLIENT_GO]),
+    ("raft", &[&ETCD, &ETCD_CLIENT]),
+];
 
 pub(crate) fn run(names: &[String]) -> Result<Verdict, Problem> {
     let workspace = Workspace::load()?;
@@ -57,7 +61,8 @@ mod tests {
         let names = |asked: &[String]| needs(asked).map(|tool| tool.name).collect::<Vec<_>>();
         assert_eq!(names(&["is_leader".into(), "nats".into()]), ["NATS"]);
         assert_eq!(names(&["kubernetes".into()]), ["etcd", "kube-apiserver", "client-go"]);
-        assert_eq!(names(&[]).len(), 5);
+        assert_eq!(names(&["raft".into()]), ["etcd", "etcd's client"]);
+        assert_eq!(names(&[]).len(), 7);
     }
 
     #[test]

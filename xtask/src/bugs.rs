@@ -9,6 +9,7 @@
 
 mod anywhere;
 mod plant;
+mod raft;
 mod register;
 mod session;
 
@@ -48,10 +49,11 @@ struct Change {
 }
 
 /// Bugs by the kind of store that they need to show, with the file of the table.
-const TABLES: [(Option<&str>, &str, &[Bug]); 3] = [
+const TABLES: [(Option<&str>, &str, &[Bug]); 4] = [
     (None, "xtask/src/bugs/anywhere.rs", anywhere::BUGS),
     (Some("register"), "xtask/src/bugs/register.rs", register::BUGS),
     (Some("session"), "xtask/src/bugs/session.rs", session::BUGS),
+    (Some("raft"), "xtask/src/bugs/raft.rs", raft::BUGS),
 ];
 
 /// How many worlds a bug may survive before it counts as not caught.

@@ -1,7 +1,7 @@
 //! The commands, in one table: `help` prints it and [`dispatch`] looks things up in it.
 
 use crate::suggest::did_you_mean;
-use crate::{Problem, Verdict, bench, env, lines, mutants, prove, sim, test, tidy};
+use crate::{Problem, Verdict, bench, env, formation, lines, mutants, prove, sim, test, tidy};
 
 struct Command {
     name: &'static str,
@@ -39,6 +39,17 @@ const COMMANDS: &[Command] = &[
         run: sim::run,
     },
     Command {
+        name: "formation",
+        synopsis: "formation [--seed N] [--steps N]",
+        what: "every way in which three nodes form a cluster, and random walks of five, optimised",
+        more: "Explores each of its bounds to the end and prints it with the states, transitions and time; then random walks,\n\
+               the planted bugs, and what every world ends in when nothing goes wrong any more. Takes some minutes and up to\n\
+               a few GiB of memory. `cargo xtask test` runs the same with smaller bounds.\n\n\
+               --seed N   the seed of the random walks; a new one each time if it is not given\n\
+               --steps N  so many steps of random walks (10000000)",
+        run: formation::run,
+    },
+    Command {
         name: "mutants",
         synopsis: "mutants [--file PATH] [--shard K/N]",
         what: "breaks core, lease, observations and sessions in small ways, and asks whether a test notices",
@@ -52,7 +63,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "prove",
-        synopsis: "prove run|postgres|nats [OPTION…]",
+        synopsis: "prove run|postgres|nats|kubernetes|raft [OPTION…]",
         what: "the long proofs on the built command, optimised, with their figures",
         more: "run  leaders of `bellwether run` ended in every way there is, with a witness as their command: never two at\n\
                \u{20}    once, never an orphan, the next leader within the bound that `explain` prints\n\
@@ -60,7 +71,9 @@ const COMMANDS: &[Command] = &[
                \u{20}    a ttl of 2s: never two at once, replaced within the ttl and 300 ms (needs root)\n\
                nats  the same on NATS in every profile, on one server and on three, cut off also together with one of\n\
                \u{20}    the three, and leaders that are killed, replaced within the ttl and 100 ms; runs of\n\
-               \u{20}    `bellwether status` that must change no revision of the bucket (needs root)\n\n\
+               \u{20}    `bellwether status` that must change no revision of the bucket (needs root)\n\
+               raft  leaders of a Raft cluster that are killed, stopped, cut off and asked to leave under clients on every\n\
+               \u{20}    machine: one order explains what all of them were told (needs root)\n\n\
                Of run:\n\
                --rounds N  so many rounds of every way in turn, and a quarter as many in a container and as an\n\
                \u{20}           ordinary user (200)\n\
@@ -70,7 +83,9 @@ const COMMANDS: &[Command] = &[
                Of postgres and nats:\n\
                --runs N     so many of each kind (50)\n\
                --at-once N  so many of them side by side (5; nats 10)\n\
-               --looks N    so many runs of `bellwether status` (1000; nats only)",
+               --looks N    so many runs of `bellwether status` (1000; nats only)\n\n\
+               Of raft:\n\
+               --rounds N  so many leaders of each kind (100)",
         run: prove::run,
     },
     Command {

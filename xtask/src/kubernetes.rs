@@ -1,5 +1,5 @@
-//! What the tests of Kubernetes run: etcd, kube-apiserver, candidates made of client-go, and Helm. Where they are, and how to get
-//! them.
+//! What the tests of Kubernetes run: etcd, kube-apiserver, candidates made of client-go, and Helm; and what benchmarks run, which
+//! is etcd's client. Where they are, and how to get them.
 //!
 //! Nobody packages kube-apiserver for Debian, so it is built from source. That takes minutes, once: [`build_ahead`] starts it in
 //! the background, and whoever needs it waits for the rest.
@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::{apt, process};
 use go_build::Build;
-use programs::{APISERVER, CLIENT_GO, HELM};
+use programs::{APISERVER, CLIENT_GO, ETCD_CLIENT, HELM};
 
 /// The build of the API server that was started ahead and that nobody has waited for yet.
 static AHEAD: Mutex<Option<Build>> = Mutex::new(None);
@@ -30,6 +30,11 @@ pub(crate) fn apiserver_version() -> Option<String> {
 /// The same of the candidate.
 pub(crate) fn client_go_version() -> Option<String> {
     version(CLIENT_GO.built()?)
+}
+
+/// The same of etcd's client.
+pub(crate) fn etcd_client_version() -> Option<String> {
+    version(ETCD_CLIENT.built()?)
 }
 
 /// What Helm says of its version.
@@ -63,6 +68,11 @@ pub(crate) fn install_apiserver() -> Result<(), String> {
 /// Builds the candidate, which shares most packages with the API server.
 pub(crate) fn install_client_go() -> Result<(), String> {
     Build::start(&CLIENT_GO).wait()
+}
+
+/// Builds etcd's client, which shares most packages with the API server.
+pub(crate) fn install_etcd_client() -> Result<(), String> {
+    Build::start(&ETCD_CLIENT).wait()
 }
 
 /// Builds Helm, which shares most packages with the API server.

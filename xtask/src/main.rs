@@ -9,6 +9,7 @@ mod bugs;
 mod commands;
 mod env;
 mod features;
+mod formation;
 mod kubernetes;
 mod lines;
 mod metadata;

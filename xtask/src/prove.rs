@@ -14,6 +14,7 @@ const PROOFS: &[(&str, &[&Tool])] = &[
     ("postgres", &[&POSTGRES, &IPROUTE]),
     ("nats", &[&NATS, &OLD_NATS, &IPROUTE]),
     ("kubernetes", &[&ETCD, &APISERVER, &CLIENT_GO, &IPROUTE]),
+    ("raft", &[&IPROUTE]),
 ];
 
 pub(crate) fn run(args: &[String]) -> Result<Verdict, Problem> {
@@ -54,6 +55,7 @@ mod tests {
         assert!(check(&["run".to_owned(), "--rounds".to_owned()]).is_ok_and(<[_]>::is_empty));
         assert_eq!(check(&["postgres".to_owned()]).map(<[_]>::len), Ok(2));
         assert_eq!(check(&["kubernetes".to_owned()]).map(<[_]>::len), Ok(4));
+        assert_eq!(check(&["raft".to_owned()]).map(<[_]>::len), Ok(1));
         assert!(check(&[]).unwrap_err().contains("run"));
         assert!(check(&["urn".to_owned()]).unwrap_err().contains("did you mean `run`"));
     }

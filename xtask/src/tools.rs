@@ -73,6 +73,14 @@ pub(crate) const PGBOUNCER: Tool = Tool {
     install: Some(|| apt::install("pgbouncer")),
 };
 
+pub(crate) const DNSMASQ: Tool = Tool {
+    name: "dnsmasq",
+    probe: Probe::Place(dnsmasq),
+    used_for: "the tests of crates/cluster that find peers by DNS",
+    advice: "install the package dnsmasq-base, or put dnsmasq on the PATH",
+    install: Some(|| apt::install("dnsmasq-base")),
+};
+
 pub(crate) const ETCD: Tool = Tool {
     name: "etcd",
     probe: Probe::Place(kubernetes::etcd_version),
@@ -98,6 +106,14 @@ pub(crate) const CLIENT_GO: Tool = Tool {
     install: Some(kubernetes::install_client_go),
 };
 
+pub(crate) const ETCD_CLIENT: Tool = Tool {
+    name: "etcd's client",
+    probe: Probe::Place(kubernetes::etcd_client_version),
+    used_for: "the benchmark of Raft, which measures etcd beside it",
+    advice: "`cargo xtask env --install` builds it, which needs Go 1.26 or later (https://go.dev/dl)",
+    install: Some(kubernetes::install_etcd_client),
+};
+
 pub(crate) const HELM: Tool = Tool {
     name: "Helm",
     probe: Probe::Place(kubernetes::helm_version),
@@ -119,9 +135,25 @@ fn pgbouncer() -> Option<String> {
     ["pgbouncer", "/usr/sbin/pgbouncer"].iter().find_map(|program| process::version(&[program, "--version"]))
 }
 
+/// In the same places.
+fn dnsmasq() -> Option<String> {
+    ["dnsmasq", "/usr/sbin/dnsmasq"].iter().find_map(|program| process::version(&[program, "--version"]))
+}
+
 /// All of them, for `cargo xtask env`. Servers that tests run against join this list with their backends.
 pub(crate) const ALL: &[&Tool] = &[
-    &RUSTFMT, &CLIPPY, &POSTGRES, &PGBOUNCER, &NATS, &OLD_NATS, &ETCD, &APISERVER, &CLIENT_GO, &HELM,
+    &RUSTFMT,
+    &CLIPPY,
+    &POSTGRES,
+    &PGBOUNCER,
+    &NATS,
+    &OLD_NATS,
+    &DNSMASQ,
+    &ETCD,
+    &APISERVER,
+    &CLIENT_GO,
+    &ETCD_CLIENT,
+    &HELM,
     &IPROUTE,
 ];
 

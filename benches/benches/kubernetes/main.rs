@@ -1,5 +1,6 @@
 //! Elections on an API server of its own, with client-go on the same server in the same run: writes beside the raw PUT, handovers,
-//! failovers, what is sent while nothing changes, a thousand elections of one process, and `is_leader()`.
+//! failovers, what is sent while nothing changes, a thousand elections of one process, and `is_leader()`. With the name of a measure as an
+//! argument, that one alone.
 
 mod failovers;
 mod handovers;
@@ -12,22 +13,47 @@ mod writes;
 
 use bellwether_benches::progress;
 use bellwether_support::role;
+use bellwether_support::servers::kubernetes::Server;
+use tokio::runtime::Builder;
 
-#[tokio::main]
-async fn main() {
+/// The measures that can be had alone.
+const ALONE: [&str; 6] = ["writes", "one-follower", "many-followers", "failovers", "many", "is-leader"];
+
+fn main() {
+    // A thousand elections are one task and short calls: a second thread would only wake the first.
     if let Some(told) = role() {
-        return stage::lead_until_killed(&told).await;
+        return on(Builder::new_current_thread(), stage::lead_until_killed(&told));
     }
+    on(Builder::new_multi_thread(), measure_all());
+}
+
+fn on(mut runtime: Builder, work: impl Future<Output = ()>) {
+    runtime.enable_all().build().expect("a runtime").block_on(work);
+}
+
+async fn measure_all() {
     progress("starting etcd and kube-apiserver");
     let server = stage::server().await;
+    if let Some(only) = std::env::args().skip(1).find(|argument| !argument.starts_with('-')) {
+        return measure(&only, &server).await;
+    }
     // A watch lasts for minutes, so followers are counted for as long as all the rest takes.
     let quiet = quiet::start(&server).await;
-    writes::writes(&server).await;
-    handovers::one_follower(&server).await;
-    handovers::many_followers(&server).await;
-    failovers::failovers(&server).await;
-    many::many(&server).await;
-    is_leader::is_leader(&server).await;
+    for name in ALONE {
+        measure(name, &server).await;
+    }
     quiet::client_go(&server);
     quiet.end().await;
+}
+
+async fn measure(name: &str, server: &Server) {
+    match name {
+        "writes" => writes::writes(server).await,
+        "one-follower" => handovers::one_follower(server).await,
+        "many-followers" => handovers::many_followers(server).await,
+        "failovers" => failovers::failovers(server).await,
+        "many" => many::many(server).await,
+        "is-leader" => is_leader::is_leader(server).await,
+        other => panic!("there is no measure `{other}`; there are: {}", ALONE.join(", ")),
+    }
 }

@@ -24,8 +24,8 @@ const FOLLOWED: usize = 1_000;
 const BUCKET: &str = "bellwether";
 /// As long as a record is.
 const RECORD: &[u8] = &[b'x'; 300];
-/// The key of the raw handovers.
-const HANDED_OVER: &str = "handed-over";
+/// For a raw handover. On three nodes the server now and then tells its consumer nothing of a write; the pair starts over then.
+const RAW_LIMIT: Duration = Duration::from_secs(2);
 
 #[tokio::main]
 async fn main() {
@@ -141,6 +141,7 @@ async fn writes(server: &Server, url: &str) {
 /// Two clients that hand a key to each other by the fewest messages: a write, of which a push consumer tells the other, and the
 /// other's own write at the revision that it was told.
 struct RawPair {
+    key: String,
     leader: Client,
     follower: Client,
     told: Subscriber,
@@ -148,20 +149,21 @@ struct RawPair {
 }
 
 impl RawPair {
-    async fn start(server: &Server) -> RawPair {
+    /// On a key of its own, which nobody has written.
+    async fn start(server: &Server, key: String) -> RawPair {
         let (leader, follower) = (server.admin().await, server.admin().await);
-        let revision = raw(&leader, HANDED_OVER, 0, RECORD).await;
+        let revision = raw(&leader, &key, 0, RECORD).await;
         let inbox = follower.new_inbox();
         let told = follower.subscribe(inbox.clone()).await.expect("a subscription");
         let consumer = format!(
             r#"{{"stream_name":"KV_{BUCKET}","config":{{"deliver_subject":"{inbox}","deliver_policy":"new",
-            "ack_policy":"none","filter_subject":"$KV.{BUCKET}.{HANDED_OVER}"}}}}"#
+            "ack_policy":"none","filter_subject":"$KV.{BUCKET}.{key}"}}}}"#
         );
         let create = format!("$JS.API.CONSUMER.CREATE.KV_{BUCKET}");
         let answer = follower.request(create, consumer.into()).await.expect("an answer");
         let answer = String::from_utf8_lossy(&answer.payload);
         assert!(!answer.contains("\"error\""), "{answer}");
-        RawPair { leader, follower, told, revision }
+        RawPair { key, leader, follower, told, revision }
     }
 
     async fn handover(&mut self) -> RawHandover {
@@ -169,10 +171,10 @@ impl RawPair {
         let taken = async {
             let message = self.told.next().await.expect("a message");
             let noticed = boot_now();
-            let revision = raw(&self.follower, HANDED_OVER, revision_of(&message), RECORD).await;
+            let revision = raw(&self.follower, &self.key, revision_of(&message), RECORD).await;
             (RawHandover { release: noticed.since(start), claim: boot_now().since(noticed) }, revision)
         };
-        let released = raw(&self.leader, HANDED_OVER, self.revision, RECORD);
+        let released = raw(&self.leader, &self.key, self.revision, RECORD);
         let (_, (handover, revision)) = tokio::join!(released, taken);
         // Of its own write.
         self.told.next().await.expect("a message");
@@ -189,7 +191,8 @@ fn revision_of(message: &Message) -> u64 {
 }
 
 async fn handovers(place: &str, server: &Server, url: &str, limit: Duration) {
-    let (mut hops, mut raw) = (Hops::default(), RawPair::start(server).await);
+    let (mut hops, mut untold) = (Hops::default(), 0);
+    let mut raw = RawPair::start(server, "handed-over".to_owned()).await;
     let mut leader = stamping(url, "c0").await;
     leading(std::slice::from_ref(&leader.election)).await;
     for round in 1..=HANDOVERS {
@@ -198,11 +201,24 @@ async fn handovers(place: &str, server: &Server, url: &str, limit: Duration) {
         hops.hand_over(&leader, &follower).await;
         // In the same rhythm.
         tokio::time::sleep(Duration::from_millis(100)).await;
-        hops.note_raw(raw.handover().await);
+        match tokio::time::timeout(RAW_LIMIT, raw.handover()).await {
+            Ok(handover) => hops.note_raw(handover),
+            Err(_) => {
+                untold += 1;
+                raw = RawPair::start(server, format!("handed-over-{round}")).await;
+            }
+        }
         leader = follower;
     }
     leader.election.stop().await.expect("a release");
     hops.report(&format!("{place}: "), limit);
+    if untold > 0 {
+        report(
+            &format!("{place}: raw handovers that the server told nobody of"),
+            &untold.to_string(),
+            "left out",
+        );
+    }
 }
 
 /// A candidate of its own on a connection of its own, whose calls are noted.

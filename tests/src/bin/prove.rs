@@ -28,6 +28,7 @@ mod linux {
     use bellwether_support::servers::kubernetes::Server;
     use bellwether_support::servers::nats::Version;
     use bellwether_tests::mixed_election::{self, Make, MixedElection};
+    use bellwether_tests::raft::{Fault, Storm};
     use bellwether_tests::series::{Ending, Figures, Series};
     use bellwether_tests::silent_leader::{Kind, Profile, Silenced, Silences};
     use bellwether_tests::{
@@ -65,7 +66,11 @@ mod linux {
                     verdict(silences(&kinds, runs, at_once) & shared(handovers) & unwritten_lease(looks))
                 }))
             }
-            other => Err(format!("`{other}` is none of run, postgres, nats, kubernetes")),
+            "raft" => {
+                let [rounds] = numbers(options, [("--rounds", 100)])?;
+                Ok(Box::new(move || verdict(storm(rounds))))
+            }
+            other => Err(format!("`{other}` is none of run, postgres, nats, kubernetes, raft")),
         }
     }
 
@@ -114,6 +119,23 @@ mod linux {
             }
         }
         good
+    }
+
+    /// Leaders of a Raft cluster that are killed, stopped, cut off and asked to leave under clients, so often each.
+    fn storm(rounds: usize) -> bool {
+        let Some(mut storm) = Storm::begin() else { return false };
+        let began = boot_now();
+        for round in 1..=rounds {
+            Fault::ALL.into_iter().for_each(|fault| storm.round(fault));
+            if (round * Fault::ALL.len()).is_multiple_of(TELL_EVERY) {
+                eprintln!("raft: {round} of {rounds} rounds after {:.0?}", boot_now().since(began));
+            }
+        }
+        let took = boot_now().since(began);
+        let figures = storm.end();
+        println!("# leaders of a Raft cluster that fail under clients, {took:.0?}\n{figures}");
+        figures.complaints.iter().for_each(|complaint| println!("FAILED {complaint}"));
+        figures.complaints.is_empty() && figures.done > 0
     }
 
     /// Looks at a bucket, by the number of its last write.

@@ -106,7 +106,7 @@ fn build(program: &GoProgram, steps: &Steps) -> Result<(), Problem> {
 }
 
 fn go(program: &GoProgram, root: &Path, output: &Path, steps: &Steps) -> Result<(), Problem> {
-    let module = root.join("tests/kubernetes").join(program.name);
+    let module = root.join(program.module);
     let requires = std::fs::read_to_string(module.join("go.mod")).unwrap_or_default();
     let mut command = at_idle_priority("go");
     command.args(["build", "-v", "-trimpath", "-buildvcs=false", "-ldflags", &linker_flags(&requires)]);

@@ -1,19 +1,24 @@
-//! Where the programs are that tests of Kubernetes run: etcd, kube-apiserver, a candidate made of client-go, and Helm.
+//! Where the programs are that tests of Kubernetes and benchmarks run: etcd and its client, kube-apiserver, a candidate made of
+//! client-go, and Helm.
 //!
 //! `tests/support` compiles this file too, so tests look exactly where `cargo xtask` puts them.
 
 use std::path::PathBuf;
 
-/// A program built from a Go module of this project, `tests/kubernetes/NAME`.
+/// A program built from a Go module of this project.
 #[derive(Debug)]
 pub(crate) struct GoProgram {
     pub(crate) name: &'static str,
+    /// Where the module is, from the root of the project.
+    #[allow(dead_code, reason = "tests/support looks for what is built, and builds nothing")]
+    pub(crate) module: &'static str,
     /// All that the build depends on, besides the Go toolchain.
     sources: &'static [&'static str],
 }
 
 pub(crate) const APISERVER: GoProgram = GoProgram {
     name: "kube-apiserver",
+    module: "tests/kubernetes/kube-apiserver",
     sources: &[
         include_str!("../../../tests/kubernetes/kube-apiserver/go.mod"),
         include_str!("../../../tests/kubernetes/kube-apiserver/go.sum"),
@@ -23,6 +28,7 @@ pub(crate) const APISERVER: GoProgram = GoProgram {
 
 pub(crate) const CLIENT_GO: GoProgram = GoProgram {
     name: "client-go",
+    module: "tests/kubernetes/client-go",
     sources: &[
         include_str!("../../../tests/kubernetes/client-go/go.mod"),
         include_str!("../../../tests/kubernetes/client-go/go.sum"),
@@ -32,8 +38,20 @@ pub(crate) const CLIENT_GO: GoProgram = GoProgram {
     ],
 };
 
+pub(crate) const ETCD_CLIENT: GoProgram = GoProgram {
+    name: "etcd-client",
+    module: "benches/etcd-client",
+    sources: &[
+        include_str!("../../../benches/etcd-client/go.mod"),
+        include_str!("../../../benches/etcd-client/go.sum"),
+        include_str!("../../../benches/etcd-client/main.go"),
+        include_str!("../../../benches/etcd-client/put.go"),
+    ],
+};
+
 pub(crate) const HELM: GoProgram = GoProgram {
     name: "helm",
+    module: "tests/kubernetes/helm",
     sources: &[
         include_str!("../../../tests/kubernetes/helm/go.mod"),
         include_str!("../../../tests/kubernetes/helm/go.sum"),

@@ -12,7 +12,8 @@ use crate::metadata::Workspace;
 use crate::postgres::majors;
 use crate::sim;
 use crate::tools::{
-    APISERVER, CLIENT_GO, CLIPPY, ETCD, HELM, IPROUTE, NATS, OLD_NATS, PGBOUNCER, POSTGRES, RUSTFMT, Tool,
+    APISERVER, CLIENT_GO, CLIPPY, DNSMASQ, ETCD, HELM, IPROUTE, NATS, OLD_NATS, PGBOUNCER, POSTGRES, RUSTFMT,
+    Tool,
 };
 use std::time::Duration;
 
@@ -70,17 +71,21 @@ const BUILD_WHAT: &str = "every test program, once";
 const POSTGRES_STEP: &str = "postgres";
 const NATS_STEP: &str = "nats";
 const KUBERNETES_STEP: &str = "kubernetes";
+const CLUSTER_STEP: &str = "cluster";
 const FACADE_STEP: &str = "bellwether";
 const SCENARIOS_STEP: &str = "tests";
 const POSTGRES_TOOLS: &[&Tool] = &[&POSTGRES, &PGBOUNCER, &IPROUTE];
 const NATS_TOOLS: &[&Tool] = &[&NATS, &OLD_NATS, &IPROUTE];
 const KUBERNETES_TOOLS: &[&Tool] = &[&ETCD, &APISERVER, &CLIENT_GO, &IPROUTE];
 const DEPLOY_TOOLS: &[&Tool] = &[&ETCD, &APISERVER, &CLIENT_GO, &HELM, &IPROUTE];
-const ALL_SERVERS: &[&Tool] = &[&POSTGRES, &PGBOUNCER, &NATS, &OLD_NATS, &IPROUTE];
+const ALL_SERVERS: &[&Tool] = &[&POSTGRES, &PGBOUNCER, &NATS, &OLD_NATS, &DNSMASQ, &IPROUTE];
 
 /// What needs the API server, in packages whose other tests do not: these have a step of their own.
-pub(super) const APART: &[Program] =
-    &[("bellwether-tests", "kubernetes", &[]), ("bellwether", "kubernetes", &[])];
+pub(super) const APART: &[Program] = &[
+    ("bellwether-tests", "kubernetes", &[]),
+    ("bellwether", "kubernetes", &[]),
+    ("bellwether-cluster", "kubernetes", &[]),
+];
 
 /// What the tests run on besides the installed server, which is Debian's and older: the newest.
 const FURTHER_MAJOR: u32 = *majors::SUPPORTED.end();
@@ -120,17 +125,19 @@ const PACKAGES: &[(&str, &str, &str, u64)] = &[
     ("core", "bellwether-core", "the election as pure logic", 5),
     ("backend", "bellwether-backend", "what a backend must do, and the one in memory", 20),
     ("deadman", "bellwether-deadman", "boot-time clock and timer, kernel deadline, processes", 5),
-    ("file", "bellwether-file", "elections in a directory", 45),
-    (POSTGRES_STEP, "bellwether-postgres", "elections on PostgreSQL servers", 330),
-    (NATS_STEP, "bellwether-nats", "elections on NATS servers, a current and an old one", 210),
-    (KUBERNETES_STEP, "bellwether-kubernetes", "elections on a real API server of Kubernetes", 110),
-    ("election", "bellwether-election", "the election running", 30),
-    ("supervise", "bellwether-supervise", "a command that lives as long as a leadership", 60),
+    ("file", "bellwether-file", "elections in a directory", 25),
+    (POSTGRES_STEP, "bellwether-postgres", "elections on PostgreSQL servers", 320),
+    (NATS_STEP, "bellwether-nats", "elections on NATS servers, a current and an old one", 180),
+    (KUBERNETES_STEP, "bellwether-kubernetes", "elections on a real API server of Kubernetes", 100),
+    (CLUSTER_STEP, "bellwether-cluster", "forming Raft clusters: decisions, storage, connections, nodes", 75),
+    ("raft", "bellwether-raft", "elections on Raft clusters", 30),
+    ("election", "bellwether-election", "the election running", 25),
+    ("supervise", "bellwether-supervise", "a command that lives as long as a leadership", 50),
     (FACADE_STEP, "bellwether", "the crate that users add; every example runs and does what it says", 25),
     ("cli", "bellwether-cli", "the command", 5),
     ("sim", sim::PACKAGE, "the simulator's own tests", 10),
     ("xtask", "xtask", "what runs these steps", 5),
-    (SCENARIOS_STEP, "bellwether-tests", "the command on real processes and servers", 270),
+    (SCENARIOS_STEP, "bellwether-tests", "the command on real processes and servers", 300),
 ];
 
 const FORMAT: Action =
@@ -171,7 +178,7 @@ pub(super) fn all(workspace: &Workspace) -> Vec<Step> {
         step("tidy", "the rules of the house", &[], 10, Action::Tidy),
         step("lint", "clippy has nothing to say", &[&CLIPPY], 60, LINT),
         step("features", "every feature builds alone, and all together", &[], 45, Action::Features),
-        step(BUILD, BUILD_WHAT, &[], 180, Action::Build),
+        step(BUILD, BUILD_WHAT, &[], 160, Action::Build),
     ];
     for (name, package, what, budget) in PACKAGES {
         let needs: &[&Tool] = match *name {
@@ -179,15 +186,15 @@ pub(super) fn all(workspace: &Workspace) -> Vec<Step> {
             NATS_STEP => NATS_TOOLS,
             KUBERNETES_STEP => KUBERNETES_TOOLS,
             SCENARIOS_STEP | FACADE_STEP => ALL_SERVERS,
+            CLUSTER_STEP => &[&DNSMASQ],
             _ => &[],
         };
         steps.push(step(name, what, needs, *budget, Action::Tests { package: (*package).to_owned() }));
         if *name == POSTGRES_STEP {
-            steps.push(on_major(FURTHER_MAJOR, 75, SOME_PROGRAMS));
+            steps.push(on_major(FURTHER_MAJOR, 60, SOME_PROGRAMS));
         }
         if *name == KUBERNETES_STEP {
-            let what =
-                "manifests, chart, example, silent leaders and client-go beside ours, on a real API server";
+            let what = "manifests, chart, example, peers, silent leaders and client-go beside ours, on a real API server";
             steps.push(step(name, what, DEPLOY_TOOLS, 80, Action::Programs { programs: APART }));
         }
     }
@@ -204,8 +211,8 @@ pub(super) fn all(workspace: &Workspace) -> Vec<Step> {
         }
     }
     steps.extend([
-        step("doctests", "the code in the documentation", &[], 40, DOCTESTS),
-        step("docs", "the documentation builds without a warning", &[], 30, DOCS),
+        step("doctests", "the code in the documentation", &[], 30, DOCTESTS),
+        step("docs", "the documentation builds without a warning", &[], 25, DOCS),
         step("sim", "500 seeds without a violation", &[], 50, SEEDS),
         step("sim", "every planted bug is caught", &[], 90, Action::Bugs),
     ]);

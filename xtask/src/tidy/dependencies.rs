@@ -3,6 +3,7 @@
 //! ```text
 //! core ← backend ← backends/*
 //! core, backend, deadman ← election ← supervise, agent ← cli
+//! core, deadman ← cluster ← backends/raft, bellwether, cli
 //! ```
 //!
 //! What decides must not reach what does: `core` has no dependency at all, not even for its tests, and a
@@ -27,13 +28,25 @@ const LAYERS: &[(&str, May)] = &[
     (CORE, May::Use(&[])),
     ("bellwether-backend", May::Use(&[CORE])),
     ("bellwether-deadman", May::Use(&[CORE])),
+    ("bellwether-cluster", May::Use(&[CORE, "bellwether-deadman"])),
     ("bellwether-election", May::Use(&[CORE, "bellwether-backend", "bellwether-deadman"])),
+    // A store of its own nodes, and so the one backend that knows clusters.
+    ("bellwether-raft", May::Use(&[CORE, "bellwether-backend", "bellwether-cluster", "bellwether-deadman"])),
     ("bellwether-supervise", May::Use(ELECTION_AND_BELOW)),
     ("bellwether-agent", May::Use(ELECTION_AND_BELOW)),
     (
         "bellwether",
-        May::Use(&[CORE, "bellwether-backend", "bellwether-deadman", "bellwether-election", BACKENDS]),
+        May::Use(&[
+            CORE,
+            "bellwether-backend",
+            "bellwether-cluster",
+            "bellwether-deadman",
+            "bellwether-election",
+            BACKENDS,
+        ]),
     ),
+    // Its messages and connections are the cluster's. The engine is not its concern: that is a feature which it leaves off.
+    ("bellwether-raft", May::Use(&[CORE, "bellwether-backend", "bellwether-cluster", "bellwether-deadman"])),
     ("bellwether-cli", May::UseAnything),
     // Compiled first, and has to work when nothing else builds.
     ("xtask", May::Use(&[])),

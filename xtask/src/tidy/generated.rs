@@ -30,6 +30,7 @@ const GENERATORS: &[Generator] = &[
     Generator { name: "reasons", args: &table("reasons") },
     Generator { name: "error-kinds", args: &table("error-kinds") },
     Generator { name: "run-flags", args: &table("run-flags") },
+    Generator { name: "node-flags", args: &table("node-flags") },
     Generator { name: "events", args: &table("events") },
     Generator { name: "schemes", args: &table("schemes") },
     Generator { name: "kill-sequence", args: &table("kill-sequence") },

@@ -6,11 +6,11 @@
 
 mod certificates;
 mod client_go;
-mod ending;
+pub(super) mod ending;
 mod https;
 mod identities;
 #[path = "../../../../xtask/src/kubernetes/programs.rs"]
-mod programs;
+pub(super) mod programs;
 mod requests;
 
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
@@ -255,10 +255,7 @@ fn start_etcd(dir: &Path, node: Option<&Node>) -> (Child, String) {
         command.args([flag, &peers]);
     }
     command.args(["--initial-cluster", &format!("default={peers}")]);
-    // Debian's asks for this on other machines than those of its developers.
-    if std::env::consts::ARCH == "aarch64" {
-        command.env("ETCD_UNSUPPORTED_ARCH", "arm64");
-    }
+    super::etcd::permit_architecture(&mut command);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log(dir, "etcd"));
     (command.process_group(0).spawn().expect("etcd starts"), clients)
 }
@@ -282,7 +279,7 @@ fn command(program: &Path, node: Option<&Node>) -> Command {
     node.map_or_else(|| Command::new(program), |node| node.command(program))
 }
 
-fn log(dir: &Path, name: &str) -> std::fs::File {
+pub(super) fn log(dir: &Path, name: &str) -> std::fs::File {
     std::fs::File::create(dir.join(format!("{name}.log"))).expect("a scratch directory is writable")
 }
 
@@ -291,6 +288,6 @@ pub fn helm() -> PathBuf {
     programs::HELM.built().unwrap_or_else(|| missing("helm"))
 }
 
-fn missing(program: &str) -> PathBuf {
+pub(super) fn missing(program: &str) -> PathBuf {
     panic!("there is no {program}: run `cargo xtask env --install`, which provides it")
 }

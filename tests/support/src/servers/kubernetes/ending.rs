@@ -13,14 +13,14 @@ const SCRIPT: &str =
 
 /// Held as long as the processes are needed.
 #[derive(Debug)]
-pub(super) struct Ending {
+pub(in crate::servers) struct Ending {
     leader: Child,
     shell: Child,
 }
 
 impl Ending {
     /// Of the process group that `leader` leads, and of this directory.
-    pub(super) fn of_group(leader: Child, dir: &Path) -> Ending {
+    pub(in crate::servers) fn of_group(leader: Child, dir: &Path) -> Ending {
         let mut shell = Command::new("sh");
         shell.args(["-c", SCRIPT, &leader.id().to_string()]).arg(dir).process_group(0);
         shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -29,7 +29,7 @@ impl Ending {
     }
 
     /// The group's number, for others to join it.
-    pub(super) fn group(&self) -> i32 {
+    pub(in crate::servers) fn group(&self) -> i32 {
         i32::try_from(self.leader.id()).expect("process numbers fit")
     }
 }
