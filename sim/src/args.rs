@@ -13,6 +13,7 @@ bellwether-sim: the real election and the real lease, in worlds where everything
   --seed S        run one seed: print its options and figures
   -v, --verbose   and everything that happened
   --stop-after N  stop after N violations (default 20)
+  --until NAME    stop after a violation of this invariant; may be given several times
   -h, --help      this
 
 `cargo xtask sim` takes two more:
@@ -49,6 +50,9 @@ impl SimArgs {
                 "--from" => campaign.from = number("--from")?,
                 "--threads" => campaign.threads = number("--threads")?.clamp(1, 256) as usize,
                 "--stop-after" => campaign.violations_max = number("--stop-after")?.max(1) as usize,
+                "--until" => {
+                    campaign.until.push(args.next().ok_or("--until needs the name of an invariant")?)
+                }
                 "--seed" => seed = Some(number("--seed")?),
                 "--store" => campaign.store = Some(store(&args.next().ok_or("--store needs a kind")?)?),
                 "-v" | "--verbose" => parsed.verbose = true,
@@ -85,9 +89,9 @@ mod tests {
     #[test]
     fn each_job_is_understood() {
         assert_eq!(parse("--seeds 5 --from 9").unwrap().job, Job::Many(Campaign::new(9, 5)));
-        let all = "--seeds 5 --store session --threads 4 --stop-after 1";
-        let store = Some(StoreKind::Session);
-        let campaign = Campaign { store, threads: 4, violations_max: 1, ..Campaign::new(1, 5) };
+        let all = "--seeds 5 --store session --threads 4 --stop-after 1 --until clones --until health";
+        let (store, until) = (Some(StoreKind::Session), vec!["clones".to_owned(), "health".to_owned()]);
+        let campaign = Campaign { store, threads: 4, violations_max: 1, until, ..Campaign::new(1, 5) };
         assert_eq!(parse(all).unwrap().job, Job::Many(campaign));
         assert_eq!(parse("--seed 7 -v").unwrap(), SimArgs { job: Job::One(7), verbose: true });
         assert_eq!(parse("-h").unwrap().job, Job::Help);

@@ -21,6 +21,8 @@ pub struct Campaign {
     pub threads: usize,
     /// After so many violations the rest would tell nothing new.
     pub violations_max: usize,
+    /// After a violation of one of these invariants, too.
+    pub until: Vec<String>,
 }
 
 /// What came of all of them.
@@ -37,7 +39,7 @@ pub struct Summary {
 impl Campaign {
     /// So many seeds from this one on, on two threads.
     pub fn new(from: u64, count: u64) -> Campaign {
-        Campaign { from, count, store: None, threads: 2, violations_max: 20 }
+        Campaign { from, count, store: None, threads: 2, violations_max: 20, until: Vec::new() }
     }
 
     /// Runs them; `progress` hears how many are done, from any thread.
@@ -61,8 +63,9 @@ impl Campaign {
                         let mut summary = lock(&summary);
                         summary.seeds += 1;
                         summary.tally.add(&outcome.tally);
+                        let is_last = outcome.violation.as_ref().is_some_and(|found| self.is_awaited(found));
                         summary.violations.extend(outcome.violation.map(|violation| (seed, violation)));
-                        if summary.violations.len() >= self.violations_max {
+                        if is_last || summary.violations.len() >= self.violations_max {
                             stop.store(true, Ordering::Relaxed);
                         }
                         progress(summary.seeds);
@@ -73,5 +76,9 @@ impl Campaign {
         let mut summary = summary.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         summary.violations.sort_by_key(|(seed, _)| *seed);
         summary
+    }
+
+    fn is_awaited(&self, found: &Violation) -> bool {
+        self.until.iter().any(|invariant| invariant == found.finding.invariant)
     }
 }

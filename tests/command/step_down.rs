@@ -35,6 +35,27 @@ fn the_named_candidate_takes_over_and_the_gap_is_told() {
 }
 
 #[test]
+fn a_step_down_for_later_is_kept_by_the_leader_itself() {
+    let directory = temporary();
+    let mut first = leader(directory.path(), "a", &["--ttl", "10s"]);
+    let mut second = Candidate::on_file(directory.path(), "job", "b", &["--ttl", "10s"]);
+    second.joined();
+    let later = ["step-down", "job", "--to", "b", "--in", "1s", "-o", "json"];
+    let before = clock().boot();
+    let asked = on(directory.path(), &later);
+    assert_eq!(asked.status.code(), Some(0), "{asked:?}");
+    let answer = json(&asked);
+    assert_eq!((answer["from"].as_str(), answer["in_ms"].as_u64()), (Some("a"), Some(1_000)), "{answer}");
+    assert_eq!(first.expect("lost").text("reason"), Some("admin"));
+    second.expect("acquired");
+    assert!(clock().boot().since(before) >= Duration::from_secs(1), "it was too early");
+    let never = on(directory.path(), &["step-down", "job", "--in", "8d"]);
+    assert_eq!(never.status.code(), Some(64), "{never:?}");
+    let nobody = on(directory.path(), &["step-down", "other", "--in", "1s"]);
+    assert_eq!(nobody.status.code(), Some(75), "{nobody:?}");
+}
+
+#[test]
 fn somebody_else_than_the_one_named_is_no_success() {
     let directory = temporary();
     let _first = leader(directory.path(), "a", &["--ttl", "3s"]);

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use bellwether_tests::raft::{Nodes, Outcome};
+use bellwether_tests::raft::Nodes;
 use bellwether_tests::until_blocking;
 
 use crate::{judge, load, three};
@@ -118,14 +118,19 @@ fn a_corrupt_disk_is_refused_while_the_others_go_on_and_the_node_joins_anew() {
     for (round, (file, damage)) in damages.into_iter().enumerate() {
         let victim = (nodes.leader(0) + 1) % 3;
         let old = nodes.ready(victim).text("node").map(str::to_owned);
-        let marked = nodes.client(0).write(&format!("mark-{round}"), MARK);
-        let Outcome::Written { index } = marked else { panic!("{marked:?}") };
-        until_blocking(|| {
-            let view = nodes.view(victim)?;
-            if view.applied_index >= index { Ok(()) } else { Err(format!("{view:?}")) }
-        });
-        nodes.seats[victim].kill();
         let directory = nodes.seats[victim].directory.clone();
+        // A majority without the victim may acknowledge a write, so its log is looked at. The second text is asked for when the first is in
+        // the file, so it is part of a later commit: when it is there, the first is on the disk for good.
+        for (name, text) in [("mark", MARK), ("later", LATER)] {
+            let written = nodes.client(0).write(&format!("{name}-{round}"), text);
+            assert!(written.is_done(), "{written:?}");
+            let log = directory.join("raft.redb");
+            until_blocking(|| match places(&std::fs::read(&log).expect("our own file"), text).is_empty() {
+                true => Err(format!("{text:?} is not in {}", log.display())),
+                false => Ok(()),
+            });
+        }
+        nodes.seats[victim].kill();
         damage(&directory.join(file));
 
         nodes.start(victim);
@@ -156,11 +161,18 @@ fn ids(listed: &serde_json::Value) -> Vec<String> {
 /// What is written before each damage, to be found in the file.
 const MARK: &str = "a text that is long enough to be found in a file";
 
+/// What is written after it.
+const LATER: &str = "another text, which is written after the first one";
+
+fn places(bytes: &[u8], text: &str) -> Vec<usize> {
+    let last = bytes.len().saturating_sub(text.len());
+    (0..last).filter(|at| bytes[*at..].starts_with(text.as_bytes())).collect()
+}
+
 /// One bit in every copy of the mark: one of them is in the log, and others may be on pages that are free by now.
 fn flip_bits(file: &Path) {
     let mut bytes = std::fs::read(file).expect("our own file");
-    let at: Vec<usize> =
-        (0..bytes.len() - MARK.len()).filter(|at| bytes[*at..].starts_with(MARK.as_bytes())).collect();
+    let at = places(&bytes, MARK);
     assert!(!at.is_empty(), "the text is not in {}", file.display());
     at.into_iter().for_each(|at| bytes[at] ^= 1);
     std::fs::write(file, bytes).expect("our own file");

@@ -219,6 +219,17 @@ pub(super) const BUGS: &[Bug] = &[
         case: None,
     },
     Bug {
+        name: "PlannedStepDownForgotten",
+        breaks: "A leader that is asked to step down later never does.",
+        changes: &[Change {
+            file: REQUESTS,
+            good: "leading.planned = Some(planned)",
+            bad: "drop((leading, planned))",
+        }],
+        caught_by: &["requests"],
+        case: None,
+    },
+    Bug {
         name: "AsksOnce",
         breaks: "A candidate of higher priority asks a leadership only once, whatever becomes of that.",
         changes: &[Change {
