@@ -119,7 +119,8 @@ impl World {
         }
         match &input {
             Input::Signal(Signal::Requested(request)) if requests::binds(&request.what, priority) => {
-                asked = Some(request.epoch);
+                let leads = led == Some(request.epoch);
+                asked = Some((request.epoch, requests::over_by(&request.what, boot, leads)));
             }
             Input::Claimed(_, Outcome::Denied(seen)) => cooldown = seen.cooldown,
             Input::Health(false) => ill = true,
@@ -137,7 +138,7 @@ impl World {
         }
         // Only now: what time alone had made due was done before the core heard of this.
         let me = &mut self.nodes[node];
-        asked.into_iter().for_each(|epoch| me.requests.heard(epoch));
+        asked.into_iter().for_each(|(epoch, over_by)| me.requests.heard(epoch, boot, over_by));
         cooldown.into_iter().for_each(|span| me.cooldown.begins(boot, span));
         if ill {
             me.health.told(false);
@@ -148,7 +149,7 @@ impl World {
         let verdicts = [
             exclusion::agree(believed, me.work.map(|work| work.epoch)),
             me.grants.check(boot),
-            me.requests.check(believed),
+            me.requests.check(believed, boot),
             me.health.leads(threshold, believed),
         ];
         verdicts.into_iter().for_each(|verdict| self.judge(verdict));

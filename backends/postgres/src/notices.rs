@@ -35,6 +35,10 @@ pub(crate) fn write(notice: &SessionNotice<Keys>) -> String {
             let what = match what {
                 Ask::StepDown { to: None } => "step-down".to_owned(),
                 Ask::StepDown { to: Some(to) } => format!("step-down {}", escape(to.as_str())),
+                Ask::StepDownLater { to: None, after } => format!("step-down-later {}", millis(*after)),
+                Ask::StepDownLater { to: Some(to), after } => {
+                    format!("step-down-later {} {}", millis(*after), escape(to.as_str()))
+                }
                 Ask::Preempt { by, priority } => format!("preempt {priority} {}", escape(by.as_str())),
             };
             format!("ask {one} {two} {epoch} {what}")
@@ -50,14 +54,16 @@ pub(crate) fn read(payload: &str) -> Option<SessionNotice<Keys>> {
     let rest: Vec<&str> = words.collect();
     match (kind, &rest[..]) {
         ("release", []) => Some(SessionNotice::Released(keys)),
-        ("reserve", [span, id]) => {
-            Some(SessionNotice::Reserved(keys, Duration::from_millis(span.parse().ok()?), candidate(id)?))
-        }
+        ("reserve", [millis, id]) => Some(SessionNotice::Reserved(keys, span(millis)?, candidate(id)?)),
         ("claim", [_, id, _]) => Some(SessionNotice::Claimed(keys, candidate(id)?)),
         ("ask", [epoch, what @ ..]) => {
             let what = match what {
                 ["step-down"] => Ask::StepDown { to: None },
                 ["step-down", to] => Ask::StepDown { to: Some(candidate(to)?) },
+                ["step-down-later", after] => Ask::StepDownLater { to: None, after: span(after)? },
+                ["step-down-later", after, to] => {
+                    Ask::StepDownLater { to: Some(candidate(to)?), after: span(after)? }
+                }
                 ["preempt", priority, by] => {
                     Ask::Preempt { by: candidate(by)?, priority: priority.parse().ok()? }
                 }
@@ -76,6 +82,10 @@ pub(crate) fn claimed(Keys(one, two): Keys, pid: i32, id: &CandidateId) -> Strin
 
 fn candidate(text: &str) -> Option<CandidateId> {
     CandidateId::new(unescape(text)?).ok()
+}
+
+fn span(millis: &str) -> Option<Duration> {
+    Some(Duration::from_millis(millis.parse().ok()?))
 }
 
 fn number(text: &str) -> Option<Epoch> {
@@ -99,6 +109,8 @@ mod tests {
                 SessionNotice::Claimed(keys, id.clone()),
                 ask(Ask::StepDown { to: None }),
                 ask(Ask::StepDown { to: Some(id.clone()) }),
+                ask(Ask::StepDownLater { to: None, after: Duration::from_millis(1) }),
+                ask(Ask::StepDownLater { to: Some(id.clone()), after: Duration::from_secs(90) }),
                 ask(Ask::Preempt { by: id.clone(), priority: -3 }),
             ] {
                 let text = write(&note);

@@ -217,6 +217,14 @@ pub enum AskLine {
         #[serde(with = "wire")]
         to: Option<CandidateId>,
     },
+    /// [`Ask::StepDownLater`].
+    StepDownLater {
+        /// The successor.
+        #[serde(with = "wire")]
+        to: Option<CandidateId>,
+        /// How much longer to lead.
+        after: Duration,
+    },
     /// [`Ask::Preempt`].
     Preempt {
         /// Who asks.
@@ -305,6 +313,7 @@ impl From<&Ask> for AskLine {
     fn from(ask: &Ask) -> AskLine {
         match ask.clone() {
             Ask::StepDown { to } => AskLine::StepDown { to },
+            Ask::StepDownLater { to, after } => AskLine::StepDownLater { to, after },
             Ask::Preempt { by, priority } => AskLine::Preempt { by, priority },
         }
     }
@@ -314,6 +323,7 @@ impl From<AskLine> for Ask {
     fn from(line: AskLine) -> Ask {
         match line {
             AskLine::StepDown { to } => Ask::StepDown { to },
+            AskLine::StepDownLater { to, after } => Ask::StepDownLater { to, after },
             AskLine::Preempt { by, priority } => Ask::Preempt { by, priority },
         }
     }

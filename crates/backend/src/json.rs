@@ -86,6 +86,12 @@ enum RequestJson {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to: Option<String>,
     },
+    StepDownLater {
+        epoch: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        to: Option<String>,
+        after: String,
+    },
     Preempt {
         epoch: u64,
         by: String,
@@ -183,6 +189,10 @@ impl From<&Request> for RequestJson {
         let epoch = request.epoch.get();
         match &request.what {
             Ask::StepDown { to } => RequestJson::StepDown { epoch, to: to.as_ref().map(ToString::to_string) },
+            Ask::StepDownLater { to, after } => {
+                let to = to.as_ref().map(ToString::to_string);
+                RequestJson::StepDownLater { epoch, to, after: duration::print(*after) }
+            }
             Ask::Preempt { by, priority } => {
                 RequestJson::Preempt { epoch, by: by.to_string(), priority: *priority }
             }
@@ -193,15 +203,23 @@ impl From<&Request> for RequestJson {
 impl RequestJson {
     fn read(self) -> Option<Request> {
         let (epoch, what) = match self {
-            RequestJson::StepDown { epoch, to: None } => (epoch, Ask::StepDown { to: None }),
-            RequestJson::StepDown { epoch, to: Some(to) } => {
-                (epoch, Ask::StepDown { to: Some(CandidateId::new(to).ok()?) })
+            RequestJson::StepDown { epoch, to } => (epoch, Ask::StepDown { to: successor(to)? }),
+            RequestJson::StepDownLater { epoch, to, after } => {
+                (epoch, Ask::StepDownLater { to: successor(to)?, after: duration::parse(&after)? })
             }
             RequestJson::Preempt { epoch, by, priority } => {
                 (epoch, Ask::Preempt { by: CandidateId::new(by).ok()?, priority })
             }
         };
         Some(Request { epoch: Epoch::new(epoch)?, what })
+    }
+}
+
+/// The candidate that is named, if one is; `None` if it is no name.
+fn successor(to: Option<String>) -> Option<Option<CandidateId>> {
+    match to {
+        None => Some(None),
+        Some(to) => CandidateId::new(to).ok().map(Some),
     }
 }
 

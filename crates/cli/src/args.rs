@@ -204,6 +204,11 @@ pub(crate) struct StepDown {
     /// Hand over to this candidate: the election is reserved for it for a moment. Exits with 75 if it does not take over.
     #[arg(long, value_name = "ID", value_parser = candidate)]
     pub(crate) to: Option<CandidateId>,
+
+    /// Later: the leader goes on for this long, by its own timer, and then hands over. Does not wait for that. If its leadership ends
+    /// before, nothing happens; another step-down, with or without --in, replaces it.
+    #[arg(long = "in", value_name = "TIME", value_parser = duration)]
+    pub(crate) after: Option<Duration>,
 }
 
 /// The tables that are printed from the code.

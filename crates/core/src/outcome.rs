@@ -195,6 +195,13 @@ pub enum Ask {
         /// The successor.
         to: Option<CandidateId>,
     },
+    /// Step down later. Another such request under the same epoch replaces this one.
+    StepDownLater {
+        /// The successor, if one is named.
+        to: Option<CandidateId>,
+        /// How much longer to lead, by the leader's own clock, from when it hears of this or begins to lead.
+        after: Duration,
+    },
     /// Hand over to a candidate of a higher priority.
     Preempt {
         /// Who asks.

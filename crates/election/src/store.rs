@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bellwether_backend::{Backend, Followers, Past, lock};
 use bellwether_core::{
@@ -112,6 +113,29 @@ impl Store {
     /// [`Error::NotLeader`] when nobody leads, [`Error::AlreadyLeader`] when `to` does, [`Error::CasFailed`] when the record
     /// changed in between; and what the store says.
     pub async fn ask_to_step_down(&self, on: &ElectionName, to: Option<CandidateId>) -> Result<Epoch, Error> {
+        self.ask_leader(on, to.clone(), Ask::StepDown { to }).await
+    }
+
+    /// As [`ask_to_step_down`](Store::ask_to_step_down), but the leader goes on for `after`, by its own clock, from when it hears of this.
+    /// Returns the epoch that was asked to end. If that leadership ends before, nothing is left to do. A further request to it replaces this one.
+    ///
+    /// # Errors
+    /// As [`ask_to_step_down`](Store::ask_to_step_down).
+    pub async fn ask_to_step_down_later(
+        &self,
+        on: &ElectionName,
+        to: Option<CandidateId>,
+        after: Duration,
+    ) -> Result<Epoch, Error> {
+        self.ask_leader(on, to.clone(), Ask::StepDownLater { to, after }).await
+    }
+
+    async fn ask_leader(
+        &self,
+        on: &ElectionName,
+        to: Option<CandidateId>,
+        what: Ask,
+    ) -> Result<Epoch, Error> {
         let seen = self.inner.backend.observe(on).await?;
         // A holder that lives and does not say who it is can still be asked, or the store says why not.
         if seen.leader().is_none() && seen.proof != Proof::Alive {
@@ -121,7 +145,7 @@ impl Store {
             return Err(Error::AlreadyLeader);
         }
         let epoch = seen.epoch.unwrap_or(Epoch::ZERO);
-        match self.inner.backend.request(on, &Request { epoch, what: Ask::StepDown { to } }).await {
+        match self.inner.backend.request(on, &Request { epoch, what }).await {
             Outcome::Done(()) => Ok(epoch),
             Outcome::Denied(now) if now.leader().is_some() => Err(Error::CasFailed),
             Outcome::Denied(_) => Err(Error::NotLeader),

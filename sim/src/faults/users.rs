@@ -1,6 +1,7 @@
 //! What people and programs do to an election: none of it is a fault, all of it comes at the worst moment.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bellwether_core::{Ask, CandidateId, Input, Request};
 
@@ -111,7 +112,14 @@ impl World {
             }),
         );
         if let Some(epoch) = record {
-            let request = Request { epoch, what: Ask::StepDown { to } };
+            let what = match self.rng.one_in(4) {
+                true => {
+                    let after = Duration::from_nanos(self.rng.below(2 * self.options.longest_ttl()));
+                    Ask::StepDownLater { to, after }
+                }
+                false => Ask::StepDown { to },
+            };
+            let request = Request { epoch, what };
             outsider.begin_outside(
                 Purpose::Request(epoch),
                 Box::pin(async move {

@@ -96,6 +96,8 @@ async fn every_kind(stage: Stage) -> Ran {
     let odd = CandidateId::new("näme with \"quotes\", a \\ and a /").expect("legal");
     for what in [
         Ask::StepDown { to: Some(odd.clone()) },
+        Ask::StepDownLater { to: Some(odd.clone()), after: Duration::from_millis(90_001) },
+        Ask::StepDownLater { to: None, after: Duration::from_secs(3_600) },
         Ask::Preempt { by: odd, priority: -3 },
         Ask::StepDown { to: None },
     ] {

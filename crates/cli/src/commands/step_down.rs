@@ -25,6 +25,9 @@ const RELEASING_MIN: Duration = Duration::from_secs(30);
 /// The least time that others have for taking over. Most hear of the release at once; some look at intervals.
 const TAKING_OVER_MIN: Duration = Duration::from_secs(5);
 
+/// The longest time ahead that a step-down can be asked for.
+const LATER_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
 /// Asks, waits until somebody leads again, and says how long nobody did.
 pub(crate) async fn step_down(global: &Global, step_down: &StepDown) -> Result<Exit, Failure> {
     let on = &backend::election(global, step_down.election.as_ref())?;
@@ -36,6 +39,9 @@ pub(crate) async fn step_down(global: &Global, step_down: &StepDown) -> Result<E
     let before = watched.observe(on).await?;
     // Before it changes who leads, and with that who follows.
     let followers = followers(&store, on).await;
+    if let Some(after) = step_down.after {
+        return ask_for_later(global, &store, on, &before, step_down.to.clone(), after).await;
+    }
     let asked = StepDownRequest::ask(&store, on, &before, step_down.to.clone(), followers).await?;
     let mut free_since = None;
     let outcome = tokio::select! {
@@ -48,6 +54,60 @@ pub(crate) async fn step_down(global: &Global, step_down: &StepDown) -> Result<E
     // If the notice of the next leader came before that of the release, nobody led for less than this.
     let gap = at.since(free_since.unwrap_or(asked.at));
     asked.report(global, Some(&next), Some(gap), true)
+}
+
+/// Asks for a step-down at a later time, and says only that the store has the request.
+async fn ask_for_later(
+    global: &Global,
+    store: &Store,
+    on: &ElectionName,
+    before: &Seen,
+    to: Option<CandidateId>,
+    after: Duration,
+) -> Result<Exit, Failure> {
+    if after > LATER_MAX {
+        let most = output::span(LATER_MAX);
+        return Err(Failure::new(
+            Exit::Usage,
+            format!("--in is at most {most}: a leader rarely lasts longer"),
+        ));
+    }
+    somebody_leads(on, before)?;
+    let asked = store.ask_to_step_down_later(on, to.clone(), after).await;
+    let epoch = asked.map_err(|error| not_asked(on, to.as_ref(), error))?;
+    let old = before.leader();
+    if global.output == Format::Json {
+        let text = json!({
+            "election": on.as_str(),
+            "from": old.map(CandidateId::as_str),
+            "from_epoch": epoch.get(),
+            "to": to.as_ref().map(CandidateId::as_str),
+            "in_ms": after.as_millis() as u64,
+        });
+        output::line(&text.to_string())?;
+    } else {
+        let old = old.map_or("the leader", CandidateId::as_str);
+        let to = to.map(|to| format!(" to {to}")).unwrap_or_default();
+        output::line(&format!("{old} was asked to hand {on} over{to} in {}", output::span(after)))?;
+    }
+    Ok(Exit::Clean)
+}
+
+/// A leader that is alive and does not show its id can be asked as well.
+fn somebody_leads(on: &ElectionName, before: &Seen) -> Result<(), Failure> {
+    match before.leader().is_none() && before.proof != Proof::Alive {
+        true => Err(Failure::new(Exit::NotLed, format!("nobody leads {on}: there is nobody to ask"))),
+        false => Ok(()),
+    }
+}
+
+fn not_asked(on: &ElectionName, to: Option<&CandidateId>, error: Error) -> Failure {
+    match (&error, to) {
+        (Error::AlreadyLeader, Some(to)) => {
+            Failure::new(Exit::Usage, format!("{to} leads {on} already: there is nothing to hand over"))
+        }
+        _ => error.into(),
+    }
 }
 
 /// A leadership that was asked to end.
@@ -70,16 +130,9 @@ impl<'a> StepDownRequest<'a> {
         to: Option<CandidateId>,
         followers: Option<Followers>,
     ) -> Result<StepDownRequest<'a>, Failure> {
-        // A leader that is alive and does not show its id can be asked as well.
-        if before.leader().is_none() && before.proof != Proof::Alive {
-            return Err(Failure::new(Exit::NotLed, format!("nobody leads {on}: there is nobody to ask")));
-        }
-        let epoch = store.ask_to_step_down(on, to.clone()).await.map_err(|error| match (&error, &to) {
-            (Error::AlreadyLeader, Some(to)) => {
-                Failure::new(Exit::Usage, format!("{to} leads {on} already: there is nothing to hand over"))
-            }
-            _ => error.into(),
-        })?;
+        somebody_leads(on, before)?;
+        let asked = store.ask_to_step_down(on, to.clone()).await;
+        let epoch = asked.map_err(|error| not_asked(on, to.as_ref(), error))?;
         let (holder, ttl) = (before.holder.clone(), before.ttl.unwrap_or(USUAL_TTL));
         Ok(StepDownRequest { on, holder, epoch, ttl, to, followers, at: boot_now() })
     }

@@ -5,8 +5,8 @@ use super::releasing::Then;
 use super::state::State;
 use super::{Call, Core, StoreCall};
 use crate::{
-    Bid, Boot, CoreEvent, Epoch, ErrorKind, Grant, Outcome, Proof, Reason, ReleaseOptions, Request, Seen,
-    StoreError,
+    Ask, Bid, Boot, CoreEvent, Epoch, ErrorKind, Grant, Outcome, Proof, Reason, ReleaseOptions, Request,
+    Seen, StoreError,
 };
 
 /// After a denial that names no time to wait for, and the shortest pause after any: a store that denies and
@@ -61,7 +61,12 @@ impl Attempt {
     /// Keeps a request until the leadership begins. Of several requests for one epoch the first counts, as it does for a leader. One
     /// for a later epoch replaces it: which epoch this attempt brings is not known before the answer to its claim.
     pub(super) fn keep(&mut self, request: Request) {
-        if self.request.as_ref().is_none_or(|kept| kept.epoch < request.epoch) {
+        // A request to end at once stays; one to end later gives way to whatever is asked next.
+        let gives_way = |kept: &Request| {
+            kept.epoch < request.epoch
+                || kept.epoch == request.epoch && matches!(kept.what, Ask::StepDownLater { .. })
+        };
+        if self.request.as_ref().is_none_or(gives_way) {
             self.request = Some(request);
         }
     }

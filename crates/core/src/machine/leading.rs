@@ -3,6 +3,7 @@
 use super::acquiring::Attempt;
 use super::calls::Pending;
 use super::releasing::{Cause, Then};
+use super::requests::PlannedStepDown;
 use super::state::State;
 use super::validation::Validation;
 use super::{Call, Core, Output, StoreCall};
@@ -28,9 +29,15 @@ pub(super) struct Leading {
     pub(super) after: Call,
     /// Since when the connection has been silent.
     doubt_since: Option<Boot>,
+    /// Somebody asked to step down at a later time.
+    pub(super) planned: Option<PlannedStepDown>,
 }
 
 impl Leading {
+    fn step_down_due(&self) -> Boot {
+        self.planned.as_ref().map_or(Boot::FOREVER, |planned| planned.at)
+    }
+
     /// The connection is not silent any more.
     pub(super) fn no_doubt(&mut self) {
         self.doubt_since = None;
@@ -85,6 +92,7 @@ impl Core {
             danger_at: Some(danger_at(renew_at, stop_at)),
             validation: self.next_validation(),
             doubt_since: None,
+            planned: None,
             after: self.calls.last(),
             grant,
         };
@@ -116,7 +124,8 @@ impl Core {
     pub(super) fn lead_due(&self, leading: &Leading) -> Boot {
         let (renewal, validation) = (self.renewal_due(leading), leading.validation.due(self.calls.count()));
         let danger = leading.danger_at.unwrap_or(Boot::FOREVER);
-        leading.stop_at.min(renewal).min(validation).min(danger).min(self.doubt_ends(leading))
+        let step_down = leading.step_down_due();
+        leading.stop_at.min(renewal).min(validation).min(danger).min(self.doubt_ends(leading)).min(step_down)
     }
 
     /// With every place for a call taken, a renewal that is due waits for an answer to something.
@@ -141,6 +150,8 @@ impl Core {
             self.out_of_time();
         } else if self.now >= self.doubt_ends(leading) {
             self.lose(Reason::Connection, Then::Compete);
+        } else if self.now >= leading.step_down_due() {
+            self.step_down_as_planned();
         } else if leading.danger_at.is_some_and(|at| self.now >= at) {
             self.warn();
         } else if self.now >= self.renewal_due(leading) {

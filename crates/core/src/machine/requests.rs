@@ -7,7 +7,15 @@
 
 use super::Core;
 use super::releasing::{Cause, Then};
-use crate::{Ask, Reason, Request};
+use super::state::State;
+use crate::{Ask, Boot, CandidateId, Reason, Request};
+
+/// A leadership that somebody asked to end at a later time. It belongs to its epoch: however that ends before, the plan ends with it.
+#[derive(Clone, Debug)]
+pub(super) struct PlannedStepDown {
+    pub(super) at: Boot,
+    to: Option<CandidateId>,
+}
 
 impl Core {
     pub(super) fn requested(&mut self, request: Request) {
@@ -23,7 +31,7 @@ impl Core {
 
     fn has_to_obey(&self, what: &Ask) -> bool {
         match what {
-            Ask::StepDown { .. } => true,
+            Ask::StepDown { .. } | Ask::StepDownLater { .. } => true,
             Ask::Preempt { priority, .. } => *priority > self.settings.options().priority,
         }
     }
@@ -31,7 +39,25 @@ impl Core {
     pub(super) fn obey(&mut self, what: Ask) {
         match what {
             Ask::StepDown { to } => self.release(Cause::Lost(Reason::Admin), Then::Compete, to),
+            Ask::StepDownLater { to, after } => {
+                self.plan_step_down(PlannedStepDown { at: self.now + after, to })
+            }
             Ask::Preempt { by, .. } => self.release(Cause::Lost(Reason::Preempted), Then::Compete, Some(by)),
+        }
+    }
+
+    fn plan_step_down(&mut self, planned: PlannedStepDown) {
+        if let State::Leader(leading) = &mut self.state {
+            leading.planned = Some(planned);
+        }
+    }
+
+    /// The time of a planned step-down has come.
+    pub(super) fn step_down_as_planned(&mut self) {
+        if let State::Leader(leading) = &mut self.state
+            && let Some(PlannedStepDown { to, .. }) = leading.planned.take()
+        {
+            self.obey(Ask::StepDown { to });
         }
     }
 }

@@ -40,6 +40,45 @@ fn a_requested_release_that_is_not_confirmed_is_told_as_such() {
     }
 }
 
+fn later(after: u64) -> Ask {
+    Ask::StepDownLater { to: Some(id("c")), after: ms(after) }
+}
+
+#[test]
+fn a_step_down_that_is_asked_for_later_comes_at_that_time_by_the_leader_s_own_clock() {
+    let mut script = Script::leading(|_| {});
+    script.signal(ask(5, later(2_000)));
+    assert_eq!((script.told().as_str(), script.wakes()), ("", Some(2_000)));
+    script.at(1_999);
+    assert_eq!(script.told(), "");
+    script.at(2_000);
+    assert_eq!(script.told(), "end_work e5 by 13500 admin, state leader→releasing");
+    script.work_ended(5);
+    assert_eq!(script.told(), "release#2 e5 to c");
+}
+
+#[test]
+fn the_last_request_counts_and_one_to_end_at_once_does_so() {
+    let mut script = Script::leading(|_| {});
+    script.signal(ask(5, later(2_000))).signal(ask(5, later(4_000)));
+    script.at(3_999);
+    assert_eq!(script.told(), "");
+    script.signal(ask(5, Ask::StepDown { to: None }));
+    assert_eq!(script.told(), "end_work e5 by 13500 admin, state leader→releasing");
+}
+
+#[test]
+fn a_step_down_for_later_ends_with_the_leadership_that_it_was_meant_for() {
+    let mut script = Script::leading(|_| {});
+    script.signal(ask(5, later(60_000))).told();
+    script.feed(Input::StepDown { to: None }).work_ended(5).released().told();
+    script.changed(released(6)).granted(7).told();
+    assert_eq!(script.leads().map(|(epoch, _)| epoch), Some(7));
+    script.signal(ask(5, later(10)));
+    script.at(1_000);
+    assert_eq!(script.leads().map(|(epoch, _)| epoch), Some(7), "{}", script.told());
+}
+
 #[test]
 fn a_request_for_another_leadership_is_ignored() {
     let mut script = Script::leading(|_| {});

@@ -341,7 +341,7 @@ fn say_call(call: u64, what: &StoreCall) -> String {
         StoreCall::Request(Request { epoch, what: Ask::Preempt { by, priority } }) => {
             format!("ask#{call} e{epoch} preempt by {by} {priority}")
         }
-        StoreCall::Request(Request { epoch, what: Ask::StepDown { .. } }) => {
+        StoreCall::Request(Request { epoch, what: Ask::StepDown { .. } | Ask::StepDownLater { .. } }) => {
             format!("ask#{call} e{epoch} step_down")
         }
     }

@@ -81,6 +81,22 @@ fn of_several_requests_while_settling_the_first_that_counts_is_obeyed() {
 }
 
 #[test]
+fn a_request_for_later_that_comes_while_settling_counts_from_the_promotion_and_gives_way_to_the_next() {
+    let later = || Ask::StepDownLater { to: None, after: ms(1_000) };
+    let mut script = settling();
+    script.signal(asked(5, later())).at(120);
+    assert_eq!(script.heard(), "acquired e5");
+    script.at(1_119);
+    assert_eq!(script.leads(), Some((5, 13_500)));
+    script.at(1_120);
+    assert!(script.told().contains("end_work e5 by 13500 admin"));
+    let mut script = settling();
+    script.signal(asked(5, later())).signal(asked(5, Ask::StepDown { to: None })).signal(asked(5, later()));
+    script.at(120);
+    assert!(script.told().contains("end_work e5 by 13500 admin"), "one to end at once is not put off");
+}
+
+#[test]
 fn a_request_for_another_epoch_than_the_settling_one_changes_nothing() {
     for epoch in [4, 6] {
         let mut script = settling();
