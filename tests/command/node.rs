@@ -233,6 +233,65 @@ fn a_cluster_that_is_given_up_is_followed_by_another_and_its_ledger_says_so() {
     );
 }
 
+/// A ledger lets a node begin alone, so nobody else's consent stands in the way.
+#[test]
+fn a_cluster_that_runs_is_not_given_up_by_a_node_with_an_empty_directory_and_its_ledger() {
+    let place = temporary();
+    let ledger = format!("file:{}", place.path().join("ledger").display());
+    let (_running, first) = ready(alone(&place.path().join("data"), &["--ledger", &ledger]));
+    let (cluster, address) =
+        (first["cluster"].as_str().expect("an id"), first["address"].as_str().expect("one"));
+    let (peers, bind) = (format!("a-0={address},a-1={}", free_port()), free_port());
+    let second = |more: &[&str]| {
+        let mut command = Command::new(bellwether());
+        command.args(["node", "-o", "json", "--name", "a-1", "--seed", "explicit:a-1", "--peers", &peers]);
+        command
+            .args(["--bind", &bind, "--ledger", &ledger])
+            .arg("--data-dir")
+            .arg(place.path().join("other"));
+        command.args(more);
+        command
+    };
+    let refusing = run_to_end(second(&["--force-new-cluster", cluster]));
+    refused(&refusing, 78, "stop all its nodes before any of them starts with --force-new-cluster");
+    // Without the flag, it joins what there is.
+    assert_eq!(ready(second(&[])).1["cluster"], first["cluster"]);
+}
+
+#[test]
+fn the_ledger_follows_a_cluster_through_its_recoveries_and_one_node_alone_is_recovered() {
+    let place = temporary();
+    let (directory, copy) = (place.path().join("data"), place.path().join("copy"));
+    let ledger = format!("file:{}", place.path().join("ledger").display());
+    let recover = |directory: &Path| {
+        let mut command = Command::new(bellwether());
+        command.args(["recover", "-o", "json", "--yes", "--ledger", &ledger, "--data-dir"]).arg(directory);
+        run_to_end(command)
+    };
+    let (node, first) = ready(alone(&directory, &["--ledger", &ledger]));
+    drop(node);
+    let copied = Command::new("cp").arg("-r").arg(&directory).arg(&copy).status().expect("cp");
+    assert!(copied.success());
+    let mut last = first["cluster"].clone();
+    for generation in 1..=2 {
+        let recovered = json(&recover(&directory));
+        assert_eq!(
+            (&recovered["lost"], &recovered["generation"]),
+            (&last, &generation.into()),
+            "{recovered}"
+        );
+        assert_ne!(recovered["cluster"], last);
+        last = recovered["cluster"].clone();
+        let (_node, started) = ready(alone(&directory, &["--ledger", &ledger]));
+        assert_eq!((started["mode"].as_str(), &started["cluster"]), (Some("restart"), &last));
+    }
+    // Another node of the first cluster would be a second past of it.
+    refused(&recover(&copy), 78, "another node was recovered");
+    std::fs::remove_dir_all(&directory).expect("a lost disk");
+    let named = format!("cluster {} was formed on", last.as_str().expect("an id"));
+    refused(&run_to_end(alone(&directory, &["--ledger", &ledger])), 78, &named);
+}
+
 #[test]
 fn settings_of_a_node_come_from_its_section_and_members_need_a_cluster() {
     let place = temporary();

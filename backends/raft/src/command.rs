@@ -7,7 +7,8 @@
 //! do all nodes of its release. Nodes of different releases would disagree, so a new variant is proposed only when every member runs a
 //! release that knows it; until then the old ones are used.
 //!
-//! Who may propose what is checked where commands come in, not here: [`Command::is_for_clients`].
+//! Who may propose what is checked where commands come in, not here: [`Command::is_for_clients`] says which are for anybody outside the
+//! Raft leader's own service.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -282,7 +283,7 @@ impl Command {
         }
     }
 
-    /// Whether a client may propose this. The other commands are decisions of the Raft leader's timers.
+    /// Whether a client or an operator may propose this. The other commands are decisions of the Raft leader's timers, and of nobody else.
     pub fn is_for_clients(&self) -> bool {
         match self {
             Command::OpenSession { .. }

@@ -52,7 +52,7 @@ pub use mailbox::Mailbox;
 pub use memory::{Memory, MemoryStore};
 pub use notice_queue::NoticeQueue;
 pub use observations::{ClaimVerdict, Observations, Source};
-pub use once::{Creation, ONCE_MAX_BYTES};
+pub use once::{Creation, ONCE_MAX_BYTES, check_note};
 pub use record::{Record, Reservation};
 pub use register::{Change, Changes, Found, FoundNote, Life, Note, Register, Write};
 pub use session::{

@@ -43,19 +43,23 @@ pub(crate) fn unsupported(backend: &'static str) -> StoreError {
     StoreError::new(ErrorKind::Unsupported, backend, sentence)
 }
 
-/// Refuses what not every store could keep as it is.
-pub(crate) fn check(backend: &'static str, bytes: &[u8]) -> Result<(), StoreError> {
-    let invalid = |sentence: String| Err(StoreError::new(ErrorKind::InvalidInput, backend, sentence));
+/// Whether every store could keep this content as it is. A store that is no [`Register`] asks this before it creates a note.
+///
+/// # Errors
+/// Why not: it is too long, or no text.
+pub fn check_note(bytes: &[u8]) -> Result<(), String> {
     if bytes.len() > ONCE_MAX_BYTES {
-        return invalid(format!(
-            "a create-once note has at most {ONCE_MAX_BYTES} bytes, not {}",
-            bytes.len()
-        ));
+        return Err(format!("a create-once note has at most {ONCE_MAX_BYTES} bytes, not {}", bytes.len()));
     }
     match std::str::from_utf8(bytes) {
         Ok(text) if !text.contains('\0') => Ok(()),
-        _ => invalid("a create-once note is UTF-8 text without NUL characters".to_owned()),
+        _ => Err("a create-once note is UTF-8 text without NUL characters".to_owned()),
     }
+}
+
+/// [`check_note`], as an error of this store.
+pub(crate) fn check(backend: &'static str, bytes: &[u8]) -> Result<(), StoreError> {
+    check_note(bytes).map_err(|why| StoreError::new(ErrorKind::InvalidInput, backend, why))
 }
 
 pub(crate) async fn create(register: &impl Register, name: &ElectionName, bytes: &[u8]) -> Creation {

@@ -85,7 +85,7 @@ impl AdminClient {
         self.done(AdminCommand::Transfer(to)).await
     }
 
-    /// A command for the state machine.
+    /// A command for the state machine, unless the service of the nodes ([`ClientService`](crate::ClientService)) refuses it.
     ///
     /// # Errors
     /// As [`Cluster::propose`](crate::Cluster::propose).

@@ -26,8 +26,8 @@ pub struct Config {
     pub profile: Profile,
     /// For how long a new member has to keep up before it votes.
     pub promote_after: Duration,
-    /// A cluster to give up, with everything that it held: a directory that belongs to it is put away. One that has come to another cluster
-    /// since then stays, so this may be set at every start.
+    /// A cluster to give up, with everything that it held: a directory that belongs to it is put away. Refused while a peer says that the
+    /// cluster has a leader. A directory that has come to another cluster since then stays, so this may be set at every start.
     pub force_new_cluster: Option<ClusterId>,
 }
 

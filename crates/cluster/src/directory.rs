@@ -2,19 +2,21 @@
 //!
 //! ```text
 //! LOCK            held by the process that uses the directory; a second one refuses to start
-//! IDENTITY.json   format, node id, name, and the phase of the formation
+//! IDENTITY.json   format, node id, name, the phase of the formation, and a checksum of them
 //! raft.redb       vote and log, the engine's
 //! snap/           snapshots, the engine's
 //! archive/        what was here before the node got another id; never read, never deleted
 //! ```
 //!
 //! Owns the first two and the last. Every change of IDENTITY.json is on disk, directory entry included, before the call returns: a consent
-//! that a crash could undo would be given twice.
+//! that a crash could undo would be given twice. An identity that does not match its checksum is refused and left as it is: one bit makes
+//! another node of a node, or another cluster of a cluster.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
+use ring::digest;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +62,15 @@ pub struct Identity {
     /// What it knows of clusters.
     #[serde(flatten)]
     pub phase: Phase,
+}
+
+/// What IDENTITY.json holds.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    /// SHA-256 of the identity as JSON without white space, in hexadecimal digits. How the file itself is laid out does not count.
+    checksum: String,
+    #[serde(flatten)]
+    identity: Identity,
 }
 
 /// What a recovery makes of a directory. Written down before it begins, so that it can be ended after a crash.
@@ -183,19 +194,6 @@ impl DataDirectory {
         self.put_away()
     }
 
-    /// Gives up that cluster: puts everything of it away, and forgets it. Only of a directory that belongs to that cluster, or did; true
-    /// where that was so. A directory that has come to another cluster since then stays as it is.
-    ///
-    /// # Errors
-    /// As [`set_phase`](DataDirectory::set_phase).
-    pub fn give_up(&mut self, cluster: ClusterId, drawn: NodeId) -> Result<bool, ClusterError> {
-        if self.identity.phase.cluster() != Some(cluster) {
-            return Ok(false);
-        }
-        self.start_over(drawn, Phase::FRESH)?;
-        Ok(true)
-    }
-
     /// What an interrupted recovery was to make.
     #[cfg(feature = "openraft")]
     pub(crate) fn recovering(&self) -> Option<&Recovering> {
@@ -228,14 +226,16 @@ impl DataDirectory {
                 Err(error) => return Err(failed(error)),
             }
         }
-        sync(&archive).and_then(|()| sync(&self.path)).map_err(failed)?;
+        // From the inside out: what was moved must not hang on a directory that a crash forgets.
+        for directory in [&archive, &self.path.join(ARCHIVE), &self.path] {
+            sync(directory).map_err(failed)?;
+        }
         self.write(Identity { putting_away: None, ..self.identity.clone() })
     }
 
     fn write(&mut self, identity: Identity) -> Result<(), ClusterError> {
         let failed = |error: io::Error| unusable(&self.path, "write IDENTITY.json", &error);
-        let mut text = serde_json::to_vec_pretty(&identity).map_err(|error| failed(error.into()))?;
-        text.push(b'\n');
+        let text = print(&identity).map_err(|error| failed(error.into()))?;
         let temporary = self.path.join(TEMPORARY);
         let write = || -> io::Result<()> {
             let mut file = File::create(&temporary)?;
@@ -299,7 +299,24 @@ fn read(path: &Path) -> Result<Option<Identity>, ClusterError> {
     if format.format != FORMAT {
         return Err(unreadable(format!("it has format {}, and this program knows {FORMAT}", format.format)));
     }
-    serde_json::from_slice(&text).map(Some).map_err(|error| unreadable(error.to_string()))
+    let written: Written = serde_json::from_slice(&text).map_err(|error| unreadable(error.to_string()))?;
+    let expected = checksum(&written.identity).map_err(|error| unreadable(error.to_string()))?;
+    if written.checksum != expected {
+        return Err(unreadable("its checksum does not match, so something in it has changed".to_owned()));
+    }
+    Ok(Some(written.identity))
+}
+
+fn print(identity: &Identity) -> serde_json::Result<Vec<u8>> {
+    let written = Written { checksum: checksum(identity)?, identity: identity.clone() };
+    let mut text = serde_json::to_vec_pretty(&written)?;
+    text.push(b'\n');
+    Ok(text)
+}
+
+fn checksum(identity: &Identity) -> serde_json::Result<String> {
+    let digest = digest::digest(&digest::SHA256, &serde_json::to_vec(identity)?);
+    Ok(digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 #[derive(Deserialize)]

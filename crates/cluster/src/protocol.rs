@@ -26,6 +26,8 @@ pub(crate) enum FormationRequest {
     Come(ClusterId, String),
     /// Is this node, which believes so, a member of this cluster?
     Standing(NodeId, ClusterId),
+    /// Are you in this cluster, and does it have a leader?
+    IsLed(ClusterId),
 }
 
 /// The answers, in the same order.
@@ -40,6 +42,7 @@ pub(crate) enum FormationAnswer {
     Join(JoinAnswer),
     Coming(Result<(), String>),
     Standing(Standing),
+    Led(bool),
 }
 
 /// Whether a node is a member.

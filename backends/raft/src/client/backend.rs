@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bellwether_backend::{
-    Backend, Capabilities, Creation, Discarded, Finding as Examined, Followers, Fut, Notices, ONCE_MAX_BYTES,
-    Past, Probing, lock,
+    Backend, Capabilities, Creation, Discarded, Finding as Examined, Followers, Fut, Notices, Past, Probing,
+    check_note, lock,
 };
 use bellwether_core::{
     Bid, Boot, Candidate, CandidateId, ElectionName, ErrorKind, Grant, Outcome, ReleaseOptions, Request,
@@ -15,7 +15,7 @@ use tokio::runtime::Handle;
 
 use super::{CALL_LIMIT, Raft, Shared, checkup, watch};
 use crate::answer::{Answer, ElectionView};
-use crate::command::{Act, Command};
+use crate::command::Command;
 use crate::errors::{BACKEND, refused, senseless};
 use crate::protocol::{Finding, Query, Question, Reply, Text};
 
@@ -108,16 +108,11 @@ impl Backend for Raft {
     }
 
     fn retire(&self, on: &ElectionName, who: &Candidate) {
-        let Some((session, cancels)) = lock(&self.0.candidates).retire(on, who.incarnation) else { return };
+        let Some((session, gone)) = lock(&self.0.candidates).retire(on, who.incarnation) else { return };
+        // Whoever looks after the session tells the cluster again, if this is lost.
         let Ok(runtime) = Handle::try_current() else { return };
-        let (shared, on, incarnation) = (Arc::clone(&self.0), on.clone(), who.incarnation);
-        runtime.spawn(async move {
-            let number = session.number().await;
-            let retired = shared.act(&number, Act::Retire { on, incarnation, cancels }).await;
-            if let Err(error) = retired {
-                tracing::debug!(%error, "a candidate stays in the queue until its session ends");
-            }
-        });
+        let shared = Arc::clone(&self.0);
+        runtime.spawn(async move { shared.tell_gone(&session, gone).await });
     }
 
     fn signals(&self) -> Notices {
@@ -164,7 +159,8 @@ impl Backend for Raft {
     }
 
     fn create_once<'a>(&'a self, name: &'a ElectionName, bytes: &'a [u8]) -> Fut<'a, Creation> {
-        if let Err(error) = check_note(bytes) {
+        if let Err(why) = check_note(bytes) {
+            let error = StoreError::new(ErrorKind::InvalidInput, BACKEND, why);
             return Box::pin(async { Creation::Refused(error) });
         }
         let command = Command::CreateOnce { name: name.clone(), bytes: bytes.to_vec() };
@@ -227,19 +223,4 @@ impl Shared {
 async fn finish<T: Send + 'static>(call: impl Future<Output = T> + Send + 'static) -> Result<T, StoreError> {
     let ended = tokio::spawn(call).await;
     ended.map_err(|_| StoreError::new(ErrorKind::Bug, BACKEND, "a call ended in a panic"))
-}
-
-/// Refuses what not every store could keep as it is.
-fn check_note(bytes: &[u8]) -> Result<(), StoreError> {
-    let invalid = |sentence: String| Err(StoreError::new(ErrorKind::InvalidInput, BACKEND, sentence));
-    if bytes.len() > ONCE_MAX_BYTES {
-        return invalid(format!(
-            "a create-once note has at most {ONCE_MAX_BYTES} bytes, not {}",
-            bytes.len()
-        ));
-    }
-    match std::str::from_utf8(bytes) {
-        Ok(text) if !text.contains('\0') => Ok(()),
-        _ => invalid("a create-once note is UTF-8 text without NUL characters".to_owned()),
-    }
 }

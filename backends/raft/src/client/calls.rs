@@ -64,7 +64,7 @@ impl Shared {
         };
         let incarnation = bid.who.incarnation;
         let number = session.number().await;
-        lock(&self.candidates).claims(on, incarnation, session, number.sequence, bid.sent);
+        lock(&self.candidates).claims(on, incarnation, &number, bid.sent);
         let answer = self.act(&number, Act::Campaign(campaign)).await;
         let mut candidates = lock(&self.candidates);
         let claim = (session.id, number.sequence);

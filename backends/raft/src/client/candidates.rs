@@ -1,14 +1,18 @@
 //! The candidates of this process, and what each of them has.
 //!
 //! A candidate that leads is here until it has released, or its session has ended. Its grant counts from the last keepalive that was
-//! answered; one that nobody has renewed for a whole ttl is over, whatever else its session leads.
+//! answered; one that nobody has renewed for a whole ttl is over, whatever else its session leads. A candidate that has gone is here until
+//! the cluster knows of it: until then it may wait in a queue, or lead by a claim whose answer was lost, for as long as others keep
+//! its session alive.
+//!
+//! Bounded by the number of candidates in this process, and of claims by [`IN_FLIGHT_MAX`](crate::limits::IN_FLIGHT_MAX) for each.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use bellwether_core::{Boot, ElectionName, Epoch, Grant, Incarnation};
 
-use super::session::Session;
+use super::session::{Number, Session};
 use crate::command::{Sequence, SessionId};
 
 /// By election and start of the candidate.
@@ -18,7 +22,7 @@ pub(crate) struct Candidates(HashMap<(ElectionName, Incarnation), Candidacy>);
 struct Candidacy {
     session: Arc<Session>,
     standing: Standing,
-    /// Claims without an answer.
+    /// Claims without an answer that the cluster may still apply.
     claims: Vec<Sequence>,
 }
 
@@ -36,6 +40,17 @@ enum Standing {
     Leading { epoch: Epoch, counted_from: Boot },
     /// It led, and nobody has renewed that for a ttl: it is being resigned, and cannot be renewed.
     Ending { epoch: Epoch },
+    /// It has gone, and the cluster has not answered that it knows. Nothing else becomes of it.
+    Retiring,
+}
+
+/// A candidate that has gone, and what the cluster is told of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Gone {
+    pub(crate) on: ElectionName,
+    pub(crate) incarnation: Incarnation,
+    /// Its claims without an answer.
+    pub(crate) cancels: Vec<Sequence>,
 }
 
 /// A leadership that nobody in this process believes in any more.
@@ -53,15 +68,15 @@ pub(crate) struct EndedWith {
 }
 
 impl Candidates {
-    /// A claim leaves.
+    /// A claim leaves. Claims below the lowest number that is in flight do nothing any more once it has arrived.
     pub(crate) fn claims(
         &mut self,
         on: &ElectionName,
         incarnation: Incarnation,
-        session: &Arc<Session>,
-        sequence: Sequence,
+        number: &Number,
         since: Boot,
     ) {
+        let session = &number.session;
         let new = || Candidacy {
             session: Arc::clone(session),
             standing: Standing::Claiming { since },
@@ -71,7 +86,13 @@ impl Candidates {
         if candidacy.session.id != session.id {
             *candidacy = new();
         }
-        candidacy.claims.push(sequence);
+        if candidacy.standing == Standing::Retiring {
+            // It is back.
+            candidacy.standing = Standing::Claiming { since };
+        }
+        let lowest = number.answered_below();
+        candidacy.claims.retain(|claim| *claim >= lowest);
+        candidacy.claims.push(number.sequence);
     }
 
     /// The answer to a claim.
@@ -87,6 +108,9 @@ impl Candidates {
             return;
         };
         candidacy.claims.retain(|other| *other != sequence);
+        if candidacy.standing == Standing::Retiring {
+            return;
+        }
         candidacy.standing = match granted {
             Some((epoch, counted_from)) => Standing::Leading { epoch, counted_from },
             None => Standing::Waiting,
@@ -95,7 +119,9 @@ impl Candidates {
 
     /// No answer came, and none is waited for.
     pub(crate) fn unanswered(&mut self, on: &ElectionName, incarnation: Incarnation, sent: Boot) {
-        if let Some(candidacy) = self.of(on, incarnation) {
+        if let Some(candidacy) = self.of(on, incarnation)
+            && candidacy.standing != Standing::Retiring
+        {
             candidacy.standing = Standing::Claiming { since: sent };
         }
     }
@@ -127,21 +153,44 @@ impl Candidates {
         let key = (on.clone(), incarnation);
         let is_this = self.0.get(&key).is_some_and(|candidacy| match candidacy.standing {
             Standing::Leading { epoch: led, .. } | Standing::Ending { epoch: led } => led <= epoch,
-            Standing::Claiming { .. } | Standing::Waiting => false,
+            Standing::Claiming { .. } | Standing::Waiting | Standing::Retiring => false,
         });
         if is_this {
             self.0.remove(&key);
         }
     }
 
-    /// The candidate has gone. Its session and its claims without an answer, if it was known.
+    /// The candidate has gone. Its session, and what to tell the cluster, if it was known.
     pub(crate) fn retire(
         &mut self,
         on: &ElectionName,
         incarnation: Incarnation,
-    ) -> Option<(Arc<Session>, Vec<Sequence>)> {
-        let candidacy = self.0.remove(&(on.clone(), incarnation))?;
-        Some((candidacy.session, candidacy.claims))
+    ) -> Option<(Arc<Session>, Gone)> {
+        let candidacy = self.of(on, incarnation)?;
+        candidacy.standing = Standing::Retiring;
+        let cancels = candidacy.claims.clone();
+        Some((Arc::clone(&candidacy.session), Gone { on: on.clone(), incarnation, cancels }))
+    }
+
+    /// Those of this session that have gone, and of whom the cluster has not heard.
+    pub(crate) fn retiring(&self, session: SessionId) -> Vec<Gone> {
+        let gone = |((on, incarnation), candidacy): (&(ElectionName, Incarnation), &Candidacy)| {
+            let is_gone = candidacy.standing == Standing::Retiring;
+            let cancels = candidacy.claims.clone();
+            is_gone.then(|| Gone { on: on.clone(), incarnation: *incarnation, cancels })
+        };
+        self.in_session(session).filter_map(gone).collect()
+    }
+
+    /// The cluster knows that this candidate has gone.
+    pub(crate) fn retired(&mut self, session: SessionId, gone: &Gone) {
+        let key = (gone.on.clone(), gone.incarnation);
+        let is_gone = |candidacy: &Candidacy| {
+            candidacy.session.id == session && candidacy.standing == Standing::Retiring
+        };
+        if self.0.get(&key).is_some_and(is_gone) {
+            self.0.remove(&key);
+        }
     }
 
     /// Whether somebody waits in this session, and so needs it to be kept alive.
@@ -186,6 +235,7 @@ impl Candidates {
                 Standing::Claiming { .. } | Standing::Waiting | Standing::Ending { .. } => {
                     ended.waited.push(on.clone());
                 }
+                Standing::Retiring => {}
             }
             !is_in_it
         });
@@ -201,5 +251,68 @@ impl Candidates {
         session: SessionId,
     ) -> impl Iterator<Item = (&(ElectionName, Incarnation), &Candidacy)> {
         self.0.iter().filter(move |(_, candidacy)| candidacy.session.id == session)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::limits::IN_FLIGHT_MAX;
+
+    const AT: Boot = Boot::from_nanos(5);
+
+    fn session(id: u64) -> Arc<Session> {
+        Arc::new(Session::new(SessionId(id), Duration::from_secs(3)))
+    }
+
+    fn who() -> (ElectionName, Incarnation) {
+        (ElectionName::new("e").unwrap(), Incarnation::from_bits(1))
+    }
+
+    /// Or a candidate that a cluster did not answer for days would have more of them than fit into a command.
+    #[tokio::test]
+    async fn claims_that_can_do_nothing_any_more_are_not_kept() {
+        let (session, mut candidates, (on, incarnation)) = (session(7), Candidates::default(), who());
+        let _other = session.number().await;
+        let mut last = None;
+        for _ in 1..IN_FLIGHT_MAX {
+            let number = session.number().await;
+            candidates.claims(&on, incarnation, &number, AT);
+            candidates.unanswered(&on, incarnation, AT);
+            last = Some(number.sequence);
+        }
+        // Those before it may still arrive, because the first command may.
+        let (_, gone) = candidates.retire(&on, incarnation).unwrap();
+        assert_eq!(gone.cancels.len() as u64, IN_FLIGHT_MAX - 1);
+        drop(_other);
+        let number = session.number().await;
+        candidates.claims(&on, incarnation, &number, AT);
+        let (_, gone) = candidates.retire(&on, incarnation).unwrap();
+        assert_eq!(gone.cancels, [number.sequence]);
+        assert!(last < Some(number.sequence));
+    }
+
+    #[tokio::test]
+    async fn a_candidate_that_has_gone_stays_so_until_the_cluster_knows_or_it_is_back() {
+        let (session, mut candidates, (on, incarnation)) = (session(7), Candidates::default(), who());
+        let number = session.number().await;
+        candidates.claims(&on, incarnation, &number, AT);
+        let (_, gone) = candidates.retire(&on, incarnation).unwrap();
+        let claim = (session.id, number.sequence);
+        candidates.answered(&on, incarnation, claim, Some((Epoch::ZERO, AT)));
+        assert_eq!(candidates.retiring(session.id).len(), 1, "a late grant is no leadership");
+        assert!(!candidates.is_waited_in(session.id), "nobody keeps the session alive for it");
+        candidates.retired(SessionId(8), &gone);
+        assert_eq!(candidates.retiring(session.id).len(), 1, "that was another session");
+        candidates.retired(session.id, &gone);
+        assert!(candidates.retiring(session.id).is_empty());
+
+        candidates.claims(&on, incarnation, &number, AT);
+        candidates.retire(&on, incarnation).unwrap();
+        candidates.claims(&on, incarnation, &number, AT);
+        candidates.retired(session.id, &gone);
+        assert_eq!(candidates.0.len(), 1, "it is back, and stays");
     }
 }

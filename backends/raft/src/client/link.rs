@@ -155,11 +155,12 @@ impl Link {
         for (place, address) in addresses {
             let hello =
                 Hello { purpose: Purpose::Client, cluster: None, from: None, intended: Intended::Anyone };
+            // Before it is dialled: a call that gives up meanwhile must not leave the next one with the same silent address.
+            if let Some(place) = place {
+                *next = (place + 1) % self.addresses.len();
+            }
             match self.dial(&address, &hello).await {
                 Ok(connection) => {
-                    if let Some(place) = place {
-                        *next = (place + 1) % self.addresses.len();
-                    }
                     self.current.send_replace(Some(connection.clone()));
                     return Ok(connection);
                 }
@@ -229,4 +230,28 @@ fn not_connected(error: &DialError) -> StoreError {
         _ => ErrorKind::Unavailable,
     };
     StoreError::new(kind, BACKEND, error.to_string())
+}
+
+#[cfg(all(test, feature = "service"))]
+mod tests {
+    use super::*;
+    use crate::stage::Stage;
+
+    /// It takes the whole of a short call to find out that an address is silent. The next call has to begin with another one.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn short_calls_get_past_an_address_that_accepts_and_says_nothing() {
+        let stage = Stage::start().await;
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let silent = (silent.local_addr().expect("an address"), silent);
+        let url = format!("raft://{},{}", silent.0, stage.node(0).local_address());
+        let config = ClientConfig::from_url(&url).expect("a URL");
+        let link = Link::new(config, bellwether_support::clock()).expect("a link");
+        let limit = CONNECT_LIMIT * 3 / 4;
+        assert!(link.ask(&Question::Node, limit).await.is_err(), "nobody answers there");
+        let mut answered = false;
+        for _ in 0..4 {
+            answered |= link.ask(&Question::Node, limit).await.is_ok();
+        }
+        assert!(answered, "every call tried the silent address first");
+    }
 }

@@ -1,4 +1,5 @@
-//! What a session needs besides renewals: a sign of life while somebody waits, and the end of leaderships that nobody renews.
+//! What a session needs besides renewals: a sign of life while somebody waits, the end of leaderships that nobody renews, and word of
+//! candidates that have gone.
 
 use std::sync::{Arc, Weak};
 
@@ -8,7 +9,9 @@ use tokio::runtime::Handle;
 
 use super::Shared;
 use super::calls::interval;
+use super::candidates::Gone;
 use super::session::{Beat, Session};
+use crate::answer::{Answer, Refusal};
 use crate::command::Act;
 
 /// Looks after this session until it ends, or the store does.
@@ -29,15 +32,16 @@ async fn look_after(shared: &Weak<Shared>, session: &Arc<Session>) {
         tokio::time::sleep(interval(session.ttl)).await;
         let Some(shared) = shared.upgrade() else { return };
         shared.resign_overdue(session).await;
-        if !lock(&shared.candidates).is_waited_in(session.id) {
-            continue;
+        if lock(&shared.candidates).is_waited_in(session.id) {
+            match session.keep_alive(&shared.link).await {
+                Ok(beat) if beat.is_end() => shared.ended(session),
+                Ok(beat) => shared.resign_unresolved(session, &beat).await,
+                // The next one may be answered.
+                Err(error) => tracing::debug!(%error, "a keepalive had no answer"),
+            }
         }
-        match session.keep_alive(&shared.link).await {
-            Ok(beat) if beat.is_end() => shared.ended(session),
-            Ok(beat) => shared.resign_unresolved(session, &beat).await,
-            // The next one may be answered.
-            Err(error) => tracing::debug!(%error, "a keepalive had no answer"),
-        }
+        // Last: nothing hangs on how soon the cluster hears of it.
+        shared.tell_all_gone(session).await;
     }
 }
 
@@ -50,6 +54,32 @@ impl Shared {
                 lock(&self.candidates).released(&one.on, one.epoch, one.incarnation);
             }
         }
+    }
+
+    /// Tells the cluster again of candidates that have gone, where the first word of it was lost. Without an answer, the rest waits for the next
+    /// time: one call of each round ends like that, however many have gone.
+    async fn tell_all_gone(&self, session: &Arc<Session>) {
+        let retiring = lock(&self.candidates).retiring(session.id);
+        for gone in retiring {
+            if session.is_over() || !self.tell_gone(session, gone).await {
+                return;
+            }
+        }
+    }
+
+    /// Tells the cluster that a candidate has gone. Whether it has answered.
+    pub(super) async fn tell_gone(&self, session: &Arc<Session>, gone: Gone) -> bool {
+        let number = session.number().await;
+        let Gone { on, incarnation, cancels } = gone.clone();
+        match self.act(&number, Act::Retire { on, incarnation, cancels }).await {
+            Ok(Answer::Refused(Refusal::NoSuchSession)) => self.ended(session),
+            Ok(_) => lock(&self.candidates).retired(session.id, &gone),
+            Err(error) => {
+                tracing::debug!(election = %gone.on, %error, "the cluster does not know yet that a candidate has gone");
+                return false;
+            }
+        }
+        true
     }
 
     /// What the session leads by a claim whose answer nobody got, and nobody asked for again.

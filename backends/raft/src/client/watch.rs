@@ -82,9 +82,16 @@ async fn watch(shared: &Weak<Shared>, mut interest: channel::Receiver<Interest>)
         match opened {
             Ok((connection, stream)) => {
                 let Some(current) = shared.upgrade().map(|shared| shared.link.current()) else { return };
-                if let Err(error) = listen(shared, &mut interest, (connection, current), stream).await {
+                let mut has_heard = false;
+                let heard = (&mut interest, &mut has_heard);
+                if let Err(error) = listen(shared, heard, (connection, current), stream).await {
                     let Some(shared) = shared.upgrade() else { return };
                     shared.fell_silent(error);
+                    // A node that lets everybody in and tells nobody anything is not asked again and again.
+                    if !has_heard {
+                        drop(shared);
+                        tokio::time::sleep(RETRY_PAUSE).await;
+                    }
                 }
             }
             Err(error) => {
@@ -97,10 +104,10 @@ async fn watch(shared: &Weak<Shared>, mut interest: channel::Receiver<Interest>)
     }
 }
 
-/// Tells news until something else is wanted, or the connection is another one.
+/// Tells news until something else is wanted, or the connection is another one. Notes whether it has told any.
 async fn listen(
     shared: &Weak<Shared>,
-    interest: &mut channel::Receiver<Interest>,
+    (interest, has_heard): (&mut channel::Receiver<Interest>, &mut bool),
     (connection, mut current): (Connection, channel::Receiver<Option<Connection>>),
     mut stream: PartStream,
 ) -> Result<(), StoreError> {
@@ -113,6 +120,7 @@ async fn listen(
                 Some(Ok(part)) => {
                     let Some(shared) = shared.upgrade() else { return Ok(()) };
                     shared.heard(&part)?;
+                    *has_heard = true;
                 }
                 Some(Err(error)) => {
                     if let Some(shared) = shared.upgrade() {
@@ -186,5 +194,50 @@ impl Shared {
         if lock(&self.watching).silent.replace(error).is_none() {
             self.notices.all(Signal::Doubt);
         }
+    }
+}
+
+#[cfg(all(test, feature = "service"))]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use bellwether_backend::Backend;
+    use bellwether_cluster::transport::{Hello, Host, Listener, PartSender, Refused, Security, Welcome};
+    use bellwether_cluster::{NodeId, NodeName};
+    use futures_util::future::BoxFuture;
+
+    use super::*;
+    use crate::stage::{client, election};
+
+    /// A node that has more followers than it may have.
+    #[derive(Default)]
+    struct Full(AtomicUsize);
+
+    impl Host for Full {
+        fn greet(&self, _: &Hello) -> Result<Welcome, Refused> {
+            let name = NodeName::new("full").expect("a name");
+            Ok(Welcome { node: NodeId::from_random(1), name, cluster: None })
+        }
+
+        fn serve(&self, _: Arc<Hello>, _: Vec<u8>) -> BoxFuture<'static, Result<Vec<u8>, String>> {
+            Box::pin(async { Err("nothing is served here".to_owned()) })
+        }
+
+        fn stream(&self, _: Arc<Hello>, _: Vec<u8>, _: PartSender) -> BoxFuture<'static, Result<(), String>> {
+            self.0.fetch_add(1, Ordering::SeqCst);
+            Box::pin(async { Err("this node has too many followers".to_owned()) })
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_node_that_tells_nothing_is_not_asked_in_a_busy_loop() {
+        let full = Arc::new(Full::default());
+        let listener =
+            Listener::bind("127.0.0.1:0", Security::LoopbackOnly, Arc::clone(&full) as _).await.unwrap();
+        let store = client(&format!("raft://{}", listener.local_address()));
+        store.follow(&election("e"));
+        tokio::time::sleep(10 * RETRY_PAUSE).await;
+        let asked = full.0.load(Ordering::SeqCst);
+        assert!((1..=12).contains(&asked), "asked {asked} times in {:?}", 10 * RETRY_PAUSE);
     }
 }

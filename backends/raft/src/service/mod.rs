@@ -13,6 +13,8 @@
 //! - **A keepalive is acknowledged only after a round trip to a majority that began after it arrived**, so no other leader can have begun
 //!   to count its session's ttl before it arrived. A claim counts as one: its own commit is the round trip.
 //! - **From when an expiry is proposed, its session's keepalives are not acknowledged**, until it is applied or certainly dropped.
+//! - **Nobody outside decides what the Raft leader's clock decides**: clients, operators and the program around the node propose through
+//!   `admit` in `serve.rs`, which refuses expiries and the ends of reservations and cooldowns.
 //! - **A request is passed on at most once**, with the number that its client gave it.
 //! - A connection that ends proves nothing, and ends nothing but the futures that answer it.
 
@@ -25,7 +27,7 @@ mod watch;
 use std::sync::Arc;
 
 use bellwether_cluster::transport::PartSender;
-use bellwether_cluster::{ClientService, ServiceNode, StateMachine};
+use bellwether_cluster::{ClientService, RaftFailure, ServiceNode, StateMachine};
 use bellwether_core::Clock;
 use futures_util::future::BoxFuture;
 use tokio::sync::{Semaphore, watch as watch_channel};
@@ -75,6 +77,15 @@ impl ClientService for ElectionService {
     fn run(&self, node: ServiceNode) -> BoxFuture<'static, ()> {
         let service = self.clone();
         Box::pin(async move { service.lead_whenever_elected(&node).await })
+    }
+
+    fn propose(
+        &self,
+        node: ServiceNode,
+        command: Vec<u8>,
+    ) -> BoxFuture<'static, Result<bellwether_cluster::Applied, RaftFailure>> {
+        let service = self.clone();
+        Box::pin(async move { service.propose_for_operator(&node, command).await })
     }
 
     fn serve(&self, node: ServiceNode, request: Vec<u8>) -> BoxFuture<'static, Result<Vec<u8>, String>> {

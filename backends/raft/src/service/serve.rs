@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use bellwether_cluster::transport::CallError;
-use bellwether_cluster::{RaftFailure, ServiceNode};
+use bellwether_cluster::{Applied, RaftFailure, ServiceNode};
 
 use super::ElectionService;
-use crate::answer::{Answer, Refusal};
 use crate::command::Command;
 use crate::protocol::{ClientRequest, Query, Question, Reply, decode, encode};
 
 /// What a node that passes a request on leaves of the client's time, so that its own answer is in time too.
 const FORWARD_LEAVES: Duration = Duration::from_millis(50);
+/// For a node that was just elected to begin to lead, before an operator is sent elsewhere: more than a round trip to a majority.
+const ADMIT_LIMIT: Duration = Duration::from_secs(1);
 /// The longest that any request may take.
 const LIMIT_MAX: Duration = Duration::from_secs(10);
 
@@ -70,27 +71,55 @@ impl ElectionService {
     }
 
     async fn propose(&self, node: &ServiceNode, bytes: Vec<u8>) -> Reply {
-        let command = match Command::decode(&bytes) {
+        match self.admit(node, &bytes).await {
+            Ok(()) => applied(node, node.propose(bytes).await),
+            Err(reply) => reply,
+        }
+    }
+
+    /// The same for an operator, or for the program that this node runs in.
+    pub(super) async fn propose_for_operator(
+        &self,
+        node: &ServiceNode,
+        bytes: Vec<u8>,
+    ) -> Result<Applied, RaftFailure> {
+        let status = node.status().ok_or(RaftFailure::NotLeader(None))?.borrow().clone();
+        if !status.is_leader {
+            return Err(RaftFailure::NotLeader(status.leader));
+        }
+        match tokio::time::timeout(ADMIT_LIMIT, self.admit(node, &bytes)).await {
+            Ok(Ok(())) => node.propose(bytes).await,
+            Ok(Err(Reply::Refused { why })) => Err(RaftFailure::Refused(why)),
+            Ok(Err(Reply::Unknown { why })) => Err(RaftFailure::Unknown(why)),
+            // Nothing was appended.
+            Ok(Err(_)) | Err(_) => Err(RaftFailure::NotLeader(None)),
+        }
+    }
+
+    /// Whether a command may be appended for somebody outside; the reply if not. Everything that this node does not propose by itself comes
+    /// through here.
+    async fn admit(&self, node: &ServiceNode, bytes: &[u8]) -> Result<(), Reply> {
+        let command = match Command::decode(bytes) {
             Ok(command) if command.is_for_clients() => command,
-            Ok(_) => return Reply::Refused { why: "that is not for clients to decide".to_owned() },
-            Err(why) => return Reply::Refused { why },
+            Ok(_) => return Err(Reply::Refused { why: NOT_FOR_OTHERS.to_owned() }),
+            Err(why) => return Err(Reply::Refused { why }),
         };
-        let Some(session) = command.counts_as_keepalive() else {
-            return applied(node, node.propose(bytes).await);
-        };
+        let Some(session) = command.counts_as_keepalive() else { return Ok(()) };
         // It proves that the session is alive, from before it was proposed.
         match self.arrived(node, session).await {
             // Its own commit is the round trip that acknowledges it.
             Ok(ticket) => self.0.applied.inside().keepalives.forget(ticket),
-            // The state machine would say so too.
-            Err(Reply::Ended) => return Reply::Applied(Answer::Refused(Refusal::NoSuchSession).encode()),
-            Err(reply) => return reply,
+            // Nothing is granted without a session: the state machine says so, too.
+            Err(Reply::Ended) => {}
+            Err(reply) => return Err(reply),
         }
-        applied(node, node.propose(bytes).await)
+        Ok(())
     }
 }
 
-fn applied(node: &ServiceNode, proposed: Result<bellwether_cluster::Applied, RaftFailure>) -> Reply {
+const NOT_FOR_OTHERS: &str = "only the leader of the cluster decides that, by its own clock";
+
+fn applied(node: &ServiceNode, proposed: Result<Applied, RaftFailure>) -> Reply {
     match proposed {
         Ok(applied) => Reply::Applied(applied.answer),
         Err(failure) => failed(node, failure),

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use bellwether_cluster::Cluster;
 use bellwether_cluster::transport::{Dialler, Hello, Intended, Purpose, Security};
+use bellwether_cluster::{AdminClient, Cluster, ErrorKind};
 use bellwether_core::{Candidate, CandidateId, Epoch, Incarnation, Wall};
 
 use crate::answer::{Answer, Refusal};
@@ -101,6 +101,56 @@ async fn decisions_of_the_leaders_clock_are_not_taken_from_clients() {
     }
     let kept = ask(stage.node(2), Question::KeepAlive(session)).await;
     assert!(matches!(&kept, Reply::Kept { led } if led.is_empty()), "{kept:?}");
+}
+
+/// What only the leader's own clock may decide, for this session.
+fn decisions(session: SessionId) -> Vec<Command> {
+    let (on, id) = (election("decided"), CandidateId::new("a").unwrap());
+    let expire = |term| Command::ExpireSession { session, term };
+    let mut decisions: Vec<Command> = (0..8).map(expire).collect();
+    decisions.push(Command::EndReservation { on: on.clone(), since: 1 });
+    decisions.push(Command::EndCooldown { on, id, since: 1 });
+    decisions
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn decisions_of_the_leaders_clock_are_not_taken_from_operators_or_from_the_program_around_a_node() {
+    let stage = Stage::start().await;
+    let session = open(stage.node(0), Duration::from_secs(30)).await;
+    let leader = stage.leader().await;
+    for (place, command) in decisions(session).into_iter().enumerate() {
+        // At the leader, and at nodes that pass it on.
+        let node = stage.node((leader + place) % 3);
+        let operator = admin(node).propose(command.encode()).await.unwrap_err();
+        assert_eq!(operator.kind(), ErrorKind::Refused, "{operator}");
+        assert!(operator.to_string().contains("by its own clock"), "{operator}");
+        let program = node.propose(command.encode()).await.unwrap_err();
+        assert_eq!(program.kind(), ErrorKind::Refused, "{program}");
+    }
+    let kept = ask(stage.node(2), Question::KeepAlive(session)).await;
+    assert!(matches!(&kept, Reply::Kept { .. }), "{kept:?}");
+    let senseless = admin(stage.node(0)).propose(b"no command".to_vec()).await.unwrap_err();
+    assert_eq!(senseless.kind(), ErrorKind::Refused, "{senseless}");
+}
+
+/// A grant lasts from when its campaign was sent, so the campaign has to put off the expiry, whoever proposes it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_campaign_that_an_operator_proposes_counts_as_a_sign_of_life() {
+    let stage = Stage::start().await;
+    let ttl = Duration::from_secs(2);
+    let session = open(stage.node(0), ttl).await;
+    let operator = admin(stage.node(1));
+    for sequence in 1..=8 {
+        tokio::time::sleep(ttl / 4).await;
+        let campaign = campaign(session, sequence, "proposed");
+        let (_, answer) = operator.propose(campaign.encode()).await.unwrap();
+        let answer = Answer::decode(&answer).unwrap();
+        assert!(matches!(answer, Answer::Granted { .. }), "{answer:?}");
+    }
+}
+
+fn admin(node: &Cluster) -> AdminClient {
+    AdminClient::new([node.local_address().to_string()], Security::LoopbackOnly).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

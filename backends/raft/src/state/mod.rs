@@ -24,7 +24,7 @@ mod snapshot;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bellwether_backend::{ONCE_MAX_BYTES, Past};
+use bellwether_backend::{Past, check_note};
 use bellwether_cluster::{At, CorruptSnapshot, StateMachine};
 use bellwether_core::{Candidate, CandidateId, ElectionName, Epoch};
 
@@ -265,11 +265,7 @@ impl State {
         if let Some(content) = self.notes.get(&name) {
             return Ok(Answer::Exists(content.clone()));
         }
-        let is_text = std::str::from_utf8(&bytes).is_ok_and(|text| !text.contains('\0'));
-        if bytes.len() > ONCE_MAX_BYTES || !is_text {
-            let why = format!("a note is UTF-8 text without NUL of at most {ONCE_MAX_BYTES} bytes");
-            return Err(Refusal::Malformed(why));
-        }
+        check_note(&bytes).map_err(Refusal::Malformed)?;
         if self.notes.len() >= NOTES_MAX {
             return Err(Refusal::Limit(format!("the cluster keeps at most {NOTES_MAX} notes")));
         }

@@ -1,4 +1,4 @@
-//! Answers that are lost on the way back.
+//! Answers that are lost on the way back, and requests that never arrive.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +17,8 @@ enum Way {
     Open,
     /// Requests pass, and answers do not.
     Swallows,
+    /// Nothing passes: connections close as soon as they are made.
+    Cut,
 }
 
 /// Passes connections on to a node. Whatever connection it swallowed from closes when the way is open again.
@@ -25,6 +27,9 @@ async fn proxy(to: String, way: watch::Receiver<Way>) -> String {
     let address = listener.local_addr().expect("an address").to_string();
     tokio::spawn(async move {
         while let Ok((here, _)) = listener.accept().await {
+            if *way.borrow() == Way::Cut {
+                continue;
+            }
             let there = TcpStream::connect(&to).await.expect("a node");
             tokio::spawn(pass_on(here, there, way.clone()));
         }
@@ -49,7 +54,8 @@ async fn pass_on(here: TcpStream, there: TcpStream, mut way: watch::Receiver<Way
                     }
                 }
                 changed = way.changed() => {
-                    if changed.is_err() || (has_swallowed && *way.borrow() == Way::Open) {
+                    let now = *way.borrow();
+                    if changed.is_err() || now == Way::Cut || (has_swallowed && now == Way::Open) {
                         return;
                     }
                 }
@@ -85,4 +91,32 @@ async fn a_claim_whose_answer_was_lost_is_sent_again_under_its_number_and_grante
         other => panic!("{other:?}"),
     }
     assert!(applied > Some(before.epoch));
+}
+
+/// Others keep the session alive, so it does not end with it: the candidate would stay in the queue for good.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_candidate_that_left_while_the_cluster_was_not_reached_is_gone_when_it_is() {
+    let stage = Stage::start().await;
+    let (set, way) = watch::channel(Way::Open);
+    let address = proxy(stage.node(0).local_address().to_string(), way).await;
+    let (a, b) = (client(&format!("raft://{address}")), stage.client());
+    let (left, kept) = (election("left"), election("kept"));
+    for on in [&left, &kept] {
+        lead(&b, on, &bid("b", Duration::from_secs(600))).await;
+    }
+    let ttl = Duration::from_secs(9);
+    let (leaves, stays) = (bid("a", ttl), bid("a", ttl));
+    for (on, bid) in [(&left, &leaves), (&kept, &stays)] {
+        assert!(matches!(claim(&a, on, bid).await, Outcome::Denied(_)));
+    }
+    let followers = async |on| b.followers(on).await.unwrap().unwrap().ids.len();
+    assert_eq!((followers(&left).await, followers(&kept).await), (1, 1));
+    set.send_replace(Way::Cut);
+    a.retire(&left, &leaves.who);
+    // The first word of it has been given up by then: a call takes a third of the ttl at the longest.
+    tokio::time::sleep(ttl / 3 + Duration::from_millis(500)).await;
+    assert_eq!(followers(&left).await, 1, "it got through");
+    set.send_replace(Way::Open);
+    until("the candidate has left the queue", || async { followers(&left).await == 0 }).await;
+    assert_eq!(followers(&kept).await, 1, "the other one waits on, in the same session");
 }

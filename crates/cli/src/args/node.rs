@@ -103,8 +103,8 @@ pub(crate) struct FormingFlags {
     #[command(flatten)]
     pub(crate) ledger: LedgerFlags,
 
-    /// Give up the cluster of this id, with everything that it held, and form another. Only a data directory of that cluster is
-    /// archived, so the flag may stay.
+    /// Give up the cluster of this id, with everything that it held, and form another. Stop all its nodes first: a node refuses while
+    /// a peer says that the cluster runs. Only a data directory of that cluster is archived, so the flag may stay.
     #[arg(long, value_name = "CLUSTER", value_parser = cluster_id)]
     pub(crate) force_new_cluster: Option<ClusterId>,
 }

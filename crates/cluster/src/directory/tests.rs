@@ -61,6 +61,40 @@ fn an_identity_that_is_torn_flipped_or_newer_is_refused_and_left_alone() {
     }
 }
 
+/// Hexadecimal digits and letters stay what they are when a bit flips, so JSON alone would not notice.
+#[test]
+fn an_identity_with_any_flipped_bit_is_refused_and_left_alone() {
+    let place = tempfile::tempdir().unwrap();
+    let mut directory = open(place.path()).unwrap();
+    let voter = crate::formation::Voter { node: DRAWN, name: name() };
+    let cluster = ClusterId::from_random(0x0123_4567_89ab_cdef_0123_4567_89ab_cdef);
+    directory.set_phase(Phase::Bound { cluster, initial: Some(vec![voter]) }).unwrap();
+    let file = place.path().join(IDENTITY);
+    let (good, identity) = (fs::read(&file).unwrap(), directory.identity().clone());
+    for bit in 0..good.len() * 8 {
+        let mut bad = good.clone();
+        bad[bit / 8] ^= 1 << (bit % 8);
+        fs::write(&file, &bad).unwrap();
+        match read(place.path()) {
+            Err(refused) => {
+                assert_eq!(refused.kind(), ErrorKind::Corrupt, "{refused}");
+                assert!(refused.to_string().contains("move the data directory away"), "{refused}");
+            }
+            // A digit in capitals is the same digit.
+            Ok(same) => assert_eq!(same.as_ref(), Some(&identity), "bit {bit}"),
+        }
+        assert_eq!(fs::read(&file).unwrap(), bad, "nothing is overwritten");
+    }
+    let other = String::from_utf8(good.clone()).unwrap().replace("cdef\"", "cdee\"");
+    fs::write(&file, other).unwrap();
+    drop(directory);
+    let refused = open(place.path()).unwrap_err();
+    assert!(refused.to_string().contains("its checksum does not match"), "{refused}");
+    fs::write(place.path().join(LOG), "log").unwrap();
+    fs::write(&file, String::from_utf8(good).unwrap().replace('\n', "  ")).unwrap();
+    assert_eq!(open(place.path()).unwrap().identity(), &identity, "laid out in another way");
+}
+
 #[test]
 fn a_log_without_an_identity_is_nobodys() {
     let place = tempfile::tempdir().unwrap();
@@ -116,25 +150,18 @@ fn a_member_without_its_log_refuses_and_a_log_that_nobody_voted_in_is_put_away()
 }
 
 #[test]
-fn giving_up_a_cluster_archives_it_once_and_touches_no_other() {
+fn starting_over_twice_archives_both() {
     let place = tempfile::tempdir().unwrap();
-    let (lost, other) = (ClusterId::from_random(5), ClusterId::from_random(6));
     let mut directory = open(place.path()).unwrap();
-    assert!(!directory.give_up(lost, NodeId::from_random(9)).unwrap(), "in no cluster");
-    for phase in [Phase::Bound { cluster: lost, initial: None }, Phase::Removed { cluster: lost }] {
+    for number in 8..10 {
         fs::write(place.path().join(LOG), "log").unwrap();
-        directory.set_phase(phase.clone()).unwrap();
-        assert!(!directory.give_up(other, NodeId::from_random(9)).unwrap());
-        assert_eq!(directory.identity().phase, phase);
-        let drawn = NodeId::from_random(directory.identity().node.number() + 1);
         let archived = place.path().join(ARCHIVE).join(directory.identity().node.to_string());
-        assert!(directory.give_up(lost, drawn).unwrap());
-        assert_eq!((directory.identity().node, &directory.identity().phase), (drawn, &Phase::FRESH));
+        directory.start_over(NodeId::from_random(number), Phase::FRESH).unwrap();
+        assert_eq!(directory.identity().node, NodeId::from_random(number));
+        assert_eq!(directory.identity().phase, Phase::FRESH);
         assert_eq!(fs::read_to_string(archived.join(LOG)).unwrap(), "log");
         assert!(!place.path().join(LOG).exists());
     }
-    directory.set_phase(Phase::Bound { cluster: other, initial: None }).unwrap();
-    assert!(!directory.give_up(lost, DRAWN).unwrap(), "the flag stays, and the new cluster too");
 }
 
 #[test]

@@ -18,8 +18,9 @@ use crate::names::NodeId;
 
 /// A command: more belongs into a store of its own. Every node keeps it in memory until a snapshot, and sends it in one message.
 const COMMAND_MAX_BYTES: usize = 1 << 20;
-/// How long a proposal may wait for a majority. Longer than an election takes; who waits longer asks a node that leads nobody.
-const PROPOSAL_LIMIT: Duration = Duration::from_secs(10);
+/// How long a proposal, a confirmation or a change of the members may wait for a majority. Longer than an election takes; who waits longer
+/// asks a node that leads nobody.
+pub(super) const PROPOSAL_LIMIT: Duration = Duration::from_secs(10);
 /// A transfer is a message and an election. More elections than this, and it has failed.
 const TRANSFER_ELECTIONS: u32 = 4;
 
@@ -50,12 +51,7 @@ impl RaftAdapter for OpenraftEngine {
                 )));
             }
             let written = timeout(PROPOSAL_LIMIT, self.raft.client_write(Command::from(command))).await;
-            let written = written.map_err(|_| {
-                RaftFailure::Unknown(format!(
-                    "no majority confirmed it within {} s",
-                    PROPOSAL_LIMIT.as_secs()
-                ))
-            })?;
+            let written = written.map_err(|_| too_late())?;
             let written = written.map_err(|error| self.not_written(error))?;
             Ok(Applied { index: written.log_id.index, answer: written.data.0 })
         })
@@ -63,7 +59,9 @@ impl RaftAdapter for OpenraftEngine {
 
     fn confirm_leadership(&self) -> BoxFuture<'_, Result<u64, RaftFailure>> {
         Box::pin(async {
-            match self.raft.ensure_linearizable(ReadPolicy::ReadIndex).await {
+            let confirmed =
+                timeout(PROPOSAL_LIMIT, self.raft.ensure_linearizable(ReadPolicy::ReadIndex)).await;
+            match confirmed.map_err(|_| too_late())? {
                 Ok(read) => Ok(read.index()),
                 Err(RaftError::Fatal(fatal)) => Err(self.stopped(&fatal)),
                 Err(RaftError::APIError(LinearizableReadError::ForwardToLeader(to))) => {
@@ -141,6 +139,10 @@ impl RaftAdapter for OpenraftEngine {
             }
         })
     }
+}
+
+pub(super) fn too_late() -> RaftFailure {
+    RaftFailure::Unknown(format!("no majority confirmed it within {} s", PROPOSAL_LIMIT.as_secs()))
 }
 
 /// Nothing that was acknowledged is lost: only the committed index may be older on disk than in memory.

@@ -10,8 +10,10 @@ use openraft::async_runtime::watch::WatchReceiver;
 use openraft::errors::{ClientWriteError, RaftError};
 use openraft::{ChangeMembers, Precondition, RaftMetrics, ServerState};
 use tokio::sync::Mutex;
+use tokio::time::timeout;
 
 use super::OpenraftEngine;
+use super::adapter::{PROPOSAL_LIMIT, too_late};
 use super::types::{LogId, Raft, RaftNode, StoredMembership, Types};
 use crate::adapter::RaftFailure;
 use crate::member::Member;
@@ -65,9 +67,11 @@ impl OpenraftEngine {
 
     /// Who leaves the voters leaves the cluster.
     async fn change(&self, change: Change, present: &StoredMembership) -> Result<(), RaftFailure> {
-        let _changing = self.changing.lock().await;
-        let changed = self.raft.change_membership_if(change, false, [guard(present)]).await;
-        match changed {
+        let changed = timeout(PROPOSAL_LIMIT, async {
+            let _changing = self.changing.lock().await;
+            self.raft.change_membership_if(change, false, [guard(present)]).await
+        });
+        match changed.await.map_err(|_| too_late())? {
             Ok(_) => Ok(()),
             Err(RaftError::APIError(ClientWriteError::PreconditionFailed(_))) => Err(outdated()),
             Err(error) => Err(self.not_written(error)),

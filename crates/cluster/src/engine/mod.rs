@@ -35,6 +35,8 @@ mod types;
 mod writer;
 
 #[cfg(test)]
+mod message_tests;
+#[cfg(test)]
 mod storage_tests;
 
 use std::path::PathBuf;

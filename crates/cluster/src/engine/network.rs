@@ -250,3 +250,63 @@ fn not_overtaken(
 fn broken(what: &str) -> Failed {
     Failed::Network(NetworkError::from_string(what))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use futures_util::stream::iter;
+
+    use super::super::storage_tests::{NODE, entry, id};
+    use super::*;
+    use crate::adapter::Unreached;
+
+    /// Answers each message with the next of these.
+    struct Answers(Mutex<VecDeque<AppendAnswer>>);
+
+    impl PeerLink for Answers {
+        fn call(
+            &self,
+            _: &Member,
+            _: Lane,
+            _: Vec<u8>,
+            _: Duration,
+        ) -> futures_util::future::BoxFuture<'_, Result<Vec<u8>, Unreached>> {
+            let answer = self.0.lock().unwrap().pop_front().expect("an answer for each message");
+            Box::pin(ready(Ok(postcard::to_stdvec(&answer).unwrap())))
+        }
+    }
+
+    /// What openraft hears of messages with one entry each, the first of which follows entry 0.
+    async fn heard(
+        answers: impl IntoIterator<Item = AppendAnswer>,
+    ) -> Vec<Result<StreamAppendResult<Types>, Failed>> {
+        let answers: VecDeque<AppendAnswer> = answers.into_iter().collect();
+        let request = |index| AppendEntriesRequest {
+            vote: Vote::new_committed(1, NODE.number()),
+            prev_log_id: Some(id(1, index - 1)),
+            entries: vec![entry(1, index)],
+            leader_commit: None,
+        };
+        let requests: Vec<_> = (1..=answers.len() as u64).map(request).collect();
+        let network = Network::new(Arc::new(Answers(Mutex::new(answers))), Addresses::default());
+        let mut client = network.client(8, &RaftNode::default(), Lane::Replication);
+        let stream = client.stream_append(iter(requests), RPCOption::new(Duration::from_secs(5))).await;
+        stream.expect("a stream").collect().await
+    }
+
+    /// To openraft, a conflict below what the follower has acknowledged is a disk that lost something, and the leader would stop for good.
+    #[tokio::test]
+    async fn a_conflict_below_what_was_taken_is_a_lost_message_and_not_a_lost_disk() {
+        let heard = heard([AppendAnswer::Success, AppendAnswer::Conflict, AppendAnswer::Success]).await;
+        assert_eq!(heard.len(), 2, "what was sent behind it fails with it: {heard:?}");
+        assert_eq!(heard[0], Ok(Ok(Some(id(1, 1)))));
+        assert!(matches!(heard[1], Err(Failed::Network(_))), "{heard:?}");
+    }
+
+    #[tokio::test]
+    async fn a_conflict_at_the_first_message_is_one() {
+        let heard = heard([AppendAnswer::Conflict, AppendAnswer::Success]).await;
+        assert_eq!(heard, [Ok(Err(StreamAppendError::Conflict(id(1, 0))))]);
+    }
+}

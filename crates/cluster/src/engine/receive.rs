@@ -117,7 +117,7 @@ impl Receiver {
         let mut slot = self.incoming();
         let incoming = slot.as_mut().filter(|incoming| incoming.announced.transfer == transfer)?;
         let follows = incoming.data.len() as u64 == offset && data.len() <= PIECE_MAX_BYTES;
-        let fits = offset + data.len() as u64 <= incoming.announced.total_bytes;
+        let fits = (incoming.data.len() + data.len()) as u64 <= incoming.announced.total_bytes;
         (follows && fits).then(|| incoming.data.extend_from_slice(data))
     }
 

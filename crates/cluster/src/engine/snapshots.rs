@@ -96,7 +96,8 @@ impl Snapshots {
         file.write_all(&front)?;
         file.write_all(&snapshot.snapshot)?;
         file.write_all(&sum.to_le_bytes())?;
-        drop(file);
+        // By the descriptor that was written: one that is opened later may not hear of an earlier failure.
+        file.sync_all()?;
         files::publish(&temporary, &self.directory.join(name(index)))?;
         self.tidy()
     }

@@ -34,6 +34,13 @@ pub enum Refusal {
         /// What the disk says.
         own: ClusterId,
     },
+    /// The node was told to give up a cluster that lives.
+    StillRuns {
+        /// The cluster.
+        cluster: ClusterId,
+        /// Who says so.
+        peer: String,
+    },
 }
 
 impl fmt::Display for Refusal {
@@ -45,6 +52,11 @@ impl fmt::Display for Refusal {
                 "the ledger says that cluster {} was formed on {}, but this data directory belongs to cluster {own}: check which ledger \
                  and which directory this node should have",
                 formed.cluster, formed.time
+            ),
+            Refusal::StillRuns { cluster, peer } => write!(
+                f,
+                "cluster {cluster} still runs: {peer} is in it and has a leader; stop all its nodes before any of them starts with \
+                 --force-new-cluster, or start this node without it to join them"
             ),
         }
     }

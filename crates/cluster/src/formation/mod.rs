@@ -26,6 +26,7 @@
 
 mod binding;
 mod decide;
+mod giving_up;
 mod proposal;
 
 use std::fmt;
@@ -34,6 +35,7 @@ use serde::{Deserialize, Serialize};
 
 pub use binding::Binding;
 pub use decide::{Decision, Formed, Ledger, Refusal, decide};
+pub use giving_up::give_up;
 pub use proposal::{Progress, Proposal};
 
 use crate::names::{ClusterId, NodeId, NodeName};

@@ -175,3 +175,18 @@ fn raft_begins_when_every_voter_is_bound_and_asks_all_again_after_a_restart() {
     assert_eq!(Binding::new(SELF, &phase).unwrap().waiting().count(), 2);
     assert!(Binding::new(node(2), &bound(5)).is_none(), "only the seed has the voters");
 }
+
+#[test]
+fn a_cluster_is_given_up_unless_somebody_says_that_it_runs() {
+    let removed = Phase::Removed { cluster: cluster(7) };
+    for phase in [bound(7), removed] {
+        assert_eq!(give_up(&phase, cluster(7), None), Ok(true), "silence says nothing against it");
+        let refusal = give_up(&phase, cluster(7), Some("a-1")).unwrap_err();
+        assert!(refusal.to_string().contains("stop all its nodes"), "{refusal}");
+        for led_by in [None, Some("a-1")] {
+            assert_eq!(give_up(&phase, cluster(8), led_by), Ok(false), "the flag stays, and its cluster too");
+        }
+    }
+    assert_eq!(give_up(&Phase::FRESH, cluster(7), None), Ok(false), "nothing to put away");
+    assert!(give_up(&Phase::FRESH, cluster(7), Some("a-1")).is_err(), "it would form another one beside it");
+}

@@ -11,6 +11,7 @@ use futures_util::future::join_all;
 
 use super::ask::Ask;
 use super::shared::Shared;
+use crate::directory::Identity;
 use crate::error::{ClusterError, ErrorKind};
 use crate::formation::{
     Binding, Decision, Formed, InviteAnswer, Ledger, Phase, Progress, Proposal, Voter, decide,
@@ -67,6 +68,9 @@ impl Forming {
     }
 
     async fn round(&mut self) -> Result<Option<StartMode>, ClusterError> {
+        if let Some(error) = self.shared.unbindable() {
+            return Err(error.clone());
+        }
         let known = self.shared.known();
         if let Phase::Bound { initial, .. } = &known.phase {
             // By a frame or by an answer, since the last round.
@@ -232,7 +236,7 @@ impl Forming {
     async fn begin(&mut self, proposal: &Proposal) -> Result<Option<StartMode>, ClusterError> {
         let bound = proposal.clone();
         // Not bound where this node itself has consented to a higher invitation meanwhile.
-        self.shared.bind(move |phase| Ok(bound.bound(phase))).await?;
+        self.shared.bind(move |own| Ok(bound.bound(&own.phase))).await?;
         Ok(self.shared.engine().is_some().then_some(StartMode::Bootstrap))
     }
 
@@ -326,11 +330,11 @@ impl Forming {
         for answer in answers.into_iter().flatten() {
             match answer {
                 JoinAnswer::Member(cluster) if only.is_none_or(|only| only == cluster) => {
-                    let joined = move |phase: &Phase| {
+                    let joined = move |own: &Identity| {
                         let refused = |error: crate::formation::NotInCluster| {
                             ClusterError::new(ErrorKind::Refused, error.to_string())
                         };
-                        phase.joined(cluster).map_err(refused)
+                        own.phase.joined(cluster).map_err(refused)
                     };
                     self.shared.bind(joined).await?;
                     return Ok(Some(StartMode::Join));

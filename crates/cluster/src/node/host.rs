@@ -10,11 +10,12 @@ use super::ask::Ask;
 use super::members::administer;
 use super::service::{ClientService, ServiceNode};
 use super::shared::Shared;
-use super::{join, shared};
+use super::{giving_up, join, shared};
 use crate::adapter::RaftAdapter;
+use crate::directory::Identity;
 use crate::error::{ClusterError, ErrorKind};
 use crate::formation::{NotInCluster, Phase};
-use crate::names::ClusterId;
+use crate::names::{ClusterId, NodeId, NodeName};
 use crate::protocol::{FormationAnswer, FormationRequest, decode, encode};
 use crate::transport::{Hello, Host, PartSender, Purpose, Refused, Welcome};
 
@@ -22,7 +23,6 @@ use crate::transport::{Hello, Host, PartSender, Purpose, Refused, Welcome};
 #[derive(Default)]
 pub(super) struct NodeHost {
     node: OnceLock<(Weak<Shared>, Arc<dyn Ask>)>,
-    service: OnceLock<(Arc<dyn ClientService>, ServiceNode)>,
 }
 
 impl NodeHost {
@@ -30,13 +30,13 @@ impl NodeHost {
         let _ = self.node.set((Arc::downgrade(shared), Arc::clone(ask)));
     }
 
-    pub(super) fn attach_service(&self, service: Arc<dyn ClientService>, node: ServiceNode) {
-        let _ = self.service.set((service, node));
-    }
-
     fn node(&self) -> Option<(Arc<Shared>, Arc<dyn Ask>)> {
         let (shared, ask) = self.node.get()?;
         Some((shared.upgrade()?, Arc::clone(ask)))
+    }
+
+    fn service(&self) -> Option<(Arc<dyn ClientService>, ServiceNode)> {
+        self.node()?.0.service().cloned()
     }
 }
 
@@ -59,8 +59,8 @@ impl Host for NodeHost {
 
     fn serve(&self, hello: Arc<Hello>, request: Vec<u8>) -> BoxFuture<'static, Result<Vec<u8>, String>> {
         if hello.purpose == Purpose::Client {
-            return match self.service.get() {
-                Some((service, node)) => service.serve(node.clone(), request),
+            return match self.service() {
+                Some((service, node)) => service.serve(node, request),
                 None => Box::pin(async { Err(NO_SERVICE.to_owned()) }),
             };
         }
@@ -73,7 +73,7 @@ impl Host for NodeHost {
                     if let Some((node, _)) = &hello.from {
                         shared.frames_of.from(*node);
                     }
-                    let engine = bound_to(&shared, cluster).await.map_err(|error| error.to_string())?;
+                    let engine = bound_to(&shared, cluster, None).await.map_err(|error| error.to_string())?;
                     engine.receive(request).await.map_err(|failure| failure.to_string())
                 }
                 (Purpose::Admin, _) => Ok(encode(&administer(&shared, &*ask, decode(&request)?).await)),
@@ -88,8 +88,8 @@ impl Host for NodeHost {
         request: Vec<u8>,
         parts: PartSender,
     ) -> BoxFuture<'static, Result<(), String>> {
-        match self.service.get().filter(|_| hello.purpose == Purpose::Client) {
-            Some((service, node)) => service.stream(node.clone(), request, parts),
+        match self.service().filter(|_| hello.purpose == Purpose::Client) {
+            Some((service, node)) => service.stream(node, request, parts),
             None => Box::pin(async { Err(NO_SERVICE.to_owned()) }),
         }
     }
@@ -97,18 +97,38 @@ impl Host for NodeHost {
 
 const NO_SERVICE: &str = "this node has no such service";
 
-/// The engine of a node that takes part in that cluster. The first frame binds it.
-async fn bound_to(shared: &Arc<Shared>, cluster: ClusterId) -> Result<Arc<dyn RaftAdapter>, ClusterError> {
+/// The engine of a node that takes part in that cluster. The first frame binds it, if this is the node that is meant: it may have started
+/// over since it consented, and the one that consented is gone then.
+async fn bound_to(
+    shared: &Arc<Shared>,
+    cluster: ClusterId,
+    meant: Option<NodeId>,
+) -> Result<Arc<dyn RaftAdapter>, ClusterError> {
     if shared.engine().is_none() || shared.known().phase.cluster() != Some(cluster) {
         let refused = |error: NotInCluster| ClusterError::new(ErrorKind::Refused, error.to_string());
         // In a task of its own: whoever sent the frame may give up, and what was begun has to end.
         let binding = Arc::clone(shared);
         let bound = tokio::spawn(async move {
-            binding.bind(move |phase: &Phase| phase.frame_of(cluster).map_err(refused)).await
+            let by_frame = move |own: &Identity| {
+                check_meant(own.node, &own.name, meant)?;
+                own.phase.frame_of(cluster).map_err(refused)
+            };
+            binding.bind(by_frame).await
         });
         bound.await.map_err(|_| ClusterError::new(ErrorKind::Stopped, "the node is stopping"))??;
     }
+    check_meant(shared.known().node, shared.name(), meant)?;
     shared.bound_engine().cloned()
+}
+
+fn check_meant(own: NodeId, name: &NodeName, meant: Option<NodeId>) -> Result<(), ClusterError> {
+    match meant {
+        Some(node) if node != own => Err(ClusterError::new(
+            ErrorKind::Refused,
+            format!("{name} has another disk by now: node {own}, and not {node}"),
+        )),
+        _ => Ok(()),
+    }
 }
 
 async fn formation(shared: &Arc<Shared>, request: FormationRequest) -> Result<FormationAnswer, String> {
@@ -124,14 +144,8 @@ async fn formation(shared: &Arc<Shared>, request: FormationRequest) -> Result<Fo
             answer.map_err(|error| error.to_string())
         }
         FormationRequest::Bind(cluster, node) => {
-            let own = shared.known().node;
-            let bound = match own == node {
-                true => bound_to(shared, cluster).await.map(|_| own).map_err(|error| error.to_string()),
-                false => {
-                    Err(format!("{} has another disk by now: node {own}, and not {node}", shared.name()))
-                }
-            };
-            Ok(FormationAnswer::Bound(bound))
+            let bound = bound_to(shared, cluster, Some(node)).await;
+            Ok(FormationAnswer::Bound(bound.map(|_| node).map_err(|error| error.to_string())))
         }
         FormationRequest::Join { member, only } => {
             Ok(FormationAnswer::Join(join::answer(shared, member, only).await))
@@ -141,6 +155,9 @@ async fn formation(shared: &Arc<Shared>, request: FormationRequest) -> Result<Fo
         }
         FormationRequest::Standing(node, cluster) => {
             Ok(FormationAnswer::Standing(join::standing(shared, node, cluster).await))
+        }
+        FormationRequest::IsLed(cluster) => {
+            Ok(FormationAnswer::Led(giving_up::is_led(shared, cluster).await))
         }
     }
 }

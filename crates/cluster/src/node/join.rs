@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::shared::Shared;
-use crate::adapter::{RaftFailure, RaftStatus};
+use crate::adapter::{RaftAdapter, RaftFailure, RaftStatus};
 use crate::formation::Phase;
 use crate::member::{Member, Role};
 use crate::names::{ClusterId, NodeId};
@@ -65,11 +65,27 @@ pub(super) async fn standing(shared: &Shared, node: NodeId, of: ClusterId) -> St
     let Some(engine) = shared.engine().filter(|_| shared.known().phase.cluster() == Some(of)) else {
         return Standing::Unknown;
     };
-    let is_member = || engine.status().borrow().configuration.member(node).is_some();
-    if is_member() || engine.confirm_leadership().await.is_err() {
+    let is_member = |status: &RaftStatus| status.configuration.member(node).is_some();
+    if is_member(&engine.status().borrow()) {
         return Standing::Unknown;
     }
-    if is_member() { Standing::Unknown } else { Standing::Removed }
+    match confirmed_status(&**engine).await {
+        Ok(status) if !is_member(&status) => Standing::Removed,
+        _ => Standing::Unknown,
+    }
+}
+
+/// What a leader knows, after a majority has confirmed that it leads. The status follows the engine at a distance: a new leader may have been
+/// confirmed before its status shows the members that an earlier one added.
+pub(super) async fn confirmed_status(engine: &dyn RaftAdapter) -> Result<RaftStatus, RaftFailure> {
+    let confirmed = engine.confirm_leadership().await?;
+    let mut status = engine.status();
+    let shows = |status: &RaftStatus| status.applied_index >= confirmed || status.stopped.is_some();
+    let shown = status.wait_for(shows).await.map(|status| status.clone());
+    let stopped = |why: &str| RaftFailure::Stopped(why.to_owned());
+    let shown = shown.map_err(|_| stopped("the engine ended"))?;
+    shown.stopped.as_deref().map_or(Ok(()), |why| Err(stopped(why)))?;
+    Ok(shown)
 }
 
 pub(super) fn leader_address(shared: &Shared, status: &RaftStatus) -> Option<String> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::ask::Ask;
-use super::join::{ALIVE, leader_address};
+use super::join::{ALIVE, confirmed_status, leader_address};
 use super::promote::voter_to_replace;
 use super::removed::hears_leader;
 use super::shared::Shared;
@@ -76,7 +76,7 @@ async fn here(shared: &Arc<Shared>, ask: &dyn Ask, what: AdminCommand) -> Result
             done(format!("{} leads", to.name))
         }
         AdminCommand::Propose(command) => {
-            let Applied { index, answer } = engine.propose(command).await?;
+            let Applied { index, answer } = shared.propose(command).await?;
             Ok(AdminAnswer::Applied { index, answer })
         }
         AdminCommand::Node => node_view(shared).await.map(AdminAnswer::Node),
@@ -86,8 +86,7 @@ async fn here(shared: &Arc<Shared>, ask: &dyn Ask, what: AdminCommand) -> Result
 /// What the leader knows, after a majority has confirmed that it leads.
 pub(super) async fn cluster_view(shared: &Shared) -> Result<ClusterView, ClusterError> {
     let engine = shared.bound_engine()?;
-    engine.confirm_leadership().await?;
-    let status = engine.status().borrow().clone();
+    let status = confirmed_status(&**engine).await?;
     let known = shared.known();
     let view = |(member, role): &(Member, Role)| {
         let is_self = member.node == known.node;

@@ -24,6 +24,9 @@ pub(super) struct Counters {
     clusters: Mutex<BTreeMap<NodeName, Seen>>,
 }
 
+/// Names that are remembered: more than a cluster ever has. Whoever may connect can say any name.
+const NAMES_MAX: usize = 1_024;
+
 enum Seen {
     One(ClusterId),
     Two,
@@ -41,6 +44,9 @@ impl Counters {
     /// A node of this name says that it is in this cluster.
     pub(super) fn seen(&self, name: &NodeName, cluster: ClusterId) {
         let mut clusters = self.clusters.lock().unwrap_or_else(PoisonError::into_inner);
+        if clusters.len() >= NAMES_MAX && !clusters.contains_key(name) {
+            return;
+        }
         let seen = clusters.entry(name.clone()).or_insert(Seen::One(cluster));
         if let Seen::One(before) = *seen
             && before != cluster
@@ -76,5 +82,16 @@ mod tests {
             counters.seen(&name, cluster(number));
         }
         assert_eq!(counters.read().names_with_two_clusters, 1);
+    }
+
+    #[test]
+    fn names_that_anybody_may_say_do_not_fill_the_memory() {
+        let counters = Counters::default();
+        for number in 0..2 * NAMES_MAX {
+            counters.seen(&NodeName::new(format!("n-{number}")).unwrap(), ClusterId::from_random(1));
+        }
+        assert_eq!(counters.clusters.lock().unwrap().len(), NAMES_MAX);
+        counters.seen(&NodeName::new("n-0").unwrap(), ClusterId::from_random(2));
+        assert_eq!(counters.read().names_with_two_clusters, 1, "those that are known still count");
     }
 }

@@ -13,6 +13,7 @@ mod ask;
 mod connect;
 mod engine;
 mod form;
+mod giving_up;
 mod host;
 mod join;
 mod members;
@@ -120,7 +121,8 @@ impl Cluster {
     /// one. A node that was removed while it was down puts its old state away, and joins again under another id.
     ///
     /// # Errors
-    /// A join timeout, where the settings have one; everything that somebody has to decide or mend.
+    /// A join timeout, where the settings have one; a cluster to give up that still runs; everything else that somebody has to decide or
+    /// mend.
     pub async fn start(config: Config, parts: NodeParts) -> Result<(Cluster, StartResult), ClusterError> {
         match Cluster::start_once(&config, &parts).await {
             Err(error) if error.kind() == ErrorKind::Removed => {
@@ -135,23 +137,15 @@ impl Cluster {
 
     async fn start_once(config: &Config, parts: &NodeParts) -> Result<(Cluster, StartResult), ClusterError> {
         let (path, name) = (config.directory.clone(), config.name.clone());
-        let given_up = config.force_new_cluster;
-        let open = move || {
-            let mut directory = DataDirectory::open(&path, &name, draw_node_id())?;
-            if let Some(cluster) = given_up
-                && directory.give_up(cluster, draw_node_id())?
-            {
-                tracing::warn!("this node gives up cluster {cluster}, and keeps its old state in archive/");
-            }
-            Ok(directory)
-        };
+        let open = move || DataDirectory::open(&path, &name, draw_node_id());
         let directory = shared::blocking(open).await?;
+        let connector = Arc::new(Connector::new(parts.security.clone())?);
+        let directory = giving_up::give_up_if_told(directory, config, parts, &*connector).await?;
         let host = Arc::new(NodeHost::default());
         let listener = Listener::bind(&config.bind, parts.security.clone(), Arc::clone(&host) as _).await;
         let listener = listener?;
         let advertised = config.advertise.clone().unwrap_or_else(|| listener.local_address().to_string());
         parts.security.check_advertised(&advertised)?;
-        let connector = Arc::new(Connector::new(parts.security.clone())?);
         let shared = Arc::new(Shared::new(Parts {
             config: config.clone(),
             resolver: Arc::clone(&parts.resolver),
@@ -167,7 +161,7 @@ impl Cluster {
         let mut tasks = JoinSet::new();
         if let Some(service) = &parts.service {
             let node = ServiceNode::new(&shared, connector);
-            host.attach_service(Arc::clone(service), node.clone());
+            shared.attach_service(Arc::clone(service), node.clone());
             tasks.spawn(service.run(node));
         }
         tasks.spawn(promote::promote_learners(Arc::clone(&shared)));
@@ -286,10 +280,11 @@ impl Cluster {
         members::node_view(&self.shared).await
     }
 
-    /// Appends a command, here or by way of the leader, and returns the answer of the state machine.
+    /// Appends a command, here or by way of the leader, and returns the answer of the state machine. Where the nodes have a
+    /// [`ClientService`], it decides which commands may be proposed like this.
     ///
     /// # Errors
-    /// Not leader: nothing was done. Unknown: it may have been applied, and a command that must not be applied twice needs a number that the
+    /// Refused: the service does not take it. Not leader: nothing was done. Unknown: it may have been applied, and a command that must not be applied twice needs a number that the
     /// state machine knows it by.
     pub async fn propose(&self, command: Vec<u8>) -> Result<Applied, ClusterError> {
         match self.administer(AdminCommand::Propose(command)).await? {

@@ -37,6 +37,11 @@ pub(super) async fn promote_learners(shared: Arc<Shared>) {
                 continue;
             }
             let replaced = voter_to_replace(&status, &member);
+            // It was not alive when the new one joined, and is back: whoever runs both has to end one.
+            if replaced.is_some_and(|old| shared.heard.ago(old).is_some_and(|ago| ago < ALIVE)) {
+                tracing::debug!(%member, "a learner is not promoted while the voter of its name is alive");
+                continue;
+            }
             match engine.promote(member.node, replaced, status.configuration.index).await {
                 Ok(()) => tracing::info!(%member, "a learner has caught up and votes from now on"),
                 Err(error) => tracing::debug!(%member, %error, "a learner could not be promoted"),

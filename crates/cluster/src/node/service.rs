@@ -1,6 +1,7 @@
 //! What the clients of a cluster talk to: a service in every node, beside the state machine that all nodes share.
 //!
-//! A service owns the meaning of what clients send. The node owns the connections, and lends the service what it needs of the engine: a
+//! A service owns the meaning of what clients send, and decides which commands are appended for anybody outside: clients, operators and
+//! the program that the node runs in. The node owns the connections, and lends the service what it needs of the engine: a
 //! [`ServiceNode`]. Who may connect is decided before anything arrives here.
 
 use std::fmt;
@@ -27,6 +28,15 @@ use crate::transport::{CallError, Connection, PartSender};
 pub trait ClientService: Send + Sync + 'static {
     /// Whatever the service does by itself. Dropped when the node stops.
     fn run(&self, node: ServiceNode) -> BoxFuture<'static, ()>;
+
+    /// Appends a command for whoever asks this node, which leads: an operator, or the program that the node runs in. The service refuses what
+    /// is for itself alone to propose, and does what has to come before. One whose state machine takes every command from everybody passes
+    /// it on to [`ServiceNode::propose`].
+    fn propose(
+        &self,
+        node: ServiceNode,
+        command: Vec<u8>,
+    ) -> BoxFuture<'static, Result<Applied, RaftFailure>>;
 
     /// Answers a request. An error reaches the client as [`CallError::Failed`].
     fn serve(&self, node: ServiceNode, request: Vec<u8>) -> BoxFuture<'static, Result<Vec<u8>, String>>;
@@ -110,7 +120,7 @@ impl ServiceNode {
         if leader == shared.known().node { Some(Duration::ZERO) } else { shared.frames_of.ago(leader) }
     }
 
-    /// Appends a command at this node, which has to lead.
+    /// Appends a command at this node, which has to lead. Nobody checks it: only the service has a [`ServiceNode`].
     ///
     /// # Errors
     /// As [`RaftAdapter::propose`](crate::RaftAdapter::propose).

@@ -13,10 +13,11 @@ use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard, watch};
 use super::addresses::AddressBook;
 use super::connect::Connector;
 use super::metrics::Counters;
+use super::service::{ClientService, ServiceNode};
 use super::waiting::Waiting;
-use crate::adapter::RaftAdapter;
+use crate::adapter::{Applied, RaftAdapter};
 use crate::config::Config;
-use crate::directory::DataDirectory;
+use crate::directory::{DataDirectory, Identity};
 use crate::error::{ClusterError, ErrorKind};
 use crate::formation::{Phase, Proposal, Voter};
 use crate::member::Member;
@@ -43,6 +44,8 @@ pub(super) struct Shared {
     machine: Mutex<Option<Box<dyn StateMachine>>>,
     directory: Arc<AsyncMutex<DataDirectory>>,
     engine: OnceLock<Arc<dyn RaftAdapter>>,
+    service: OnceLock<(Arc<dyn ClientService>, ServiceNode)>,
+    unbindable: OnceLock<ClusterError>,
     identity: watch::Sender<Known>,
     /// Another node to ask whether this one may join, and which cluster that is.
     pub(super) invited_by: watch::Sender<Option<(ClusterId, String)>>,
@@ -82,6 +85,8 @@ impl Shared {
             machine: Mutex::new(Some(parts.machine)),
             directory: Arc::new(AsyncMutex::new(parts.directory)),
             engine: OnceLock::new(),
+            service: OnceLock::new(),
+            unbindable: OnceLock::new(),
             identity: watch::Sender::new(known),
             invited_by: watch::Sender::new(None),
         }
@@ -120,6 +125,23 @@ impl Shared {
             .ok_or_else(|| ClusterError::new(ErrorKind::NotLeader, "this node is in no cluster yet"))
     }
 
+    pub(super) fn attach_service(&self, service: Arc<dyn ClientService>, node: ServiceNode) {
+        let _ = self.service.set((service, node));
+    }
+
+    /// What answers clients, if anything does.
+    pub(super) fn service(&self) -> Option<&(Arc<dyn ClientService>, ServiceNode)> {
+        self.service.get()
+    }
+
+    /// Appends a command for somebody outside. Where there is a service, it decides whether that may be.
+    pub(super) async fn propose(&self, command: Vec<u8>) -> Result<Applied, ClusterError> {
+        match self.service() {
+            Some((service, node)) => Ok(service.propose(node.clone(), command).await?),
+            None => Ok(self.bound_engine()?.propose(command).await?),
+        }
+    }
+
     /// Changes the phase as `change` decides on the present one; returns its answer. What it decides is on disk by then.
     pub(super) async fn change<T: Send + 'static>(
         &self,
@@ -138,17 +160,21 @@ impl Shared {
         Ok(answer)
     }
 
-    /// Binds this node to a cluster, if `change` says so: makes its storage, writes the phase, and starts the engine, in this order. True
-    /// where it is bound to that cluster afterwards.
+    /// Binds this node to a cluster, if `change` says so: makes its storage, writes the phase, and starts the engine, in this order.
     pub(super) async fn bind(
         &self,
-        change: impl FnOnce(&Phase) -> Result<Option<Phase>, ClusterError> + Send,
+        change: impl FnOnce(&Identity) -> Result<Option<Phase>, ClusterError> + Send,
     ) -> Result<(), ClusterError> {
         let directory = Arc::clone(&self.directory).lock_owned().await;
-        match change(&directory.identity().phase)? {
+        match change(directory.identity())? {
             None => Ok(()),
             Some(next) => self.bind_to(directory, next).await,
         }
+    }
+
+    /// Why this node cannot be bound any more, if it failed once: whoever started it has to hear of it, and not only the peer that tried.
+    pub(super) fn unbindable(&self) -> Option<&ClusterError> {
+        self.unbindable.get()
     }
 
     /// Starts the engine of a node that is bound.
@@ -159,6 +185,18 @@ impl Shared {
     }
 
     async fn bind_to(
+        &self,
+        directory: OwnedMutexGuard<DataDirectory>,
+        next: Phase,
+    ) -> Result<(), ClusterError> {
+        let bound = self.try_bind_to(directory, next).await;
+        if let Err(error) = &bound {
+            let _ = self.unbindable.set(error.clone());
+        }
+        bound
+    }
+
+    async fn try_bind_to(
         &self,
         mut directory: OwnedMutexGuard<DataDirectory>,
         next: Phase,
@@ -265,13 +303,22 @@ impl Shared {
     }
 }
 
-/// When each member answered last.
+/// When each member answered last. Members come and go, so the one that was heard least recently makes room.
 #[derive(Default)]
 pub(super) struct Heard(Mutex<BTreeMap<NodeId, bellwether_core::Boot>>);
 
+/// More than a cluster ever has at a time.
+const HEARD_MAX: usize = 1_024;
+
 impl Heard {
     pub(super) fn from(&self, node: NodeId) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(node, boot_now());
+        let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.insert(node, boot_now());
+        if heard.len() > HEARD_MAX
+            && let Some(oldest) = heard.iter().min_by_key(|(_, at)| **at).map(|(node, _)| *node)
+        {
+            heard.remove(&oldest);
+        }
     }
 
     pub(super) fn ago(&self, node: NodeId) -> Option<Duration> {
@@ -300,5 +347,21 @@ pub(super) async fn blocking<T: Send + 'static>(
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
         Err(_) => Err(ClusterError::new(ErrorKind::Stopped, "the node is stopping")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_more_nodes_than_a_cluster_has_the_latest_are_remembered() {
+        let heard = Heard::default();
+        let node = |number: usize| NodeId::from_random(number as u64);
+        for number in (0..3 * HEARD_MAX).rev() {
+            heard.from(node(number));
+        }
+        assert!(heard.ago(node(0)).is_some() && heard.ago(node(3 * HEARD_MAX - 1)).is_none());
+        assert_eq!(heard.0.lock().unwrap().len(), HEARD_MAX);
     }
 }

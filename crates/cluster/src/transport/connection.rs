@@ -15,7 +15,7 @@ use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 use super::error::CallError;
-use super::frame::{Frame, FrameReader, FrameWriter, Kind, Outgoing, encode};
+use super::frame::{Frame, FrameReader, FrameWriter, Held, Kind, Outgoing, encode};
 use super::hello::Welcome;
 use super::limits::WINDOW_PARTS;
 use super::table::{Place, State, Table, Waiting};
@@ -141,7 +141,7 @@ impl Connection {
         place: Place,
     ) -> Result<InFlight, CallError> {
         let table = Arc::clone(&self.0.table);
-        let id = table.send(kind, request, waiting)?;
+        let id = table.send(kind, request, waiting, place.clone())?;
         Ok(InFlight { table, id, _place: place })
     }
 }
@@ -167,7 +167,7 @@ impl PartStream {
         if self.owed >= WINDOW_PARTS / 2 && part.is_ok() {
             let credit = Frame::new(Kind::Credit, self.in_flight.id, encode(&self.owed));
             // Of no use if the connection is closed, which the next part says.
-            let _ = self.connection.0.table.queue.send(Outgoing(credit, None));
+            let _ = self.connection.0.table.queue.send(Outgoing(credit, Held::Nothing));
             self.owed = 0;
         }
         Some(part)
@@ -193,7 +193,8 @@ impl Drop for InFlight {
         if let State::Open { waiting, .. } = &mut *self.table.state()
             && waiting.remove(&self.id).is_some()
         {
-            let _ = self.table.queue.send(Outgoing(Frame::new(Kind::Cancel, self.id, Vec::new()), None));
+            let _ =
+                self.table.queue.send(Outgoing(Frame::new(Kind::Cancel, self.id, Vec::new()), Held::Nothing));
         }
     }
 }

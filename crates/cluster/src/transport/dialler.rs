@@ -81,7 +81,11 @@ impl Dialler {
         address: &str,
         hello: &Hello,
     ) -> Result<Connection, DialCause> {
-        let unreachable = |error: std::io::Error| DialCause::Unreachable(format!("{to}: {error}"));
+        // A name has addresses of its own to tell; an address was told already.
+        let is_told = address.parse() == Ok(to);
+        let unreachable = |error: std::io::Error| {
+            DialCause::Unreachable(if is_told { error.to_string() } else { format!("{to}: {error}") })
+        };
         let socket = match timeout(self.limits.connect, TcpStream::connect(to)).await {
             Err(_) => return Err(DialCause::TimedOut(self.limits.connect)),
             Ok(connected) => connected.map_err(unreachable)?,

@@ -14,6 +14,7 @@ use tokio::time::timeout;
 
 use super::limits::{HANDSHAKE_BODY_MAX_BYTES, Limits};
 use super::secret::{Seal, TAG_BYTES};
+use super::table::Place;
 
 /// The half of a connection that is read.
 pub(super) type ReadHalf = Box<dyn AsyncRead + Send + Unpin>;
@@ -230,8 +231,19 @@ fn speaks_tls(head: &[u8]) -> bool {
     matches!(head, [0x14..=0x17, 0x03, ..])
 }
 
-/// A frame that waits to be written, with the room that it takes until then.
-pub(super) struct Outgoing(pub(super) Frame, pub(super) Option<OwnedSemaphorePermit>);
+/// A frame that waits to be written, with what it takes of the bounds of its connection until then.
+pub(super) struct Outgoing(pub(super) Frame, pub(super) Held);
+
+/// Held until a frame is written, and never read.
+#[expect(dead_code, reason = "held, not read")]
+pub(super) enum Held {
+    /// A short frame, of which there is one for each that holds something.
+    Nothing,
+    /// Bytes of a listener's responses.
+    Room(OwnedSemaphorePermit),
+    /// The place of a request, also where nobody waits for its answer any more: what was given up is in memory until it is written.
+    Place(Place),
+}
 
 /// Writes frames.
 pub(super) struct FrameWriter {
@@ -294,19 +306,19 @@ impl FrameWriter {
         ping: Duration,
     ) -> Fault {
         loop {
-            let mut room = Vec::new();
+            let mut held = Vec::new();
             match timeout(ping, queue.recv()).await {
                 Err(_) => self.push(&Frame::new(Kind::Ping, 0, Vec::new())),
                 Ok(None) => return Fault::Closed,
-                Ok(Some(Outgoing(frame, permit))) => {
+                Ok(Some(Outgoing(frame, holds))) => {
                     self.push(&frame);
-                    room.push(permit);
+                    held.push(holds);
                 }
             }
             while self.buffer.len() < CHUNK_BYTES {
-                let Ok(Outgoing(frame, permit)) = queue.try_recv() else { break };
+                let Ok(Outgoing(frame, holds)) = queue.try_recv() else { break };
                 self.push(&frame);
-                room.push(permit);
+                held.push(holds);
             }
             if let Err(fault) = self.flush().await {
                 return fault;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-use super::frame::{Frame, Kind, Outgoing};
+use super::frame::{Frame, Held, Kind, Outgoing};
 use super::hello::{Hello, Refused, Welcome};
 use super::limits::BODY_MAX_BYTES;
 
@@ -61,7 +61,7 @@ impl PartSender {
         let credit = self.credit.acquire().await.map_err(|_| Gone)?;
         let room = room_for(&self.room, part.len()).await.ok_or(Gone)?;
         credit.forget();
-        self.queue.send(Outgoing(Frame::new(Kind::Part, self.id, part), Some(room))).map_err(|_| Gone)
+        self.queue.send(Outgoing(Frame::new(Kind::Part, self.id, part), Held::Room(room))).map_err(|_| Gone)
     }
 }
 

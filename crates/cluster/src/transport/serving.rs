@@ -6,10 +6,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
 
-use super::frame::{Fault, Frame, FrameReader, FrameWriter, Kind, Outgoing, decode};
+use super::frame::{Fault, Frame, FrameReader, FrameWriter, Held, Kind, Outgoing, decode};
 use super::hello::Hello;
 use super::host::{Host, PartSender, room_for};
 use super::limits::{
@@ -159,7 +159,7 @@ impl Session {
                 Err(reason) => (Kind::Failure, shortened(reason)),
             };
             let room = room_for(&room, body.len()).await;
-            reply.send(kind, body, room);
+            reply.send(kind, body, room.map_or(Held::Nothing, Held::Room));
         }
     }
 }
@@ -187,16 +187,16 @@ struct Reply {
 }
 
 impl Reply {
-    fn send(&self, kind: Kind, body: Vec<u8>, room: Option<OwnedSemaphorePermit>) {
+    fn send(&self, kind: Kind, body: Vec<u8>, held: Held) {
         // Out of the table first: the dialler may use the place as soon as it has the response. Not there: it was cancelled.
         if locked(&self.open).remove(self.id).is_some() {
-            let _ = self.queue.send(Outgoing(Frame::new(kind, self.id, body), room));
+            let _ = self.queue.send(Outgoing(Frame::new(kind, self.id, body), held));
         }
     }
 }
 
 impl Drop for Reply {
     fn drop(&mut self) {
-        self.send(Kind::Failure, b"the node failed while it served the request".to_vec(), None);
+        self.send(Kind::Failure, b"the node failed while it served the request".to_vec(), Held::Nothing);
     }
 }

@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use super::error::CallError;
-use super::frame::{Fault, Frame, FrameReader, Kind, Outgoing};
+use super::frame::{Fault, Frame, FrameReader, Held, Kind, Outgoing};
 use super::limits::{BODY_MAX_BYTES, IN_FLIGHT_MAX, IN_FLIGHT_MAX_BYTES};
 
-/// Room for a request, until it is over.
-pub(super) struct Place(#[expect(dead_code, reason = "held, not read")] [OwnedSemaphorePermit; 2]);
+/// Room for a request, until it is over and written. Clones are of the same place.
+#[derive(Clone)]
+pub(super) struct Place(#[expect(dead_code, reason = "held, not read")] Arc<[OwnedSemaphorePermit; 2]>);
 
 /// Who waits for what.
 pub(super) struct Table {
@@ -64,7 +65,7 @@ impl Table {
         let bytes = checked(bytes)?;
         let slot = Arc::clone(&self.slots).acquire_owned().await.map_err(|_| self.closed())?;
         let bytes = Arc::clone(&self.bytes).acquire_many_owned(bytes).await.map_err(|_| self.closed())?;
-        Ok(Place([slot, bytes]))
+        Ok(Place(Arc::new([slot, bytes])))
     }
 
     pub(super) fn place_now(&self, bytes: usize) -> Result<Place, CallError> {
@@ -77,7 +78,7 @@ impl Table {
         };
         let slot = Arc::clone(&self.slots).try_acquire_owned().map_err(full)?;
         let bytes = Arc::clone(&self.bytes).try_acquire_many_owned(bytes).map_err(full)?;
-        Ok(Place([slot, bytes]))
+        Ok(Place(Arc::new([slot, bytes])))
     }
 
     fn closed(&self) -> CallError {
@@ -88,14 +89,20 @@ impl Table {
     }
 
     /// Puts a request into the queue. Under one lock with its id: ids rise on the wire.
-    pub(super) fn send(&self, kind: Kind, request: Vec<u8>, one: Waiting) -> Result<u64, CallError> {
+    pub(super) fn send(
+        &self,
+        kind: Kind,
+        request: Vec<u8>,
+        one: Waiting,
+        place: Place,
+    ) -> Result<u64, CallError> {
         match &mut *self.state() {
             State::Closed(why) => Err(CallError::NotSent(why.clone())),
             State::Open { last_id, waiting } => {
                 let id = *last_id + 1;
                 let frame = Frame::new(kind, id, request);
                 self.queue
-                    .send(Outgoing(frame, None))
+                    .send(Outgoing(frame, Held::Place(place)))
                     .map_err(|_| CallError::NotSent("the connection closes".to_owned()))?;
                 *last_id = id;
                 waiting.insert(id, one);

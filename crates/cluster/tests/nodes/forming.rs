@@ -1,4 +1,9 @@
-use bellwether_cluster::{ErrorKind, StartMode};
+use std::sync::Arc;
+
+use bellwether_cluster::{
+    Cluster, ClusterError, Engines, ErrorKind, Opening, PeerLink, RaftAdapter, StartMode, StateMachine,
+};
+use futures_util::future::{BoxFuture, join, ready};
 
 use crate::stage::{Stage, agree, until};
 
@@ -49,7 +54,7 @@ async fn a_seed_waits_for_all_and_says_for_whom() {
     let stage = Stage::new(3);
     let mut config = stage.config(0);
     config.bootstrap.join_timeout = Some(std::time::Duration::from_millis(700));
-    let Err(error) = bellwether_cluster::Cluster::start(config, stage.parts()).await else { panic!("alone") };
+    let Err(error) = Cluster::start(config, stage.parts()).await else { panic!("alone") };
     assert_eq!(error.kind(), ErrorKind::JoinTimeout);
     let sentence = error.to_string();
     assert!(sentence.contains("n-1 (cannot connect") && sentence.contains("n-2 (cannot connect"), "{error}");
@@ -85,6 +90,35 @@ async fn a_wiped_seed_that_reaches_nobody_forms_nothing() {
     stage.wipe(0);
     let mut config = stage.config(0);
     config.bootstrap.join_timeout = Some(std::time::Duration::from_millis(700));
-    let Err(error) = bellwether_cluster::Cluster::start(config, stage.parts()).await else { panic!("alone") };
+    let Err(error) = Cluster::start(config, stage.parts()).await else { panic!("alone") };
     assert_eq!(error.kind(), ErrorKind::JoinTimeout, "{error}");
+}
+
+/// A disk that has no room for a log.
+struct Full;
+
+impl Engines for Full {
+    fn open(
+        &self,
+        _: Opening,
+        _: Box<dyn StateMachine>,
+        _: Arc<dyn PeerLink>,
+    ) -> BoxFuture<'_, Result<Arc<dyn RaftAdapter>, ClusterError>> {
+        Box::pin(ready(Err(ClusterError::new(ErrorKind::Storage, "cannot make raft.redb: no room"))))
+    }
+}
+
+/// The seed binds it, so the seed hears of it first. Whoever started the node has to hear of it too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_cannot_be_bound_ends_and_does_not_wait_for_a_cluster() {
+    let stage = Stage::new(3);
+    let mut parts = stage.parts();
+    parts.engines = Arc::new(Full);
+    tokio::select! {
+        started = Cluster::start(stage.config(1), parts) => {
+            let error = started.err().expect("it has no log");
+            assert_eq!(error.kind(), ErrorKind::Storage, "{error}");
+        }
+        _ = join(stage.start(0), stage.start(2)) => panic!("a voter is missing"),
+    }
 }

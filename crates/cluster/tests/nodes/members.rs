@@ -66,6 +66,27 @@ async fn a_removal_that_would_stop_the_cluster_is_refused() {
     nodes[0].0.remove_server(Named::Name(name(down))).await.unwrap();
 }
 
+/// Right after a voter went down, others still take it for alive where nothing hangs on it. Here the cluster does.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_voter_that_went_down_a_moment_ago_is_not_counted_on_when_another_is_removed() {
+    let stage = Stage::new(3);
+    let mut nodes = stage.start_all().await;
+    let down = nodes.iter().position(|(node, _)| !node.is_leader()).unwrap();
+    nodes.remove(down).0.halt().await;
+    let leader = &nodes.iter().find(|(node, _)| node.is_leader()).unwrap().0;
+    let other = nodes.iter().find(|(node, _)| !node.is_leader()).unwrap().0.node_id();
+    let silent = async || {
+        let view = leader.members().await.unwrap();
+        view.members.iter().find(|member| member.member.name == name(down)).unwrap().heard_ms_ago.unwrap()
+    };
+    until("the leader has not heard it for a second", || async { silent().await > 1_000 }).await;
+    let refused = leader.remove_server(Named::Id(other)).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Refused);
+    assert!(refused.to_string().contains("no majority"), "{refused}");
+    assert!(silent().await < 5_000, "too late to show anything");
+    leader.propose(b"x".to_vec()).await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_leadership_of_the_cluster_goes_where_it_is_sent() {
     let stage = Stage::new(3);

@@ -88,16 +88,24 @@ async fn a_recovery_that_is_abandoned_leaves_the_node_in_its_cluster() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_cluster_that_all_give_up_is_replaced_by_another_and_one_alone_returns_to_it() {
+async fn a_cluster_that_runs_is_not_given_up_and_one_that_all_stopped_is_replaced() {
     let (stage, lost) = stopped().await;
     let giving_up = |number| Config { force_new_cluster: Some(lost), ..stage.config(number) };
     let start = |number| bellwether_cluster::Cluster::start(giving_up(number), stage.parts());
     let (a, b) = tokio::join!(stage.start(0), stage.start(1));
     let ((a, _), (b, _)) = (a.unwrap(), b.unwrap());
-    // The others are in it still, so this one joins them.
-    let (alone, result) = start(2).await.unwrap();
-    assert_eq!((result.mode, alone.cluster_id()), (StartMode::Join, Some(lost)));
-    for node in [a, b, alone] {
+    let identity = || std::fs::read(stage.directory(2).join("IDENTITY.json")).unwrap();
+    let before = identity();
+    let refused = start(2).await.err().expect("the others still run the cluster");
+    assert_eq!(refused.kind(), ErrorKind::Refused, "{refused}");
+    assert!(refused.to_string().contains("stop all its nodes"), "{refused}");
+    assert!(identity() == before && !stage.directory(2).join("archive").exists(), "nothing was touched");
+    // Nor does a node without any state begin another one beside it.
+    std::fs::rename(stage.directory(2), stage.directory(3)).unwrap();
+    assert_eq!(start(2).await.err().expect("the same").kind(), ErrorKind::Refused);
+    stage.wipe(2);
+    std::fs::rename(stage.directory(3), stage.directory(2)).unwrap();
+    for node in [a, b] {
         node.shutdown().await;
     }
     let (a, b, c) = tokio::join!(start(0), start(1), start(2));

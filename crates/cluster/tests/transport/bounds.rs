@@ -1,9 +1,12 @@
 //! How many connections there may be, and from where.
 
-use bellwether_cluster::transport::{DialCause, Hello, Limits, Listener, Purpose, Refused, Security};
+use bellwether_cluster::transport::{
+    CallError, DialCause, Hello, Limits, Listener, Purpose, Refused, Security, Welcome,
+};
 use futures_util::future::join_all;
 
-use crate::support::{Node, Served, client, dialler, secret, serve_with, soon};
+use crate::raw::play;
+use crate::support::{NODE, Node, Served, client, dialler, name, secret, serve_with, soon};
 
 fn limits() -> Limits {
     let mut limits = Limits::default();
@@ -90,4 +93,28 @@ async fn a_node_without_protection_listens_on_loopback_only() {
     let address: &'static str = taken.local_address().to_string().leak();
     let error = soon(bind(address, Security::LoopbackOnly)).await.unwrap_err().to_string();
     assert!(error.contains(address), "{error}");
+}
+
+/// A peer that is stopped takes nothing off its connection. Callers give up and try again, and what they gave up is still to be written.
+#[tokio::test]
+async fn requests_that_were_given_up_count_until_they_are_written() {
+    const REQUEST_BYTES: usize = 1 << 20;
+    /// What a connection has in flight at the most, and more than the kernel takes for both sides.
+    const MOST: usize = 32 + 32;
+    let welcome = Welcome { node: NODE, name: name("a"), cluster: None };
+    let (address, accepted) = play(&welcome).await;
+    let (dialler, hello) = (dialler(), client());
+    let (connection, _stopped) =
+        soon(async { tokio::join!(dialler.connect(&address, &hello), accepted) }).await;
+    let connection = connection.unwrap();
+    let limit = std::time::Duration::from_millis(20);
+    let mut sent = 0;
+    for _ in 0..2 * MOST {
+        match connection.call(vec![0; REQUEST_BYTES], limit).await {
+            Err(CallError::Unknown(_)) => sent += 1,
+            Err(CallError::NotSent(_)) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(sent <= MOST, "{sent} requests of a megabyte wait to be written");
 }

@@ -17,12 +17,12 @@ use crate::error::ClusterError;
 use crate::names::{ClusterId, NodeId};
 use crate::state_machine::{At, CorruptSnapshot, StateMachine};
 
-const NODE: NodeId = NodeId::from_random(7);
-const CLUSTER: ClusterId = ClusterId::from_random(1);
+pub(super) const NODE: NodeId = NodeId::from_random(7);
+pub(super) const CLUSTER: ClusterId = ClusterId::from_random(1);
 
 /// Remembers every command.
 #[derive(Default)]
-struct Remembers(Vec<Vec<u8>>);
+pub(super) struct Remembers(Vec<Vec<u8>>);
 
 impl StateMachine for Remembers {
     fn apply(&mut self, _: At, command: &[u8]) -> Vec<u8> {
@@ -49,11 +49,11 @@ fn open_as(directory: &Path, node: NodeId, cluster: ClusterId) -> Result<Storage
     Storage::open(&options, Box::<Remembers>::default(), &Failure::none_yet())
 }
 
-fn id(term: u64, index: u64) -> LogId {
+pub(super) fn id(term: u64, index: u64) -> LogId {
     LogId::new(RaftLeaderId::new(term, NODE.number()), index)
 }
 
-fn entry(term: u64, index: u64) -> Entry {
+pub(super) fn entry(term: u64, index: u64) -> Entry {
     let command = Command::from(format!("command {index} of term {term}").into_bytes());
     Entry::new_normal(id(term, index), command)
 }

@@ -160,3 +160,19 @@ async fn crash(storage: Storage) {
     let gone = storage.log.close().await.unwrap_err();
     assert!(gone.to_string().contains("shut down"), "{gone}");
 }
+
+/// Whoever starts the node again in the same process, when the disk is mended, must not be told that another process uses the log.
+#[tokio::test]
+async fn the_log_is_closed_even_after_a_failed_write() {
+    let directory = TempDir::new().unwrap();
+    let options = EngineOptions::new(directory.path(), NODE, CLUSTER);
+    let failure = Failure::none_yet();
+    let mut storage = Storage::open(&options, Box::<Remembers>::default(), &failure).unwrap();
+    append(&mut storage, 1, 0..=4).await.unwrap();
+    failure.note("a write failed");
+    assert!(append(&mut storage, 1, 5..=6).await.is_err(), "nothing is written any more");
+    let closed = storage.log.close().await.unwrap_err();
+    assert!(closed.to_string().contains("a write failed"), "{closed}");
+    let mut storage = open(directory.path()).unwrap();
+    assert_eq!(log(&mut storage).await.len(), 5);
+}
