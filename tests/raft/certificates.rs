@@ -1,51 +1,10 @@
 //! Clusters with certificates, and one that has expired.
 
-use std::path::{Path, PathBuf};
-
 use bellwether_tests::raft::Nodes;
 use bellwether_tests::run_to_end;
-use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    date_time_ymd,
-};
 
+use crate::authority::{Authority, FAR_AHEAD, LONG_AGO};
 use crate::stderr;
-
-/// An authority whose files are in a directory.
-struct Authority {
-    issuer: Issuer<'static, KeyPair>,
-    directory: PathBuf,
-}
-
-impl Authority {
-    fn new(directory: &Path) -> Authority {
-        let key = KeyPair::generate().expect("a key");
-        let mut params = CertificateParams::new(Vec::new()).expect("no names");
-        params.distinguished_name.push(DnType::CommonName, "an authority");
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let signed = params.self_signed(&key).expect("a certificate");
-        std::fs::write(directory.join("ca.pem"), signed.pem()).expect("our own directory");
-        Authority { issuer: Issuer::new(params, key), directory: directory.to_owned() }
-    }
-
-    /// A certificate for a host, in files of this name, that ended or will end in this year.
-    fn sign(&self, file: &str, host: &str, ends: i32) -> [String; 3] {
-        let key = KeyPair::generate().expect("a key");
-        let mut params = CertificateParams::new(vec![host.to_owned()]).expect("an address");
-        params.extended_key_usages =
-            vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
-        params.not_before = date_time_ymd(2001, 1, 1);
-        params.not_after = date_time_ymd(ends, 1, 1);
-        let signed = params.signed_by(&key, &self.issuer).expect("a certificate");
-        let [certificate, key_file] = ["pem", "key"].map(|end| self.directory.join(format!("{file}.{end}")));
-        std::fs::write(&certificate, signed.pem()).expect("our own directory");
-        std::fs::write(&key_file, key.serialize_pem()).expect("our own directory");
-        [self.directory.join("ca.pem"), certificate, key_file].map(|path| path.display().to_string())
-    }
-}
-
-const LONG_AGO: i32 = 2002;
-const FAR_AHEAD: i32 = 2999;
 
 #[test]
 fn an_expired_certificate_is_refused_by_name_and_the_others_go_on() {

@@ -6,8 +6,11 @@
 #![cfg(target_os = "linux")]
 
 mod addresses;
+mod authority;
 mod certificates;
 mod checker;
+mod clients;
+mod epochs;
 mod full_disk;
 mod handover;
 mod lost_disks;

@@ -73,7 +73,8 @@ const COMMANDS: &[Command] = &[
                \u{20}    the three, and leaders that are killed, replaced within the ttl and 100 ms; runs of\n\
                \u{20}    `bellwether status` that must change no revision of the bucket (needs root)\n\
                raft  leaders of a Raft cluster that are killed, stopped, cut off and asked to leave under clients on every\n\
-               \u{20}    machine: one order explains what all of them were told (needs root)\n\n\
+               \u{20}    machine: one order explains what all of them were told; the conformance suite on a cluster that has\n\
+               \u{20}    just lost its leader (needs root)\n\n\
                Of run:\n\
                --rounds N  so many rounds of every way in turn, and a quarter as many in a container and as an\n\
                \u{20}           ordinary user (200)\n\
@@ -85,7 +86,8 @@ const COMMANDS: &[Command] = &[
                --at-once N  so many of them side by side (5; nats 10)\n\
                --looks N    so many runs of `bellwether status` (1000; nats only)\n\n\
                Of raft:\n\
-               --rounds N  so many leaders of each kind (100)",
+               --rounds N  so many leaders of each kind (100)\n\
+               --suites N  so many runs of the conformance suite; in three, every case meets every fault (3)",
         run: prove::run,
     },
     Command {

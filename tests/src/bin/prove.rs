@@ -28,7 +28,7 @@ mod linux {
     use bellwether_support::servers::kubernetes::Server;
     use bellwether_support::servers::nats::Version;
     use bellwether_tests::mixed_election::{self, Make, MixedElection};
-    use bellwether_tests::raft::{Fault, Storm};
+    use bellwether_tests::raft::{Conformance, Fault, Storm};
     use bellwether_tests::series::{Ending, Figures, Series};
     use bellwether_tests::silent_leader::{Kind, Profile, Silenced, Silences};
     use bellwether_tests::{
@@ -67,8 +67,8 @@ mod linux {
                 }))
             }
             "raft" => {
-                let [rounds] = numbers(options, [("--rounds", 100)])?;
-                Ok(Box::new(move || verdict(storm(rounds))))
+                let [rounds, suites] = numbers(options, [("--rounds", 100), ("--suites", 3)])?;
+                Ok(Box::new(move || verdict(conforms(suites) & storm(rounds))))
             }
             other => Err(format!("`{other}` is none of run, postgres, nats, kubernetes, raft")),
         }
@@ -121,8 +121,33 @@ mod linux {
         good
     }
 
+    /// The conformance suite so often, on a Raft cluster that has just lost its leader: in three runs, every case meets every fault.
+    fn conforms(suites: usize) -> bool {
+        if suites == 0 {
+            return true;
+        }
+        let Some(suite) = Conformance::begin() else { return false };
+        let began = boot_now();
+        let mut good = true;
+        for number in 0..suites {
+            let figures = suite.round(number);
+            println!(
+                "# the conformance suite on a Raft cluster whose leaders fail, run {}\n{figures}",
+                number + 1
+            );
+            figures.complaints().iter().for_each(|complaint| println!("FAILED {complaint}"));
+            good &= figures.complaints().is_empty();
+        }
+        suite.end();
+        eprintln!("raft: {suites} runs of the suite in {:.0?}", boot_now().since(began));
+        good
+    }
+
     /// Leaders of a Raft cluster that are killed, stopped, cut off and asked to leave under clients, so often each.
     fn storm(rounds: usize) -> bool {
+        if rounds == 0 {
+            return true;
+        }
         let Some(mut storm) = Storm::begin() else { return false };
         let began = boot_now();
         for round in 1..=rounds {

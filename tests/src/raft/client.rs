@@ -14,10 +14,15 @@ use bellwether_core::{Candidate, CandidateId, ElectionName, Epoch, Incarnation, 
 use bellwether_deadman::random_bits;
 use bellwether_raft::answer::{Answer, Refusal};
 use bellwether_raft::command::{Act, Campaign, Command, Sequence, SessionId};
+use futures_util::{StreamExt, stream};
 use tokio::runtime::Runtime;
+
+use crate::PATIENCE;
 
 /// For one write or read. A leader that is cut off answers nothing, and histories are to have many operations.
 const ANSWER_LIMIT: Duration = Duration::from_secs(2);
+/// Entries that [`Client::fill`] has under way: enough for one sync of a disk to be for many.
+const FILL_AT_ONCE: usize = 64;
 /// Of the client's session: it sends no keepalives, and outlives every test.
 const SESSION: Duration = Duration::from_secs(24 * 60 * 60);
 /// Whoever writes is this candidate.
@@ -107,6 +112,16 @@ impl Client {
             Ok((_, answer)) => panic!("{name} was not read: {answer:?}"),
             Err(outcome) => outcome,
         }
+    }
+
+    /// Writes so many entries that leave nothing behind, many at a time. Fails the test if one of them may be missing.
+    pub fn fill(&self, entries: usize) {
+        let nothing = Command::DangerDiscard { on: register("nothing-to-discard") }.encode();
+        let all = stream::iter(0..entries).for_each_concurrent(FILL_AT_ONCE, |_| async {
+            let written = tokio::time::timeout(PATIENCE, self.admin.propose(nothing.clone())).await;
+            written.expect("the cluster answers").expect("the cluster writes");
+        });
+        self.runtime.block_on(all);
     }
 
     /// What each node says of itself.

@@ -4,9 +4,11 @@
 //! - [`Client`]: writes and reads. What it was told is [done, refused or unknown](Outcome).
 //! - [`Load`]: writes all the time, and afterwards looks whether everything that was acknowledged is there.
 //! - [`complaints`]: whether one order explains what all clients were told.
+//! - [`Conformance`]: the suite that every backend passes, while leaders fail.
 //! - [`Storm`]: leaders that are killed, stopped and cut off under clients, for that judge.
 
 mod client;
+mod conformance;
 mod linearizable;
 mod load;
 mod nodes;
@@ -14,6 +16,7 @@ mod seat;
 mod storm;
 
 pub use client::{Client, Outcome};
+pub use conformance::{Batch, Conformance, SuiteFigures};
 pub use linearizable::{Act, Operation, complaints};
 pub use load::{Load, Record};
 pub use nodes::Nodes;

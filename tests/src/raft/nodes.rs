@@ -28,6 +28,8 @@ pub struct Nodes {
     pub network: Option<Network>,
     /// Flags of all nodes besides the usual.
     pub flags: Vec<String>,
+    /// The service whose SRV records name the nodes, instead of a list.
+    pub peers_dns: Option<String>,
     secret: Option<PathBuf>,
     /// How many form the cluster.
     initial: usize,
@@ -66,6 +68,7 @@ impl Nodes {
             seats: Vec::new(),
             network: None,
             flags: FLAGS.map(str::to_owned).to_vec(),
+            peers_dns: None,
             secret: None,
             initial,
             clusters: BTreeSet::new(),
@@ -124,7 +127,11 @@ impl Nodes {
         let seat = &self.seats[at];
         let mut command = seat.command();
         command.args(["-o", "json", "node", "--name", &seat.name, "--bind", &seat.address]);
-        command.args(["--advertise", &seat.advertised, "--peers", &self.peers()]);
+        command.args(["--advertise", &seat.advertised]);
+        match &self.peers_dns {
+            None => command.args(["--peers", &self.peers()]),
+            Some(service) => command.args(["--peers-dns", service]),
+        };
         command.arg("--data-dir").arg(&seat.directory).args(&self.flags);
         if let Some(secret) = &self.secret {
             command.arg("--secret-file").arg(secret);
@@ -187,12 +194,21 @@ impl Nodes {
         self.seats[first].inside(move || act(&make()))
     }
 
+    /// The URL of all nodes, beginning with this one.
+    pub fn url(&self, first: usize) -> String {
+        url(&self.addresses(first).collect::<Vec<_>>(), self.secret.as_deref())
+    }
+
+    /// Runs a command to its end where this node runs, on the cluster.
+    pub fn run(&self, at: usize, arguments: &[&str]) -> Output {
+        let mut command = self.seats[at].command();
+        command.args(["--backend", &self.url(at)]).args(arguments);
+        run_to_end(command)
+    }
+
     /// Runs `bellwether members …` where this node runs, on the cluster.
     pub fn members(&self, at: usize, arguments: &[&str]) -> Output {
-        let addresses: Vec<&str> = self.addresses(at).collect();
-        let mut command = self.seats[at].command();
-        command.args(["--backend", &url(&addresses, self.secret.as_deref()), "members"]).args(arguments);
-        run_to_end(command)
+        self.run(at, &[&["members"], arguments].concat())
     }
 
     /// The members, as soon as the leader can name them.

@@ -39,6 +39,14 @@ impl DnsServer {
         server
     }
 
+    /// One with the SRV records of a service, and with the addresses of the hosts that they name, at the port that the system's own
+    /// resolver asks, which needs root. All hosts serve at the same port.
+    pub fn of_service(service: &str, hosts: &[(String, Ipv4Addr)], port: u16) -> DnsServer {
+        let mut server = DnsServer { address: own_address(), port: SYSTEM_PORT, process: None };
+        server.serve_service(service, hosts, port);
+        server
+    }
+
     /// From now on it has these records and no others, at the same address.
     pub fn serve(&mut self, records: &[(&str, &str, u16)]) {
         let records = records.iter().map(|(name, target, port)| format!("--srv-host={name},{target},{port}"));
@@ -49,6 +57,14 @@ impl DnsServer {
     pub fn serve_hosts(&mut self, hosts: &[(String, Ipv4Addr)]) {
         let records = hosts.iter().map(|(name, address)| format!("--host-record={name},{address}"));
         self.run(Command::new(program()), records);
+    }
+
+    /// As [`serve_hosts`](DnsServer::serve_hosts), with the SRV records of a service.
+    pub fn serve_service(&mut self, service: &str, hosts: &[(String, Ipv4Addr)], port: u16) {
+        let record = |(name, address): &(String, Ipv4Addr)| {
+            [format!("--host-record={name},{address}"), format!("--srv-host={service},{name},{port}")]
+        };
+        self.run(Command::new(program()), hosts.iter().flat_map(record));
     }
 
     fn run(&mut self, mut command: Command, records: impl Iterator<Item = String>) {
