@@ -3,6 +3,7 @@
 //	etcd-client put FLAGS        writes for a while, with many clients at once
 //	etcd-client until FLAGS      waits for a line on stdin, then for the first write that every (or any) endpoint answers
 //	etcd-client transfer FLAGS   hands the leadership over, and writes at the new leader
+//	etcd-client handover FLAGS   hands an election over, from candidate to candidate
 //	etcd-client leader FLAGS     the endpoint of the leader that all endpoints agree on
 //	etcd-client --version        which client library this is
 //
@@ -55,7 +56,7 @@ func main() {
 		return
 	}
 	measures := map[string]func(*flags) map[string]any{
-		"put": put, "until": until, "transfer": transfer, "leader": leader,
+		"put": put, "until": until, "transfer": transfer, "handover": handover, "leader": leader,
 	}
 	var measure func(*flags) map[string]any
 	if len(args) > 0 {
@@ -78,7 +79,7 @@ func parse(args []string) *flags {
 	set.Int64Var(&flags.writes, "writes", math.MaxInt64, "no more than this many (put)")
 	set.IntVar(&flags.bytes, "value-bytes", 256, "the length of a value (put)")
 	set.IntVar(&flags.keys, "keys", 10_000, "how many keys are written, one after the other (put)")
-	set.IntVar(&flags.rounds, "rounds", 15, "how often (transfer)")
+	set.IntVar(&flags.rounds, "rounds", 15, "how often (transfer, handover)")
 	set.BoolVar(&flags.any, "any", false, "until any endpoint answers, in place of all (until)")
 	check(set.Parse(args))
 	flags.endpoints = strings.Split(*endpoints, ",")

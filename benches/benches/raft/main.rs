@@ -1,9 +1,11 @@
-//! A Raft cluster of three processes with fsync, and etcd's of three beside it in the same run: durable writes, failovers, handovers,
-//! forming, restarts and memory. With the name of a measure as an argument, that one alone.
+//! A Raft cluster of three processes with fsync, and etcd's of three beside it in the same run: durable writes, failovers, transfers,
+//! handovers of elections, forming, restarts and memory. With the name of a measure as an argument, that one alone.
 
 mod failovers;
 mod forming;
+mod handovers;
 mod machine;
+mod many;
 mod node;
 mod restarts;
 mod transfers;
@@ -14,12 +16,16 @@ use bellwether_support::role;
 use tokio::runtime::Builder;
 
 /// The measures, in their order.
-const ALL: [&str; 5] = ["writes", "forming", "transfers", "failovers", "restarts"];
+const ALL: [&str; 7] = ["writes", "forming", "transfers", "failovers", "restarts", "handovers", "many"];
 
 fn main() {
     let runtime = Builder::new_multi_thread().enable_all().build().expect("a runtime");
     match role() {
-        Some(told) => runtime.block_on(node::run_until_killed(&told)),
+        Some(told) => match told.split_once('\n') {
+            Some((node::ROLE, told)) => runtime.block_on(node::run_until_killed(told)),
+            Some((many::ROLE, told)) => runtime.block_on(many::hold(told)),
+            _ => panic!("not a role of this benchmark: {told}"),
+        },
         None => runtime.block_on(measure_all()),
     }
 }
@@ -38,6 +44,8 @@ async fn measure(name: &str) {
         "transfers" => transfers::transfers().await,
         "failovers" => failovers::failovers().await,
         "restarts" => restarts::restarts().await,
+        "handovers" => handovers::handovers().await,
+        "many" => many::many().await,
         other => panic!("there is no measure `{other}`; there are: {}", ALL.join(", ")),
     }
 }

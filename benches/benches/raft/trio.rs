@@ -7,7 +7,7 @@ use bellwether_cluster::transport::Security;
 use bellwether_cluster::{AdminClient, Profile};
 use bellwether_support::{Child, Scratch, until};
 
-use crate::node;
+use crate::node::{self, Runs};
 
 pub(crate) const NODES: usize = 3;
 
@@ -17,11 +17,21 @@ pub(crate) struct Trio {
     scratch: Scratch,
     addresses: Vec<String>,
     profile: Profile,
+    runs: Runs,
 }
 
 impl Trio {
     /// Starts three nodes from nothing, and returns when all are ready.
     pub(crate) fn form(profile: Profile) -> Trio {
+        Trio::form_with(profile, Runs::Map)
+    }
+
+    /// The same with the election service.
+    pub(crate) fn with_elections() -> Trio {
+        Trio::form_with(Profile::Default, Runs::Elections)
+    }
+
+    fn form_with(profile: Profile, runs: Runs) -> Trio {
         let held: Vec<TcpListener> =
             (0..NODES).map(|_| TcpListener::bind("127.0.0.1:0").expect("a port")).collect();
         let addresses = held.iter().map(|port| port.local_addr().expect("an address").to_string()).collect();
@@ -31,6 +41,7 @@ impl Trio {
             scratch: Scratch::new(),
             addresses,
             profile,
+            runs,
         };
         (0..NODES).for_each(|number| trio.start(number));
         (0..NODES).for_each(|number| trio.wait_until_ready(number));
@@ -40,7 +51,8 @@ impl Trio {
     /// Starts a node that is down, from where it was, and waits for nothing.
     pub(crate) fn start(&mut self, number: usize) {
         let directory = self.scratch.path().join(node::name(number).to_string());
-        self.children[number] = Some(node::start(&directory, number, self.profile, &self.addresses));
+        let what = (self.profile, self.runs);
+        self.children[number] = Some(node::start(&directory, number, what, &self.addresses));
     }
 
     pub(crate) fn wait_until_ready(&mut self, number: usize) {
@@ -54,6 +66,12 @@ impl Trio {
 
     pub(crate) fn pid(&self, number: usize) -> u32 {
         self.children[number].as_ref().expect("the node is up").id()
+    }
+
+    /// For clients of elections, which stay with the first node that they reach: that of this number.
+    pub(crate) fn url_from(&self, number: usize) -> String {
+        let turned = |step: usize| self.addresses[(number + step) % NODES].as_str();
+        format!("raft://{}", (0..NODES).map(turned).collect::<Vec<_>>().join(","))
     }
 
     /// A client of one node.

@@ -46,6 +46,7 @@ pub(crate) const ETCD_CLIENT: GoProgram = GoProgram {
         include_str!("../../../benches/etcd-client/go.sum"),
         include_str!("../../../benches/etcd-client/main.go"),
         include_str!("../../../benches/etcd-client/put.go"),
+        include_str!("../../../benches/etcd-client/handover.go"),
     ],
 };
 

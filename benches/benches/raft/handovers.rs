@@ -1,0 +1,78 @@
+//! An election goes from one leader to the next: from `stop()` to the next leadership, hop by hop, beside two durable writes one after the
+//! other, which is the least that it takes. The election of etcd's own client library in the same run.
+
+use std::time::Duration;
+
+use bellwether::{Election, Store, boot_now};
+use bellwether_benches::{
+    Hops, RawHandover, Stamped, Stamping, Stamps, median, percentile, progress, report,
+};
+use bellwether_cluster::AdminClient;
+use bellwether_raft::from_url;
+use bellwether_support::clock;
+use bellwether_support::servers::etcd::{Etcd, EtcdClient};
+
+use crate::machine::put;
+use crate::trio::{NODES, Trio, ratio, times};
+
+const ROUNDS: usize = 100;
+const ROUNDS_OF_ETCD: usize = 100;
+const LIMIT: Duration = Duration::from_millis(10);
+/// For a follower to be in the queue and to watch, and between two handovers: what one leaves behind is not part of the next.
+const PAUSE: Duration = Duration::from_millis(100);
+/// About as long as the command of a claim.
+const COMMAND_BYTES: usize = 100;
+
+pub(crate) async fn handovers() {
+    progress(&format!("handing an election over {ROUNDS} times"));
+    let hops = hand_over(&Trio::with_elections()).await;
+    progress(&format!("the same at etcd, {ROUNDS_OF_ETCD} times"));
+    let theirs = {
+        let etcd = Etcd::start(NODES);
+        EtcdClient::until_all(&etcd.endpoints()).answered();
+        times(&EtcdClient::bench("handover", &etcd.endpoints(), &[&format!("--rounds={ROUNDS_OF_ETCD}")]))
+    };
+    let (ours, other) = (hops.median(), median(theirs.clone()));
+    report(
+        "handover of an election, ratio to etcd's",
+        &format!("{:.2}", ratio(ours, other)),
+        &format!("medians: ours {ours:.2?}, etcd {other:.2?} (longest {:.2?})", percentile(theirs, 1.0)),
+    );
+    hops.report("", LIMIT);
+}
+
+async fn hand_over(trio: &Trio) -> Hops {
+    let raw = trio.client(trio.leader().await);
+    let mut leader = candidate(trio, 0).await;
+    leader.election.wait_for_leadership().await.expect("a leadership");
+    let mut hops = Hops::default();
+    for round in 1..=ROUNDS {
+        let follower = candidate(trio, round).await;
+        let led = leader.election.id();
+        follower.election.wait_until(|status| status.leader.as_ref() == Some(led)).await.expect("a leader");
+        tokio::time::sleep(PAUSE).await;
+        hops.hand_over(&leader, &follower).await;
+        tokio::time::sleep(PAUSE).await;
+        hops.note_raw(RawHandover { release: write(&raw).await, claim: write(&raw).await });
+        leader = follower;
+    }
+    leader.election.stop().await.expect("a release");
+    hops
+}
+
+/// A durable write with nothing around it, at the leader of the cluster. The election service refuses what it says, once a majority has it
+/// on disk.
+async fn write(raw: &AdminClient) -> Duration {
+    let begin = boot_now();
+    raw.propose(put(0, COMMAND_BYTES)).await.expect("a write");
+    boot_now().since(begin)
+}
+
+/// Each has a store, a session and a connection of its own, and each is connected to another node than the one before it.
+async fn candidate(trio: &Trio, number: usize) -> Stamping {
+    let inner = from_url(&trio.url_from(number % NODES), clock()).expect("a URL");
+    let stamps = Stamps::default();
+    let store = Store::from(Stamped { inner, stamps: stamps.clone() });
+    let election = Election::builder("handed-over").backend(store).id(format!("c{number}")).start().await;
+    Stamping { election: election.expect("a start"), stamps }
+}
