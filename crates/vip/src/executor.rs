@@ -41,8 +41,8 @@ pub trait Executor {
     /// The names of all interfaces.
     fn links(&mut self) -> io::Result<Vec<String>>;
 
-    /// The addresses of an interface, of the family of this one; and whether this kernel shows who set an address.
-    fn addresses(&mut self, link: &Link, like: &VirtualAddress) -> io::Result<(Vec<PresentAddress>, bool)>;
+    /// The addresses of an interface, and whether this kernel shows who set an address.
+    fn addresses(&mut self, link: &Link) -> io::Result<(Vec<PresentAddress>, bool)>;
 
     /// Sets the address, without duplicate address detection. [`AlreadyExists`](io::ErrorKind::AlreadyExists) if it must be new and is not.
     fn set(&mut self, link: &Link, address: &VirtualAddress, how: Setting) -> io::Result<()>;

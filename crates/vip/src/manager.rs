@@ -280,10 +280,8 @@ impl<E: Executor> Manager<E> {
     }
 
     fn look_at(&mut self, link: &Link) -> Result<(Presence, Vec<PresentAddress>), VipError> {
-        let (found, marks_are_shown) = self
-            .executor
-            .addresses(link, &self.address)
-            .map_err(|error| kernel("show its addresses", error))?;
+        let (found, marks_are_shown) =
+            self.executor.addresses(link).map_err(|error| kernel("show its addresses", error))?;
         Ok((presence(&self.address, &found, marks_are_shown), found))
     }
 

@@ -27,7 +27,7 @@ impl Executor for Recording {
         Ok(vec!["lo".to_owned(), "eth0".to_owned()])
     }
 
-    fn addresses(&mut self, _: &Link, _: &VirtualAddress) -> io::Result<(Vec<PresentAddress>, bool)> {
+    fn addresses(&mut self, _: &Link) -> io::Result<(Vec<PresentAddress>, bool)> {
         Ok((self.has.clone(), true))
     }
 

@@ -108,13 +108,12 @@ impl Executor for Netlink {
         Ok(self.all_links()?.into_iter().map(|link| link.name).collect())
     }
 
-    fn addresses(&mut self, link: &Link, like: &VirtualAddress) -> io::Result<(Vec<PresentAddress>, bool)> {
-        let mut asked = AddressMessage::default();
-        asked.header.family = family(like.address());
-        let answers = self.request(RouteNetlinkMessage::GetAddress(asked), NLM_F_DUMP)?;
+    fn addresses(&mut self, link: &Link) -> io::Result<(Vec<PresentAddress>, bool)> {
+        let asked = RouteNetlinkMessage::GetAddress(AddressMessage::default());
+        let answers = self.request(asked, NLM_F_DUMP)?;
         let all: Vec<_> = answers.into_iter().filter_map(read_address).collect();
-        // The kernel marks its own, such as that of the loopback interface.
-        let marks_are_shown = all.iter().any(|(_, found)| found.mark.is_some());
+        // The kernel marks some of its own, such as IPv6's on the loopback interface.
+        let marks_are_shown = all.iter().any(|(_, found)| found.mark.is_some()) || shows_marks();
         let here = all.into_iter().filter(|(index, _)| *index == link.index).map(|(_, found)| found);
         Ok((here.collect(), marks_are_shown))
     }
@@ -243,6 +242,13 @@ fn named(link: &Link, address: &VirtualAddress) -> AddressMessage {
     message.attributes.push(AddressAttribute::Local(address.address()));
     message.attributes.push(AddressAttribute::Address(address.address()));
     message
+}
+
+/// Whether this kernel is one that shows marks, by its version.
+fn shows_marks() -> bool {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut numbers = release.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
+    numbers.next().zip(numbers.next()).is_some_and(|version| version >= (5, 18))
 }
 
 fn family(address: IpAddr) -> AddressFamily {

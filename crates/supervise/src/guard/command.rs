@@ -1,6 +1,7 @@
 //! One command, from the order to start it until its tree is gone.
 
 use super::Station;
+use super::address::{AddressKeeper, GuardedAddress};
 use super::init_process::{InitProcess, contain};
 use super::terminal::Terminal;
 use crate::channel;
@@ -13,6 +14,7 @@ use crate::{Containment, advised};
 use bellwether_core::Boot;
 use bellwether_deadman::boot_now;
 use bellwether_deadman::process::{Pid, Signal};
+use bellwether_vip::{AddressHold, VirtualAddress};
 use rustix::process::{WaitOptions, pidfd_send_signal};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -46,6 +48,8 @@ pub(super) struct GuardedCommand {
     status: Option<i32>,
     proofs: Vec<OwnedFd>,
     terminal: Option<Terminal>,
+    /// Removed before the proofs are closed.
+    address: Option<GuardedAddress>,
 }
 
 /// Why there is no COMMAND.
@@ -80,10 +84,18 @@ impl GuardedCommand {
             station.report(&failed(sentence), &[]);
             return None;
         }
+        let (address, rehearsal) = (start.order.address.clone(), start.order.rehearsal);
         station.kernel.arm(KERNEL_KILLS_GUARD.at(deadline));
         match GuardedCommand::make(station, start, deadline, grace) {
-            Ok((run, refused)) => {
+            Ok((mut run, refused)) => {
                 run.limit(station);
+                // Init is there, so somebody outlives this process where there is no namespace; COMMAND is not.
+                if let Some(Err(sentence)) = address.map(|address| run.take(station, address, rehearsal)) {
+                    run.abandon(station);
+                    let report = CommandReport::NoAddress { sentence };
+                    station.report(&GuardReport::Command(epoch, report), &[]);
+                    return None;
+                }
                 let namespace = run.init.containment == Containment::Namespace;
                 let report = CommandReport::Contained { init: run.init.pid.as_raw_pid(), namespace, refused };
                 station.report(&GuardReport::Command(epoch, report), &[&run.init.pidfd]);
@@ -134,8 +146,38 @@ impl GuardedCommand {
             status: None,
             proofs: start.proofs,
             terminal,
+            address: None,
         };
         Ok((run, refused))
+    }
+
+    /// Sets the address; in a rehearsal, only tries whether it could be.
+    fn take(
+        &mut self,
+        station: &mut Station,
+        address: VirtualAddress,
+        rehearsal: bool,
+    ) -> Result<(), String> {
+        if rehearsal {
+            return AddressHold::check(&address).map_err(|error| error.to_string());
+        }
+        let keeper = match self.init.containment {
+            Containment::Namespace => Some(
+                AddressKeeper::start(station, &mut self.init, self.report.as_mut(), &address, self.deadline)
+                    .map_err(|error| format!("cannot make the process that keeps it: {}", advised(&error)))?,
+            ),
+            Containment::Sweep => None,
+        };
+        let held = GuardedAddress::acquire(address, self.deadline, keeper);
+        self.address = Some(held.map_err(|error| error.to_string())?);
+        Ok(())
+    }
+
+    /// Ends an init that has not been told to start COMMAND.
+    fn abandon(self, station: &mut Station) {
+        let _ = pidfd_send_signal(&self.init.pidfd, Signal::KILL);
+        let _ = rustix::process::waitpid(Some(self.init.pid), WaitOptions::empty());
+        station.kernel.disarm();
     }
 
     pub(super) fn epoch(&self) -> u64 {
@@ -155,11 +197,17 @@ impl GuardedCommand {
         }
         let report = self.report.as_ref().map(AsFd::as_fd);
         let control = (!self.init.silent).then_some(self.init.control.as_fd());
-        [Some(self.init.pidfd.as_fd()), control, report].into_iter().flatten().collect()
+        let address = self.address.as_ref().map(GuardedAddress::watched);
+        [Some(self.init.pidfd.as_fd()), control, report, address].into_iter().flatten().collect()
     }
 
     /// When to wake up at the latest.
     pub(super) fn due(&self, now: Boot) -> Option<Boot> {
+        let address = self.address.as_ref().and_then(GuardedAddress::due);
+        [self.command_due(now), address].into_iter().flatten().min()
+    }
+
+    fn command_due(&self, now: Boot) -> Option<Boot> {
         match (self.phase, self.init.containment) {
             (Phase::Running, _) => Some(self.stop_at()),
             (Phase::Stopping(by), _) => Some(by.min(self.kill_at())),
@@ -199,6 +247,8 @@ impl GuardedCommand {
                 if self.init.containment == Containment::Sweep {
                     self.tell(InitOrder::Deadline(deadline));
                 }
+                let said = self.address.as_mut().and_then(|address| address.extend(self.deadline));
+                self.report_address(station, said);
             }
             CommandOrder::Extend { .. } => {}
             CommandOrder::Signal(signal) => self.tell(InitOrder::ToCommand(signal)),
@@ -232,6 +282,14 @@ impl GuardedCommand {
             self.kill();
         }
         self.reap(station);
+        let said = self.address.as_mut().and_then(|address| address.look(now));
+        self.report_address(station, said);
+    }
+
+    fn report_address(&self, station: &Station, said: Option<String>) {
+        if let Some(sentence) = said {
+            self.report(station, CommandReport::Address { sentence });
+        }
     }
 
     /// Kills the whole tree.
@@ -279,9 +337,12 @@ impl GuardedCommand {
         self.phase = Phase::Gone;
     }
 
-    /// Cancels the kernel deadline, takes the terminal back, closes the proofs, and only then reports the end.
+    /// Removes the address, cancels the kernel deadline, takes the terminal back, closes the proofs, and only then reports the end.
     pub(super) fn finish(mut self, station: &mut Station) {
         self.hear_command(station);
+        if let Some(address) = self.address.take() {
+            address.release();
+        }
         station.kernel.disarm();
         drop(self.terminal.take());
         self.proofs.clear();
