@@ -125,7 +125,10 @@ impl Executor for Netlink {
             flags |= AddressFlags::Noprefixroute;
         }
         let mut cache = CacheInfo::default();
-        (cache.ifa_valid, cache.ifa_preferred) = (how.lifetime_s, how.lifetime_s);
+        // An IPv6 address is preferred for no time at all: else the kernel might choose it as the source of this host's own connections,
+        // such as the one to the store, and they would break when it goes. Of IPv4's, it chooses the one that was there before.
+        cache.ifa_preferred = if address.address().is_ipv4() { how.lifetime_s } else { 0 };
+        cache.ifa_valid = how.lifetime_s;
         message.attributes.push(AddressAttribute::Flags(flags));
         message.attributes.push(AddressAttribute::CacheInfo(cache));
         message.attributes.push(AddressAttribute::Protocol(MARK.into()));

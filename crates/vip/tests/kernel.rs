@@ -130,6 +130,18 @@ fn the_host_s_own_addresses_and_routes_stay_as_they_are() {
 }
 
 #[test]
+fn the_host_s_own_connections_do_not_begin_at_the_address() {
+    let Some(mut network) = Network::new() else { return };
+    let host = network.node();
+    ip(&host, "address add fd00:7::1/64 dev eth0 nodad");
+    for (text, client, own) in [(V4, "10.7.0.2", "10.7.0.1"), (V6, "fd00:7::2", "fd00:7::1")] {
+        let _hold = acquire(&host, text, soon()).unwrap();
+        let route = ip(&host, &format!("route get {client}"));
+        assert!(route.contains(&format!("src {own} ")), "{route}");
+    }
+}
+
+#[test]
 fn an_address_alone_in_its_network_brings_a_route_that_ends_with_it() {
     let Some(mut network) = Network::new() else { return };
     let host = network.node();

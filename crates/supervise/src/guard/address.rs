@@ -9,15 +9,32 @@ use super::Station;
 use super::init_process::InitProcess;
 use crate::address::remove_by;
 use crate::channel;
+use crate::guard_protocol::StartOrder;
+use crate::{Containment, advised};
 use bellwether_core::Boot;
 use bellwether_deadman::boot_now;
 use bellwether_deadman::process::{self, Namespace, Pid, Signal};
-use bellwether_vip::{AddressHold, Happening, VipError, VirtualAddress};
+use bellwether_vip::{AddressHold, Happening, VirtualAddress};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::DupFlags;
 use rustix::process::{PidfdFlags, WaitOptions, pidfd_open, pidfd_send_signal};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// The address that a command is to have.
+pub(super) struct WantedAddress {
+    address: VirtualAddress,
+    deadline: Boot,
+    /// Only to be tried whether it could be held.
+    rehearsal: bool,
+}
+
+impl WantedAddress {
+    pub(super) fn of(order: &StartOrder) -> Option<WantedAddress> {
+        let (deadline, rehearsal) = (Boot::from_nanos(order.deadline), order.rehearsal);
+        order.address.clone().map(|address| WantedAddress { address, deadline, rehearsal })
+    }
+}
 
 /// An address that the host has until it is released.
 pub(super) struct GuardedAddress {
@@ -28,14 +45,30 @@ pub(super) struct GuardedAddress {
 }
 
 impl GuardedAddress {
-    /// Sets the address. If there is a keeper, it has been there before that.
-    pub(super) fn acquire(
-        address: VirtualAddress,
-        deadline: Boot,
-        keeper: Option<AddressKeeper>,
-    ) -> Result<GuardedAddress, VipError> {
-        let hold = AddressHold::acquire(&address, boot_now(), deadline)?;
-        Ok(GuardedAddress { address, hold, deadline, keeper })
+    /// Sets the address, if one is wanted, for a command that does not run yet; or says why it cannot be set. Whoever outlives this process,
+    /// init or a keeper, is there before that.
+    pub(super) fn take(
+        station: &mut Station,
+        init: &mut InitProcess,
+        report: Option<&mut OwnedFd>,
+        wanted: Option<WantedAddress>,
+    ) -> Result<Option<GuardedAddress>, String> {
+        let Some(WantedAddress { address, deadline, rehearsal }) = wanted else { return Ok(None) };
+        if rehearsal {
+            return AddressHold::check(&address).map(|()| None).map_err(|error| error.to_string());
+        }
+        let keeper =
+            match init.containment {
+                Containment::Namespace => {
+                    let keeper = AddressKeeper::start(station, init, report, &address, deadline);
+                    Some(keeper.map_err(|error| {
+                        format!("no process to keep it could be made: {}", advised(&error))
+                    })?)
+                }
+                Containment::Sweep => None,
+            };
+        let hold = AddressHold::acquire(&address, boot_now(), deadline).map_err(|error| error.to_string())?;
+        Ok(Some(GuardedAddress { address, hold, deadline, keeper }))
     }
 
     pub(super) fn watched(&self) -> BorrowedFd<'_> {
@@ -83,16 +116,16 @@ impl GuardedAddress {
 }
 
 /// A process that removes the address if the guard dies. Dropping it kills it.
-pub(super) struct AddressKeeper {
+struct AddressKeeper {
     pid: Pid,
     pidfd: OwnedFd,
     control: OwnedFd,
 }
 
 impl AddressKeeper {
-    /// Makes the process. It has copies of the proofs, as it has of everything that this process has open; `forget` is what it must not keep:
-    /// ends of channels whose other side waits for the guard's end.
-    pub(super) fn start(
+    /// Makes the process. It has copies of the proofs, as it has of everything that this process has open, except for the ends of channels
+    /// whose other side waits for the guard's end.
+    fn start(
         station: &mut Station,
         init: &mut InitProcess,
         report: Option<&mut OwnedFd>,

@@ -1,7 +1,7 @@
 //! One command, from the order to start it until its tree is gone.
 
 use super::Station;
-use super::address::{AddressKeeper, GuardedAddress};
+use super::address::{GuardedAddress, WantedAddress};
 use super::init_process::{InitProcess, contain};
 use super::terminal::Terminal;
 use crate::channel;
@@ -14,7 +14,6 @@ use crate::{Containment, advised};
 use bellwether_core::Boot;
 use bellwether_deadman::boot_now;
 use bellwether_deadman::process::{Pid, Signal};
-use bellwether_vip::{AddressHold, VirtualAddress};
 use rustix::process::{WaitOptions, pidfd_send_signal};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -84,17 +83,19 @@ impl GuardedCommand {
             station.report(&failed(sentence), &[]);
             return None;
         }
-        let (address, rehearsal) = (start.order.address.clone(), start.order.rehearsal);
+        let wanted = WantedAddress::of(&start.order);
         station.kernel.arm(KERNEL_KILLS_GUARD.at(deadline));
         match GuardedCommand::make(station, start, deadline, grace) {
             Ok((mut run, refused)) => {
                 run.limit(station);
-                // Init is there, so somebody outlives this process where there is no namespace; COMMAND is not.
-                if let Some(Err(sentence)) = address.map(|address| run.take(station, address, rehearsal)) {
-                    run.abandon(station);
-                    let report = CommandReport::NoAddress { sentence };
-                    station.report(&GuardReport::Command(epoch, report), &[]);
-                    return None;
+                match GuardedAddress::take(station, &mut run.init, run.report.as_mut(), wanted) {
+                    Ok(address) => run.address = address,
+                    Err(sentence) => {
+                        run.abandon(station);
+                        let report = CommandReport::NoAddress { sentence };
+                        station.report(&GuardReport::Command(epoch, report), &[]);
+                        return None;
+                    }
                 }
                 let namespace = run.init.containment == Containment::Namespace;
                 let report = CommandReport::Contained { init: run.init.pid.as_raw_pid(), namespace, refused };
@@ -149,28 +150,6 @@ impl GuardedCommand {
             address: None,
         };
         Ok((run, refused))
-    }
-
-    /// Sets the address; in a rehearsal, only tries whether it could be.
-    fn take(
-        &mut self,
-        station: &mut Station,
-        address: VirtualAddress,
-        rehearsal: bool,
-    ) -> Result<(), String> {
-        if rehearsal {
-            return AddressHold::check(&address).map_err(|error| error.to_string());
-        }
-        let keeper = match self.init.containment {
-            Containment::Namespace => Some(
-                AddressKeeper::start(station, &mut self.init, self.report.as_mut(), &address, self.deadline)
-                    .map_err(|error| format!("cannot make the process that keeps it: {}", advised(&error)))?,
-            ),
-            Containment::Sweep => None,
-        };
-        let held = GuardedAddress::acquire(address, self.deadline, keeper);
-        self.address = Some(held.map_err(|error| error.to_string())?);
-        Ok(())
     }
 
     /// Ends an init that has not been told to start COMMAND.
