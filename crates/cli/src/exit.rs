@@ -99,7 +99,8 @@ impl Exit {
             ),
             Exit::Misconfigured => (
                 78,
-                "the store is not set up for elections; `node`: its ledger, its data directory and its flags contradict each other",
+                "the store is not set up for elections; `node`: its ledger, its data directory and its flags contradict each other; `run --vip`: \
+                 the interface is missing or down, or somebody else set the address",
             ),
             Exit::Command(126) => (126, "COMMAND cannot be executed"),
             Exit::Command(127) => (127, "COMMAND was not found"),

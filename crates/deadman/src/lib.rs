@@ -13,6 +13,7 @@
 //! - [`leave_pid1`] forks the program if it is process 1, where half of this does not work, and [`Pid1Deadline`] is a deadline that process
 //!   1 then enforces.
 //! - [`ReadableFd`] waits for a descriptor in a task, and [`TimerFd`] is a timer to poll.
+//! - [`packet_socket`] sends whole frames on a network interface.
 //! - [`say_without_waiting`] writes to stderr without ever blocking.
 //!
 //! Linux has all of it. [`COUNTS_SUSPEND`] is false where the clock stands still in suspend: there, a leader that slept past its deadline
@@ -25,6 +26,8 @@ compile_error!("bellwether-deadman needs a Unix system: it reads clocks and time
 mod clock;
 mod deadline;
 mod identity;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod packet_socket;
 mod pid1;
 pub mod process;
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -37,6 +40,8 @@ mod timerfd;
 pub use clock::{COUNTS_SUSPEND, SystemClock, boot_now};
 pub use deadline::KernelDeadline;
 pub use identity::random_bits;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub use packet_socket::packet_socket;
 pub use pid1::{Pid1Deadline, Pid1Spared, leave_pid1};
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub use readable_fd::ReadableFd;

@@ -1,5 +1,6 @@
 //! What to run, and how long it gets to stop.
 
+use bellwether_vip::VirtualAddress;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,6 +18,7 @@ pub struct CommandSpec {
     pub(crate) without_env: Vec<OsString>,
     pub(crate) namespace: bool,
     pub(crate) listens: bool,
+    pub(crate) address: Option<VirtualAddress>,
 }
 
 impl CommandSpec {
@@ -34,7 +36,21 @@ impl CommandSpec {
             without_env: Vec::new(),
             namespace: true,
             listens: false,
+            address: None,
         }
+    }
+
+    /// Runs nothing but a process of this program that waits to be stopped: for a leadership whose only work is an
+    /// [`address`](CommandSpec::address).
+    pub fn idle() -> CommandSpec {
+        CommandSpec::new("/proc/self/exe", ["bellwether-idle", crate::IDLE_ROLE])
+    }
+
+    /// Holds this address while the command runs: from before its start until its whole tree is gone. A leadership needs a ttl of at least
+    /// [`TTL_MIN`](bellwether_vip::TTL_MIN) for it.
+    pub fn address(mut self, address: VirtualAddress) -> CommandSpec {
+        self.address = Some(address);
+        self
     }
 
     /// The time between TERM and KILL when the deadline forces the end: the `work_grace` of the election's settings. Default: zero, which

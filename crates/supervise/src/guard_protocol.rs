@@ -4,10 +4,11 @@
 //! for: one that arrives late never touches the next leadership's command.
 
 use crate::Survivor;
+use bellwether_vip::VirtualAddress;
 use serde::{Deserialize, Serialize};
 
 /// Raised with every change to these messages.
-pub(crate) const VERSION: u32 = 5;
+pub(crate) const VERSION: u32 = 6;
 /// Longest packet: the names of an election and a candidate are short, and a program's arguments are not sent.
 pub(crate) const MESSAGE_MAX_BYTES: usize = 16 * 1024;
 
@@ -47,6 +48,8 @@ pub(crate) struct StartOrder {
     pub(crate) ignored: u64,
     /// Whether sockets that were passed to the supervisor (`LISTEN_FDS`) are for it.
     pub(crate) listens: bool,
+    /// The address that the host has while the command runs.
+    pub(crate) address: Option<VirtualAddress>,
 }
 
 /// Guard to supervisor.
@@ -70,6 +73,10 @@ pub(crate) enum CommandReport {
     Started { pid: i32, shares_group: bool, has_terminal: bool },
     /// The command could not be run, and nothing of it is left.
     Failed { errno: Option<i32>, sentence: String },
+    /// The address of the command cannot be held, and nothing of the command is left.
+    NoAddress { sentence: String },
+    /// Something has happened to the address that people should know. The command runs on.
+    Address { sentence: String },
     /// The command has ended with this wait status, and its whole tree has been reaped. `overdue`: the guard had told
     /// it to stop for want of a renewal.
     Ended { status: i32, overdue: bool },
@@ -105,6 +112,7 @@ mod tests {
             rehearsal: false,
             ignored: u64::MAX,
             listens: true,
+            address: "fd00::9/128@a-name-of-15-by".parse().ok(),
         };
         let order = GuardOrder { epoch: (1 << 53) - 1, what: CommandOrder::Start(start) };
         assert_eq!(decode(&encode(&order)), Some(order));

@@ -17,10 +17,11 @@ use crate::init_protocol::{InitOrder, InitReport};
 use crate::kill_sequence::{INIT_KILLS, KERNEL_KILLS_INIT};
 use crate::launch::Launch;
 use crate::tree;
-use crate::{Containment, advised};
+use crate::{Containment, address, advised};
 use bellwether_core::Boot;
 use bellwether_deadman::process::{self, Namespace, Pid, Signal, SignalFd};
 use bellwether_deadman::{KernelDeadline, TimerFd, boot_now};
+use bellwether_vip::VirtualAddress;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 use std::io;
@@ -69,6 +70,7 @@ impl Init<'_> {
 
     fn wait_and_serve(self, signals: SignalFd, limit: Option<Limit>) -> i32 {
         answer(&self.control, &InitReport::Ready);
+        let address = self.launch.order.address.clone().filter(|_| !self.launch.order.rehearsal);
         let mut serving = Serving {
             control: self.control,
             signals,
@@ -76,10 +78,14 @@ impl Init<'_> {
             containment: self.containment,
             own_group: false,
             command: None,
+            orphaned: false,
         };
         match serving.wait_for_go() {
             Some(own_group) => serving.own_group = own_group,
-            None => return 0,
+            None => {
+                serving.remove_if_orphaned(address.as_ref());
+                return 0;
+            }
         }
         let parent = (self.containment == Containment::Sweep).then(rustix::process::getpid);
         let launch = Launch { own_group: serving.own_group, parent, ..self.launch };
@@ -89,12 +95,14 @@ impl Init<'_> {
             Err(error) => answer(&serving.control, &InitReport::Unable(advised(&error))),
         }
         serving.serve();
+        serving.remove_if_orphaned(address.as_ref());
         0
     }
 }
 
 /// When an init without a namespace acts without being told, and the kernel if it does not.
 struct Limit {
+    deadline: Boot,
     act_at: Boot,
     timer: TimerFd,
     kernel: KernelDeadline,
@@ -102,12 +110,14 @@ struct Limit {
 
 impl Limit {
     fn new(deadline: Boot) -> io::Result<Limit> {
-        let mut limit = Limit { act_at: deadline, timer: TimerFd::new()?, kernel: KernelDeadline::new()? };
+        let mut limit =
+            Limit { deadline, act_at: deadline, timer: TimerFd::new()?, kernel: KernelDeadline::new()? };
         limit.set(deadline);
         Ok(limit)
     }
 
     fn set(&mut self, deadline: Boot) {
+        self.deadline = deadline;
         self.act_at = INIT_KILLS.at(deadline);
         self.timer.set(Some(self.act_at));
         self.kernel.arm(KERNEL_KILLS_INIT.at(deadline));
@@ -123,6 +133,8 @@ struct Serving {
     own_group: bool,
     /// COMMAND, while it has not been reaped.
     command: Option<Pid>,
+    /// The guard is gone.
+    orphaned: bool,
 }
 
 impl Serving {
@@ -218,11 +230,21 @@ impl Serving {
     }
 
     /// The next order, if one has arrived; breaks when the channel has ended.
-    fn hear(&self) -> ControlFlow<(), Option<InitOrder>> {
+    fn hear(&mut self) -> ControlFlow<(), Option<InitOrder>> {
         match channel::receive(self.control.as_fd()) {
             Ok(Some(Packet { bytes, .. })) => ControlFlow::Continue(guard_protocol::decode(&bytes)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => ControlFlow::Continue(None),
-            Ok(None) | Err(_) => ControlFlow::Break(()),
+            Ok(None) | Err(_) => {
+                self.orphaned = true;
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    /// Without a namespace, this process outlives the guard: it removes the address that the guard held, and keeps the proofs until then.
+    fn remove_if_orphaned(&self, address: Option<&VirtualAddress>) {
+        if let (true, Some(limit), Some(address)) = (self.orphaned, &self.limit, address) {
+            address::remove_by(address, limit.deadline);
         }
     }
 

@@ -16,6 +16,9 @@
 //! - No process of the tree outlives COMMAND, daemons included. With a PID namespace ([`Containment::Namespace`]) the
 //!   kernel ensures it. Without permission to make one ([`Containment::Sweep`]), supervisor, guard or init search `/proc` for descendants
 //!   and kill them until none is left: [`Containment::promise`] says what that leaves open.
+//! - An [address](CommandSpec::address) is set before COMMAND starts and removed when its tree is gone, before the proof is given. If the
+//!   guard is killed, the supervisor removes it; if both are, a process that the guard made for this purpose does, or init where there is no
+//!   namespace. Each of them keeps the proof until it has.
 //!
 //! The guard is this very program, started again with a hidden argument, so `main` begins like this:
 //!
@@ -55,6 +58,8 @@ mod find_command;
 mod kill_sequence;
 mod start_error;
 
+#[cfg(target_os = "linux")]
+mod address;
 #[cfg(target_os = "linux")]
 mod channel;
 #[cfg(target_os = "linux")]
@@ -96,15 +101,24 @@ pub use supervisor::{containment_here, reap_orphans, start_beside};
 #[cfg(target_os = "linux")]
 const ROLE: &str = "__guard";
 
-/// In a guard process, does the guard's work and never returns. In any other process, does nothing.
+/// The argument that makes a start of this program a command that waits to be stopped.
+const IDLE_ROLE: &str = "__idle";
+
+/// In a guard process, does the guard's work and never returns; in the process of [`CommandSpec::idle`], waits to be stopped. In any other
+/// process, does nothing.
 ///
 /// Call it first in `main`, before starting threads and before [`bellwether_deadman::leave_pid1`].
 pub fn guard_main_if_asked() {
     #[cfg(target_os = "linux")]
     {
         let mut args = std::env::args_os().skip(1);
-        if args.next().is_some_and(|role| role == ROLE) {
-            std::process::exit(guard::main(args.collect()));
+        match args.next() {
+            Some(role) if role == ROLE => std::process::exit(guard::main(args.collect())),
+            // A signal ends it.
+            Some(role) if role == IDLE_ROLE => loop {
+                rustix::event::pause();
+            },
+            _ => {}
         }
     }
 }

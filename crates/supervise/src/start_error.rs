@@ -11,6 +11,8 @@ pub enum StartError {
     Over(Over),
     /// The command cannot be run.
     NotRunnable(NotRunnable),
+    /// The address that was to be held cannot be held, for this reason.
+    Address(String),
     /// The guard could not be started, or failed.
     Guard(io::Error),
 }
@@ -20,6 +22,7 @@ impl fmt::Display for StartError {
         match self {
             StartError::Over(over) => write!(f, "not started: {over}"),
             StartError::NotRunnable(why) => why.fmt(f),
+            StartError::Address(why) => write!(f, "the address cannot be held: {why}"),
             StartError::Guard(error) => write!(f, "the guard process failed: {}", advised(error)),
         }
     }
@@ -40,7 +43,7 @@ impl std::error::Error for StartError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             StartError::Over(over) => Some(over),
-            StartError::NotRunnable(_) => None,
+            StartError::NotRunnable(_) | StartError::Address(_) => None,
             StartError::Guard(error) => Some(error),
         }
     }

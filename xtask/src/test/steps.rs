@@ -73,6 +73,7 @@ const NATS_STEP: &str = "nats";
 const KUBERNETES_STEP: &str = "kubernetes";
 const CLUSTER_STEP: &str = "cluster";
 const FACADE_STEP: &str = "bellwether";
+const VIP_STEP: &str = "vip";
 const SCENARIOS_STEP: &str = "tests";
 const POSTGRES_TOOLS: &[&Tool] = &[&POSTGRES, &PGBOUNCER, &IPROUTE];
 const NATS_TOOLS: &[&Tool] = &[&NATS, &OLD_NATS, &IPROUTE];
@@ -126,12 +127,13 @@ const PACKAGES: &[(&str, &str, &str, u64)] = &[
     ("backend", "bellwether-backend", "what a backend must do, and the one in memory", 20),
     ("deadman", "bellwether-deadman", "boot-time clock and timer, kernel deadline, processes", 5),
     ("file", "bellwether-file", "elections in a directory", 25),
-    (POSTGRES_STEP, "bellwether-postgres", "elections on PostgreSQL servers", 320),
+    (POSTGRES_STEP, "bellwether-postgres", "elections on PostgreSQL servers", 305),
     (NATS_STEP, "bellwether-nats", "elections on NATS servers, a current and an old one", 180),
     (KUBERNETES_STEP, "bellwether-kubernetes", "elections on a real API server of Kubernetes", 100),
     (CLUSTER_STEP, "bellwether-cluster", "forming Raft clusters: decisions, storage, connections, nodes", 75),
     ("raft", "bellwether-raft", "elections on Raft clusters", 30),
     ("election", "bellwether-election", "the election running", 25),
+    (VIP_STEP, "bellwether-vip", "virtual addresses on real interfaces, in network namespaces", 15),
     ("supervise", "bellwether-supervise", "a command that lives as long as a leadership", 50),
     (FACADE_STEP, "bellwether", "the crate that users add; every example runs and does what it says", 25),
     ("cli", "bellwether-cli", "the command", 5),
@@ -187,6 +189,7 @@ pub(super) fn all(workspace: &Workspace) -> Vec<Step> {
             KUBERNETES_STEP => KUBERNETES_TOOLS,
             SCENARIOS_STEP | FACADE_STEP => ALL_SERVERS,
             CLUSTER_STEP => &[&DNSMASQ],
+            VIP_STEP => &[&IPROUTE],
             _ => &[],
         };
         steps.push(step(name, what, needs, *budget, Action::Tests { package: (*package).to_owned() }));

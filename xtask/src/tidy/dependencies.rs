@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! core ← backend ← backends/*
-//! core, backend, deadman ← election ← supervise, agent ← cli
+//! core, backend, deadman ← election ← vip ← supervise ← cli
+//! election ← agent ← cli
 //! core, deadman ← cluster ← backends/raft, bellwether, cli
 //! ```
 //!
@@ -32,7 +33,18 @@ const LAYERS: &[(&str, May)] = &[
     ("bellwether-election", May::Use(&[CORE, "bellwether-backend", "bellwether-deadman"])),
     // A store of its own nodes, and so the one backend that knows clusters.
     ("bellwether-raft", May::Use(&[CORE, "bellwether-backend", "bellwether-cluster", "bellwether-deadman"])),
-    ("bellwether-supervise", May::Use(ELECTION_AND_BELOW)),
+    ("bellwether-vip", May::Use(ELECTION_AND_BELOW)),
+    // Its guard holds the address of a leader.
+    (
+        "bellwether-supervise",
+        May::Use(&[
+            CORE,
+            "bellwether-backend",
+            "bellwether-deadman",
+            "bellwether-election",
+            "bellwether-vip",
+        ]),
+    ),
     ("bellwether-agent", May::Use(ELECTION_AND_BELOW)),
     (
         "bellwether",

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bellwether::{ElectionName, Exponential, Options};
+use bellwether_vip::VirtualAddress;
 use clap::{Args as ClapArgs, ValueEnum};
 
 use super::{duration, duration_or_seconds, election, interval_from};
@@ -65,6 +66,11 @@ pub(crate) struct Run {
     /// once.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) keep_for: Option<Duration>,
+
+    /// Hold this address while leading, as 10.0.0.9/24@eth0: from before the command's start until its end, or, without a command, for the
+    /// whole leadership. Needs a ttl of at least 6s, Linux, CAP_NET_ADMIN and CAP_NET_RAW.
+    #[arg(long, value_name = "ADDR/PREFIX@IFACE")]
+    pub(crate) vip: Option<VirtualAddress>,
 
     /// Run LINE with /bin/sh -c, instead of COMMAND.
     #[arg(short = 'c', value_name = "LINE", conflicts_with = "command")]

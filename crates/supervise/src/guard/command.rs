@@ -1,6 +1,7 @@
 //! One command, from the order to start it until its tree is gone.
 
 use super::Station;
+use super::address::{GuardedAddress, WantedAddress};
 use super::init_process::{InitProcess, contain};
 use super::terminal::Terminal;
 use crate::channel;
@@ -46,6 +47,8 @@ pub(super) struct GuardedCommand {
     status: Option<i32>,
     proofs: Vec<OwnedFd>,
     terminal: Option<Terminal>,
+    /// Removed before the proofs are closed.
+    address: Option<GuardedAddress>,
 }
 
 /// Why there is no COMMAND.
@@ -80,10 +83,20 @@ impl GuardedCommand {
             station.report(&failed(sentence), &[]);
             return None;
         }
+        let wanted = WantedAddress::of(&start.order);
         station.kernel.arm(KERNEL_KILLS_GUARD.at(deadline));
         match GuardedCommand::make(station, start, deadline, grace) {
-            Ok((run, refused)) => {
+            Ok((mut run, refused)) => {
                 run.limit(station);
+                match GuardedAddress::take(station, &mut run.init, run.report.as_mut(), wanted) {
+                    Ok(address) => run.address = address,
+                    Err(sentence) => {
+                        run.abandon(station);
+                        let report = CommandReport::NoAddress { sentence };
+                        station.report(&GuardReport::Command(epoch, report), &[]);
+                        return None;
+                    }
+                }
                 let namespace = run.init.containment == Containment::Namespace;
                 let report = CommandReport::Contained { init: run.init.pid.as_raw_pid(), namespace, refused };
                 station.report(&GuardReport::Command(epoch, report), &[&run.init.pidfd]);
@@ -134,8 +147,16 @@ impl GuardedCommand {
             status: None,
             proofs: start.proofs,
             terminal,
+            address: None,
         };
         Ok((run, refused))
+    }
+
+    /// Ends an init that has not been told to start COMMAND.
+    fn abandon(self, station: &mut Station) {
+        let _ = pidfd_send_signal(&self.init.pidfd, Signal::KILL);
+        let _ = rustix::process::waitpid(Some(self.init.pid), WaitOptions::empty());
+        station.kernel.disarm();
     }
 
     pub(super) fn epoch(&self) -> u64 {
@@ -155,11 +176,17 @@ impl GuardedCommand {
         }
         let report = self.report.as_ref().map(AsFd::as_fd);
         let control = (!self.init.silent).then_some(self.init.control.as_fd());
-        [Some(self.init.pidfd.as_fd()), control, report].into_iter().flatten().collect()
+        let address = self.address.as_ref().map(GuardedAddress::watched);
+        [Some(self.init.pidfd.as_fd()), control, report, address].into_iter().flatten().collect()
     }
 
     /// When to wake up at the latest.
     pub(super) fn due(&self, now: Boot) -> Option<Boot> {
+        let address = self.address.as_ref().and_then(GuardedAddress::due);
+        [self.command_due(now), address].into_iter().flatten().min()
+    }
+
+    fn command_due(&self, now: Boot) -> Option<Boot> {
         match (self.phase, self.init.containment) {
             (Phase::Running, _) => Some(self.stop_at()),
             (Phase::Stopping(by), _) => Some(by.min(self.kill_at())),
@@ -199,6 +226,8 @@ impl GuardedCommand {
                 if self.init.containment == Containment::Sweep {
                     self.tell(InitOrder::Deadline(deadline));
                 }
+                let said = self.address.as_mut().and_then(|address| address.extend(self.deadline));
+                self.report_address(station, said);
             }
             CommandOrder::Extend { .. } => {}
             CommandOrder::Signal(signal) => self.tell(InitOrder::ToCommand(signal)),
@@ -232,6 +261,14 @@ impl GuardedCommand {
             self.kill();
         }
         self.reap(station);
+        let said = self.address.as_mut().and_then(|address| address.look(now));
+        self.report_address(station, said);
+    }
+
+    fn report_address(&self, station: &Station, said: Option<String>) {
+        if let Some(sentence) = said {
+            self.report(station, CommandReport::Address { sentence });
+        }
     }
 
     /// Kills the whole tree.
@@ -279,9 +316,12 @@ impl GuardedCommand {
         self.phase = Phase::Gone;
     }
 
-    /// Cancels the kernel deadline, takes the terminal back, closes the proofs, and only then reports the end.
+    /// Removes the address, cancels the kernel deadline, takes the terminal back, closes the proofs, and only then reports the end.
     pub(super) fn finish(mut self, station: &mut Station) {
         self.hear_command(station);
+        if let Some(address) = self.address.take() {
+            address.release();
+        }
         station.kernel.disarm();
         drop(self.terminal.take());
         self.proofs.clear();

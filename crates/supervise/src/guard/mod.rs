@@ -3,17 +3,18 @@
 //! ```text
 //!            Start                     tree reaped
 //!  idle ───────────────▶ running ──────────────────▶ idle
-//!    │                    │   │                        └ proofs closed, then `Ended`
-//!    │ supervisor gone    │   └ supervisor gone: KILL at once, reap, close the proofs, leave
+//!    │                    │   │                        └ address removed, proofs closed, then `Ended`
+//!    │ supervisor gone    │   └ supervisor gone: KILL at once, reap, remove the address, close the proofs, leave
 //!    ▼                    └ no renewal: TERM, KILL, at their times
 //!  leaves
 //! ```
 //!
-//! It waits for four things at once: orders, its init's end, what init and COMMAND report, and the time. It never waits for
+//! It waits for five things at once: orders, its init's end, what init and COMMAND report, news of its address, and the time. It never waits for
 //! any of them alone, and never for the supervisor to read. Every signal is blocked, so only SIGKILL ends it early, such as that of
 //! the kernel deadline. It has a kernel deadline only with a PID namespace, where the kernel then kills the whole tree. Without one,
 //! the guard itself has to kill the tree, even if it is late.
 
+mod address;
 mod command;
 mod init_process;
 mod terminal;

@@ -186,6 +186,7 @@ impl CommandTask {
             rehearsal: false,
             ignored: IgnoredSignals::at_start().bits(),
             listens: self.spec.listens,
+            address: self.spec.address.clone(),
         };
         let stdin = io::stdin();
         let descriptors: Vec<_> =
@@ -243,6 +244,18 @@ impl CommandTask {
                 };
                 let _ = started.take().map(|started| started.send(Err(error)));
                 Some(CommandEnd { exit: ExitStatus::Code(126), why: EndCause::ByItself })
+            }
+            CommandReport::NoAddress { sentence } => {
+                let error = match self.stopping {
+                    Some(EndCause::Over(over)) => StartError::Over(over),
+                    _ => StartError::Address(sentence),
+                };
+                let _ = started.take().map(|started| started.send(Err(error)));
+                Some(CommandEnd { exit: ExitStatus::Code(126), why: EndCause::ByItself })
+            }
+            CommandReport::Address { sentence } => {
+                tracing::warn!(epoch = self.epoch, "{sentence}");
+                None
             }
             CommandReport::Ended { status, overdue } => {
                 let exit = ExitStatus::from_wait(status);
@@ -351,6 +364,7 @@ impl CommandTask {
         self.kill_guard();
         *self.guard = None;
         let survivor = guard_lost::end(self.init.as_ref(), pid, self.limit.deadline()).await;
+        guard_lost::remove_address(self.spec.address.as_ref(), self.limit.deadline()).await;
         // Logged only now: a log that is not read must not delay the kill.
         tracing::warn!(epoch = self.epoch, %error, "the guard is gone, and the command with it");
         if let Some(started) = started {

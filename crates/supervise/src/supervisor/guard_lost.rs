@@ -8,6 +8,7 @@ use bellwether_core::Boot;
 use bellwether_deadman::process::{Pid, Signal};
 use bellwether_deadman::{Pid1Deadline, Pid1Spared, ReadableFd, boot_now};
 use bellwether_election::{Standing, Standings};
+use bellwether_vip::{AddressHold, VirtualAddress};
 use rustix::process::{WaitOptions, pidfd_send_signal, waitpid};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -101,6 +102,19 @@ async fn sweep(guard: Option<Pid>, until: Boot) -> Option<Survivor> {
             return Some(pass.left());
         }
         tokio::time::sleep(if pass.unkillable().is_some() { WAIT_EVERY } else { SWEEP_EVERY }).await;
+    }
+}
+
+/// Removes the address that a lost guard held. Returns when it is gone: nobody else may lead before.
+pub(super) async fn remove_address(address: Option<&VirtualAddress>, deadline: Boot) {
+    let Some(address) = address else { return };
+    while let Err(error) = AddressHold::remove_for_another(address) {
+        // Its lifetime ends before the deadline.
+        if boot_now() >= deadline {
+            tracing::warn!(%error, "{address} could not be removed; its lifetime has ended");
+            return;
+        }
+        tokio::time::sleep(WAIT_EVERY).await;
     }
 }
 

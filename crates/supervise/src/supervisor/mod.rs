@@ -76,7 +76,7 @@ impl Supervisor {
             // From now on: an orphan of the command never goes past this process, however early its guard is lost.
             let _ = bellwether_deadman::process::adopt_orphans();
         }
-        rehearsed.map_err(StartError::Guard)
+        rehearsed
     }
 
     /// Starts a guard if there is none.

@@ -5,7 +5,7 @@
 
 use super::guard_process::GuardProcess;
 use crate::guard_protocol::{CommandOrder, CommandReport, StartOrder};
-use crate::{CommandSpec, Containment};
+use crate::{CommandSpec, Containment, StartError};
 use bellwether_deadman::{BootTimer, ReadableFd, boot_now};
 use std::io;
 use std::os::fd::AsFd;
@@ -16,7 +16,7 @@ const REHEARSAL_MAX: Duration = Duration::from_secs(20);
 /// No leadership has this number.
 const NO_EPOCH: u64 = 0;
 
-pub(super) async fn rehearse(guard: &GuardProcess, spec: &CommandSpec) -> io::Result<Containment> {
+pub(super) async fn rehearse(guard: &GuardProcess, spec: &CommandSpec) -> Result<Containment, StartError> {
     let order = StartOrder {
         env: Vec::new(),
         deadline: (boot_now() + REHEARSAL_MAX).as_nanos(),
@@ -25,36 +25,44 @@ pub(super) async fn rehearse(guard: &GuardProcess, spec: &CommandSpec) -> io::Re
         rehearsal: true,
         ignored: 0,
         listens: false,
+        address: spec.address.clone(),
     };
     if let Err(error) = guard.send(NO_EPOCH, CommandOrder::Start(order), &[io::stdin().as_fd()]) {
-        return Err(guard.last_word(error).await);
+        return Err(StartError::Guard(guard.last_word(error).await));
     }
     // What a start needs here.
-    let _timer = BootTimer::new()?;
+    let _timer = BootTimer::new().map_err(StartError::Guard)?;
     match tokio::time::timeout(REHEARSAL_MAX, outcome(guard)).await {
         Ok(outcome) => outcome,
-        Err(_) => Err(io::Error::other(format!("it does not answer within {REHEARSAL_MAX:?}"))),
+        Err(_) => Err(failed(&format!("it does not answer within {REHEARSAL_MAX:?}"))),
     }
 }
 
-async fn outcome(guard: &GuardProcess) -> io::Result<Containment> {
+async fn outcome(guard: &GuardProcess) -> Result<Containment, StartError> {
     let mut contained = None;
     loop {
-        let (_, report, descriptor) = guard.receive().await?;
+        let (_, report, descriptor) = guard.receive().await.map_err(StartError::Guard)?;
         match report {
             CommandReport::Contained { namespace, .. } => {
-                let _init = descriptor.map(ReadableFd::new).transpose()?;
+                let _init = descriptor.map(ReadableFd::new).transpose().map_err(StartError::Guard)?;
                 contained = Some(if namespace { Containment::Namespace } else { Containment::Sweep });
             }
             CommandReport::Ended { status, .. } => {
-                let early = || io::Error::other("the rehearsal of a start ended early");
+                let early = || failed("the rehearsal of a start ended early");
                 return contained.filter(|_| status == 0).ok_or_else(early);
             }
             CommandReport::Failed { errno: Some(errno), .. } => {
-                return Err(io::Error::from_raw_os_error(errno));
+                return Err(StartError::Guard(io::Error::from_raw_os_error(errno)));
             }
-            CommandReport::Failed { errno: None, sentence, .. } => return Err(io::Error::other(sentence)),
-            CommandReport::Started { .. } | CommandReport::Unkillable { .. } => {}
+            CommandReport::Failed { errno: None, sentence, .. } => return Err(failed(&sentence)),
+            CommandReport::NoAddress { sentence } => return Err(StartError::Address(sentence)),
+            CommandReport::Started { .. }
+            | CommandReport::Unkillable { .. }
+            | CommandReport::Address { .. } => {}
         }
     }
+}
+
+fn failed(sentence: &str) -> StartError {
+    StartError::Guard(io::Error::other(sentence.to_owned()))
 }

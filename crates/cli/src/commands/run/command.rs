@@ -1,15 +1,18 @@
-//! A COMMAND that lives exactly as long as a leadership.
+//! A COMMAND that lives exactly as long as a leadership, and an address that does.
+//!
+//! Without a COMMAND, an address has a process that only waits in its place, so that the same guard holds it.
 
 use std::cell::Cell;
 use std::time::Duration;
 
-use bellwether::{Election, Leadership, Options, StateName, What, boot_now};
+use bellwether::{Election, Leadership, Options, Over, StateName, What, boot_now};
 use bellwether_deadman::Pid1Deadline;
 use bellwether_supervise::{
     Child, CommandEnd, CommandSpec, Containment, EndCause, Signal, StartError, Supervisor, Survivor,
     find_command,
 };
 
+use super::address;
 use super::backoff::Backoff;
 use super::{Candidacy, stopped};
 use crate::args::Run;
@@ -28,7 +31,7 @@ pub(crate) fn grace(given: Option<Duration>, ttl: Duration) -> Duration {
 
 /// The settings of a command, if there is one, into the library's options.
 pub(super) fn apply(run: &Run, options: &mut Options) {
-    if !run.command_line().is_empty() {
+    if !run.command_line().is_empty() || run.vip.is_some() {
         options.timing.work_grace = grace(run.grace, options.timing.rounded_ttl());
         options.stop_timeout = run.stop_timeout;
     }
@@ -38,6 +41,8 @@ pub(super) fn apply(run: &Run, options: &mut Options) {
 pub(super) struct SupervisedCommand {
     supervisor: Supervisor,
     unkillable: Cell<bool>,
+    /// There is no command, only an address.
+    is_idle: bool,
 }
 
 /// What comes after a command has ended.
@@ -51,15 +56,25 @@ enum AfterCommand {
 }
 
 impl SupervisedCommand {
-    /// Looks the command up, starts its guard, and rehearses a start; `None` without a command.
+    /// Looks the command up, starts its guard, and rehearses a start; `None` without a command and an address.
     pub(super) async fn prepare(run: &Run, options: &Options) -> Result<Option<SupervisedCommand>, Failure> {
         let command = run.command_line();
-        let Some(name) = command.first() else { return Ok(None) };
-        let program = find_command(name, std::env::var_os("PATH").as_deref())
-            .map_err(|error| Failure::new(Exit::Command(error.code()), error.to_string()))?;
-        let mut spec = CommandSpec::new(program, command);
+        let is_idle = command.is_empty();
+        let mut spec = match command.first() {
+            Some(name) => {
+                let program = find_command(name, std::env::var_os("PATH").as_deref())
+                    .map_err(|error| Failure::new(Exit::Command(error.code()), error.to_string()))?;
+                CommandSpec::new(program, command)
+            }
+            None if run.vip.is_none() => return Ok(None),
+            None => CommandSpec::idle(),
+        };
+        if let Some(vip) = &run.vip {
+            address::check(vip, options)?;
+            spec = spec.address(vip.clone());
+        }
         spec = spec.grace(options.timing.work_grace).stop_timeout(options.stop_timeout);
-        if sockets_were_passed() {
+        if sockets_were_passed() && !is_idle {
             spec = spec.listening();
         }
         if run.no_pid_namespace {
@@ -67,8 +82,11 @@ impl SupervisedCommand {
         }
         spec = secrets::variables().fold(spec, CommandSpec::without_env);
         let supervisor = Supervisor::new(spec).map_err(|error| not_startable(StartError::Guard(error)))?;
-        announce(supervisor.rehearse().await.map_err(not_startable)?);
-        Ok(Some(SupervisedCommand { supervisor, unkillable: Cell::new(false) }))
+        let containment = supervisor.rehearse().await.map_err(not_startable)?;
+        if !is_idle {
+            announce(containment);
+        }
+        Ok(Some(SupervisedCommand { supervisor, unkillable: Cell::new(false), is_idle }))
     }
 
     /// Whether a process of the command runs on that cannot be killed. The election then never stops entirely.
@@ -152,7 +170,7 @@ impl SupervisedCommand {
         signals: &mut Signals,
         start_backoff: &mut Backoff,
     ) -> Result<AfterCommand, Failure> {
-        let &Candidacy { election, store, .. } = candidacy;
+        let &Candidacy { election, store, run, .. } = candidacy;
         let epoch = leadership.epoch();
         let proofs = store.backend().crash_proof(election.name(), &election.candidate());
         let mut child = match self.supervisor.start(leadership, proofs).await {
@@ -162,9 +180,18 @@ impl SupervisedCommand {
                 return Err(Failure::new(Exit::Command(error.code()), error.to_string()));
             }
             // Nothing runs. Another candidate may be able to start it.
-            Err(error @ StartError::Guard(_)) => return Ok(AfterCommand::StayOut(error)),
+            Err(error @ (StartError::Guard(_) | StartError::Address(_))) => {
+                return Ok(AfterCommand::StayOut(error));
+            }
         };
         start_backoff.reset();
+        if let Some(vip) = &run.vip {
+            tracing::info!("{}: holding {vip}", election.name());
+        }
+        if self.is_idle {
+            let (ended, leaving) = wait_idle(&mut child, signals).await;
+            return self.after_idle(candidacy, ended, leaving).await;
+        }
         election.report(epoch, What::ChildStarted { pid: child.pid() });
         let has_terminal = child.has_terminal();
         let (ended, leaving) = wait(&mut child, signals).await;
@@ -207,6 +234,27 @@ impl SupervisedCommand {
         })
     }
 
+    /// What comes after a leadership without a command.
+    async fn after_idle(
+        &self,
+        candidacy: &Candidacy<'_>,
+        ended: CommandEnd,
+        leaving: bool,
+    ) -> Result<AfterCommand, Failure> {
+        let &Candidacy { election, run, .. } = candidacy;
+        Ok(match ended.why {
+            _ if leaving => AfterCommand::Leave(Exit::Clean),
+            EndCause::Over(Over::Released) if run.once => AfterCommand::Leave(Exit::Clean),
+            EndCause::Over(_) => AfterCommand::Stand,
+            // Somebody killed a process of the guard, or no renewal came: the address is gone.
+            _ => {
+                tracing::warn!("{}: the guard of the address ended; stepping down", election.name());
+                let _ = election.step_down().await;
+                AfterCommand::Stand
+            }
+        })
+    }
+
     /// After a start of the command that failed: leaves the election, so that a node which cannot start anything does not win again
     /// and again while others could work. Returns to it after a while, once a rehearsal has succeeded.
     async fn stay_out(
@@ -219,7 +267,7 @@ impl SupervisedCommand {
         loop {
             let span = start_backoff.next();
             let shown = bellwether::duration::print(span);
-            tracing::error!(%error, "the command cannot be started here; this candidate stays out of the election for {shown}");
+            tracing::error!(%error, "{}; this candidate stays out of the election for {shown}", cannot(&error));
             tokio::time::sleep(span).await;
             match self.supervisor.rehearse().await {
                 Ok(_) => return Ok(election.start().await?),
@@ -275,7 +323,36 @@ fn unkillable(survivor: Survivor) -> Failure {
 }
 
 fn not_startable(error: StartError) -> Failure {
-    Failure::new(Exit::Command(126), format!("the command cannot be started here: {error}"))
+    let exit = match error {
+        StartError::Address(_) => Exit::Misconfigured,
+        _ => Exit::Command(126),
+    };
+    Failure::new(exit, format!("{}: {error}", cannot(&error)))
+}
+
+fn cannot(error: &StartError) -> &'static str {
+    match error {
+        StartError::Address(_) => "this host cannot lead",
+        _ => "the command cannot be started here",
+    }
+}
+
+/// Waits for the end of a leadership without a command; also whether it was a signal that asked to leave.
+async fn wait_idle(child: &mut Child, signals: &mut Signals) -> (CommandEnd, bool) {
+    let mut leaving = false;
+    loop {
+        tokio::select! {
+            ended = child.wait() => return (ended, leaving),
+            () = signals.leave() => {
+                if leaving {
+                    child.kill();
+                } else {
+                    child.stop(Signal::TERM);
+                }
+                leaving = true;
+            }
+        }
+    }
 }
 
 /// Waits for the command's end, passing signals on; also whether it was a signal that asked to leave.

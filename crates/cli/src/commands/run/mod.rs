@@ -1,5 +1,6 @@
 //! `bellwether run`: take part until interrupted; with a COMMAND, run it only while leading.
 
+mod address;
 mod backoff;
 mod command;
 mod events;
