@@ -68,6 +68,7 @@ const STATES: usize = StateName::ALL.len();
 pub(crate) struct Measured {
     /// Those that count here: one, unless a program has two candidates with the same election and id. Locked by readers and at a
     /// start, never by the driver.
+    #[cfg_attr(not(feature = "metrics"), expect(dead_code, reason = "only readers want to know"))]
     pub(crate) candidates: Mutex<Vec<Weak<Shared>>>,
     connection: AtomicU8,
     epoch: AtomicU64,
