@@ -7,6 +7,7 @@ mod binary;
 mod candidate;
 mod command;
 mod event_line;
+pub mod http;
 #[cfg(target_os = "linux")]
 pub mod mixed_election;
 #[cfg(target_os = "linux")]

@@ -17,6 +17,7 @@ mod mutants;
 mod nats;
 mod postgres;
 mod process;
+mod prometheus;
 mod prove;
 mod sim;
 mod source;

@@ -3,7 +3,7 @@
 //! A step that needs one of these gets it provided where that is possible, and else fails with the tool's name and
 //! [`Tool::advice`].
 
-use crate::{apt, kubernetes, nats, postgres, process};
+use crate::{apt, kubernetes, nats, postgres, process, prometheus};
 
 #[derive(Debug)]
 pub(crate) struct Tool {
@@ -130,6 +130,14 @@ pub(crate) const IPROUTE: Tool = Tool {
     install: Some(|| apt::install("iproute2")),
 };
 
+pub(crate) const PROMTOOL: Tool = Tool {
+    name: "promtool",
+    probe: Probe::Place(prometheus::version),
+    used_for: "the tests of metrics and of deploy/prometheus",
+    advice: "take promtool out of Debian's package prometheus, and name the program in BELLWETHER_TEST_PROMTOOL",
+    install: Some(prometheus::install),
+};
+
 /// On the `PATH`, or where Debian puts it, which is on no ordinary user's.
 fn pgbouncer() -> Option<String> {
     ["pgbouncer", "/usr/sbin/pgbouncer"].iter().find_map(|program| process::version(&[program, "--version"]))
@@ -155,6 +163,7 @@ pub(crate) const ALL: &[&Tool] = &[
     &ETCD_CLIENT,
     &HELM,
     &IPROUTE,
+    &PROMTOOL,
 ];
 
 impl Tool {

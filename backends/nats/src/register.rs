@@ -94,6 +94,11 @@ impl NatsRegister {
         self.store.connection.config().profile()
     }
 
+    /// The bucket that this election is held in.
+    pub fn bucket_of(&self, on: &ElectionName) -> String {
+        self.store.layout.bucket(on)
+    }
+
     /// Questions about health, and answers to them, on the connection of the elections.
     ///
     /// # Errors

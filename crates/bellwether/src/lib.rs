@@ -40,10 +40,12 @@ pub use bellwether_core::{
 };
 pub use bellwether_deadman::{SystemClock, boot_now};
 pub use bellwether_election::{
-    Answer, Election, ElectionBuilder, Error, Event, Events, Followers, HealthCheck, HookError, Hooks,
-    Leadership, LeaseView, On, Over, Past, Role, Standing, Standings, Status, Store, Timekeeper, What,
-    WorkGuard, record_json, status_json,
+    Answer, Connection, Election, ElectionBuilder, Error, Event, Events, Followers, HealthCheck, HookError,
+    Hooks, Leadership, LeaseView, On, Over, Past, Role, Standing, Standings, Status, Store, Timekeeper, What,
+    WorkGuard, candidate_json, leader_json, past_json, record_json, status_json,
 };
+#[cfg(feature = "metrics")]
+pub use bellwether_election::{MetricRow, Metrics};
 pub use schemes::{Scheme, SecretIn, open};
 
 /// The contract of a store, for whoever writes one or asks one directly: [`Backend`], or a

@@ -1,5 +1,7 @@
 //! The command line.
 
+#[cfg(feature = "http")]
+mod http;
 mod looking;
 #[cfg(feature = "nats")]
 mod nats;
@@ -15,6 +17,8 @@ use std::time::Duration;
 use bellwether::{CandidateId, ElectionName, Scheme};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
+#[cfg(feature = "http")]
+pub(crate) use http::HttpFlags;
 pub(crate) use looking::{Doctor, Top};
 #[cfg(feature = "nats")]
 pub(crate) use nats::{NatsCommand, NatsHealth};
@@ -223,6 +227,8 @@ pub(crate) enum Table {
     Events,
     Schemes,
     KillSequence,
+    #[cfg(feature = "http")]
+    Metrics,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -321,6 +327,8 @@ mod tests {
             ("Timing", of::<TimingFlags>()),
             ("Standing", of::<StandingFlags>()),
             ("Health", of::<HealthFlags>()),
+            #[cfg(feature = "http")]
+            ("HTTP", of::<HttpFlags>()),
             #[cfg(feature = "node")]
             ("Peers", of::<PeerFlags>()),
             #[cfg(feature = "node")]

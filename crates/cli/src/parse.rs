@@ -162,6 +162,8 @@ fn no_half_of_two(args: &Args) -> Result<(), Failure> {
             let sentence = "--hook-on chooses events for --hook, which is missing: add --hook CMD";
             Err(Failure::new(Exit::Usage, sentence))
         }
+        #[cfg(feature = "http")]
+        Command::Run(run) => run.http.mistake().map_or(Ok(()), |why| Err(Failure::new(Exit::Usage, why))),
         _ => Ok(()),
     }
 }

@@ -50,6 +50,8 @@ pub struct ElectionBuilder {
     callbacks: Callbacks,
     subscribers: Vec<Arc<EventQueue>>,
     stop_when: Option<crate::election::StopWhen>,
+    #[cfg(feature = "metrics")]
+    metrics: Option<crate::Metrics>,
 }
 
 impl ElectionBuilder {
@@ -64,6 +66,8 @@ impl ElectionBuilder {
             callbacks: Callbacks::default(),
             subscribers: Vec::new(),
             stop_when: None,
+            #[cfg(feature = "metrics")]
+            metrics: None,
         }
     }
 
@@ -255,6 +259,13 @@ impl ElectionBuilder {
         self
     }
 
+    /// Counts what happens in this election, and how long calls to the store take, in these metrics.
+    #[cfg(feature = "metrics")]
+    pub fn metrics(mut self, metrics: &crate::Metrics) -> Self {
+        self.metrics = Some(metrics.clone());
+        self
+    }
+
     /// Builds the election and starts to compete. A store that cannot be reached is retried in the background.
     ///
     /// # Errors
@@ -286,7 +297,14 @@ impl ElectionBuilder {
         let settings = Settings::new(options)?;
         let (name, id) = (self.name?, self.id?);
         let store = self.store.ok_or(Error::NoBackend)?;
-        let recipe = Recipe { settings, id, hooks: self.hooks, health: self.health };
+        let recipe = Recipe {
+            settings,
+            id,
+            hooks: self.hooks,
+            health: self.health,
+            #[cfg(feature = "metrics")]
+            metrics: self.metrics,
+        };
         let election = Election::new(name, store, recipe, self.callbacks, self.subscribers);
         if let Some(signal) = self.stop_when {
             election.set_stop_signal(signal);

@@ -19,6 +19,7 @@ use crate::driver::{DriverCommand, DriverLink, Entrant, Reply, StartKey};
 use crate::event::What;
 use crate::health::{self, Health};
 use crate::hooks::AnyHooks;
+use crate::observer::Observer;
 use crate::shared::Shared;
 use crate::subscription::{EventQueue, Events};
 use crate::{
@@ -35,6 +36,8 @@ pub(crate) struct Recipe {
     pub(crate) id: CandidateId,
     pub(crate) hooks: Option<Arc<dyn AnyHooks>>,
     pub(crate) health: Option<Health>,
+    #[cfg(feature = "metrics")]
+    pub(crate) metrics: Option<crate::Metrics>,
 }
 
 /// A candidate in an election.
@@ -150,6 +153,7 @@ impl Election {
             hooks,
             started: reply,
             driver: driver.clone(),
+            observer: self.observer(),
         };
         // Before the driver hears of it: what is started here, and whoever stops it now, goes by this.
         self.0.shared.snapshot.send_modify(|snapshot| snapshot.running = true);
@@ -162,6 +166,18 @@ impl Election {
             tokio::spawn(health::watch(health, link, Arc::downgrade(&self.0.shared)));
         }
         started.await.map_err(|_| Error::DriverGone)?
+    }
+
+    /// What watches a start of this candidate, if anything does.
+    fn observer(&self) -> Option<Box<Observer>> {
+        #[cfg(feature = "metrics")]
+        return self.0.recipe.metrics.as_ref().map(|metrics| {
+            let backend = self.0.store.backend().name();
+            let measured = metrics.measure(self.name(), self.id(), backend, &self.0.shared);
+            Box::new(Observer::new(measured))
+        });
+        #[cfg(not(feature = "metrics"))]
+        None
     }
 
     /// Whether it takes part; waits until a start that was told to stop has ended.
@@ -266,6 +282,11 @@ impl Election {
         };
         crate::log::line(&event, None);
         self.0.shared.publish(&event);
+    }
+
+    /// The time, as this election tells it.
+    pub(crate) fn boot(&self) -> bellwether_core::Boot {
+        self.0.shared.time.boot()
     }
 
     /// Events from now on, in order.

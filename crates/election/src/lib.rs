@@ -16,6 +16,7 @@
 
 mod builder;
 mod callbacks;
+mod connection;
 mod driver;
 mod election;
 mod error;
@@ -24,9 +25,13 @@ mod health;
 mod hooks;
 mod leadership;
 mod log;
+#[cfg(feature = "metrics")]
+mod metrics;
+mod observer;
 mod shared;
 mod standing;
 mod status;
+mod status_json;
 mod store;
 mod subscription;
 mod time;
@@ -37,14 +42,18 @@ pub use bellwether_core::{
 };
 pub use builder::ElectionBuilder;
 pub use callbacks::{Answer, On};
+pub use connection::Connection;
 pub use election::Election;
 pub use error::Error;
 pub use event::{Event, What};
 pub use health::HealthCheck;
 pub use hooks::{HookError, Hooks};
 pub use leadership::{Leadership, Over, WorkGuard};
+#[cfg(feature = "metrics")]
+pub use metrics::{MetricRow, Metrics};
 pub use standing::{Standing, Standings};
-pub use status::{LeaseView, Role, Status, record_json, status_json};
+pub use status::{LeaseView, Role, Status};
+pub use status_json::{candidate_json, leader_json, past_json, record_json, status_json};
 pub use store::Store;
 pub use subscription::{EVENTS_WAITING_MAX, Events};
 pub use time::Timekeeper;

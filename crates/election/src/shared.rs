@@ -81,6 +81,14 @@ impl Shared {
         self.time.boot().as_nanos() < self.deadline.load(Ordering::Acquire)
     }
 
+    /// The time until the deadline; `None` while not leading.
+    #[cfg(feature = "metrics")]
+    pub(crate) fn remaining(&self) -> Option<std::time::Duration> {
+        let deadline = Boot::from_nanos(self.deadline.load(Ordering::Acquire));
+        let now = self.time.boot();
+        (now < deadline).then(|| deadline.since(now))
+    }
+
     pub(crate) fn believe(&self, until: Boot) {
         self.deadline.store(until.as_nanos(), Ordering::Release);
     }

@@ -7,9 +7,7 @@ use bellwether_core::{
     Boot, Candidate, CandidateId, ElectionName, Epoch, Incarnation, Proof, Seen, StateName,
 };
 
-use bellwether_backend::Followers;
-use serde_json::{Value, json};
-
+use crate::connection::Connection;
 use crate::time::Time;
 
 /// Leading, standing by, or neither.
@@ -91,6 +89,8 @@ pub struct Status {
     /// Why the store does not announce changes to this candidate, so that it notices a free lead late; `None` where it does, or where the
     /// store cannot tell. Asked when [`Election::status`](crate::Election::status) is called.
     pub unwatched: Option<bellwether_core::StoreError>,
+    /// Whether the store answers.
+    pub connection: Connection,
     /// Until when this candidate stays out after stepping down.
     pub cooldown_until: Option<Boot>,
     /// Claims so far.
@@ -115,6 +115,7 @@ impl Status {
             last_transition: None,
             last_error: None,
             unwatched: None,
+            connection: Connection::Unknown,
             cooldown_until: None,
             attempts: 0,
             leaderships: 0,
@@ -176,46 +177,4 @@ impl LeaseView {
             _ => Duration::ZERO,
         }
     }
-}
-
-/// A record as one JSON object, in the shape that scripts rely on. What the store cannot tell is null.
-///
-/// ```
-/// use bellwether_core::Seen;
-/// use bellwether_election::{ElectionName, record_json};
-///
-/// let reports = ElectionName::new("reports").unwrap();
-/// assert!(record_json(&reports, &Seen::nothing())["holder"].is_null());
-/// ```
-pub fn record_json(on: &ElectionName, seen: &Seen) -> Value {
-    json!({
-        "election": on.as_str(),
-        "holder": seen.holder.as_ref().map(|holder| holder.id.as_str()),
-        "incarnation": seen.holder.as_ref().and_then(|holder| holder.incarnation).map(|one| one.to_string()),
-        "epoch": seen.epoch.map(Epoch::get),
-        "ttl_ms": seen.ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)),
-        "since": seen.acquired.map(|at| at.to_string()),
-        "renewed": seen.renewed.map(|at| at.to_string()),
-        "proof": seen.proof.as_str(),
-        "priority": seen.priority,
-        "reserved_for": seen.reserved_for.as_ref().map(|id| id.as_str()),
-        "metadata": seen.metadata,
-    })
-}
-
-/// As [`record_json`], with who follows; null where the store does not know.
-///
-/// ```
-/// use bellwether_core::Seen;
-/// use bellwether_election::{ElectionName, status_json};
-///
-/// let reports = ElectionName::new("reports").unwrap();
-/// assert!(status_json(&reports, &Seen::nothing(), None)["followers"].is_null());
-/// ```
-pub fn status_json(on: &ElectionName, seen: &Seen, followers: Option<&Followers>) -> Value {
-    let mut status = record_json(on, seen);
-    let ids = followers.map(|known| known.ids.iter().map(CandidateId::as_str).collect::<Vec<_>>());
-    status["followers"] = ids.into();
-    status["followers_complete"] = followers.map(|known| known.is_complete).into();
-    status
 }

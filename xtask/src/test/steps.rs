@@ -12,8 +12,8 @@ use crate::metadata::Workspace;
 use crate::postgres::majors;
 use crate::sim;
 use crate::tools::{
-    APISERVER, CLIENT_GO, CLIPPY, DNSMASQ, ETCD, HELM, IPROUTE, NATS, OLD_NATS, PGBOUNCER, POSTGRES, RUSTFMT,
-    Tool,
+    APISERVER, CLIENT_GO, CLIPPY, DNSMASQ, ETCD, HELM, IPROUTE, NATS, OLD_NATS, PGBOUNCER, POSTGRES,
+    PROMTOOL, RUSTFMT, Tool,
 };
 use std::time::Duration;
 
@@ -80,6 +80,7 @@ const NATS_TOOLS: &[&Tool] = &[&NATS, &OLD_NATS, &IPROUTE];
 const KUBERNETES_TOOLS: &[&Tool] = &[&ETCD, &APISERVER, &CLIENT_GO, &IPROUTE];
 const DEPLOY_TOOLS: &[&Tool] = &[&ETCD, &APISERVER, &CLIENT_GO, &HELM, &IPROUTE];
 const ALL_SERVERS: &[&Tool] = &[&POSTGRES, &PGBOUNCER, &NATS, &OLD_NATS, &DNSMASQ, &IPROUTE];
+const SCENARIO_TOOLS: &[&Tool] = &[&POSTGRES, &PGBOUNCER, &NATS, &OLD_NATS, &DNSMASQ, &IPROUTE, &PROMTOOL];
 
 /// What needs the API server, in packages whose other tests do not: these have a step of their own.
 pub(super) const APART: &[Program] = &[
@@ -127,19 +128,20 @@ const PACKAGES: &[(&str, &str, &str, u64)] = &[
     ("backend", "bellwether-backend", "what a backend must do, and the one in memory", 20),
     ("deadman", "bellwether-deadman", "boot-time clock and timer, kernel deadline, processes", 5),
     ("file", "bellwether-file", "elections in a directory", 25),
-    (POSTGRES_STEP, "bellwether-postgres", "elections on PostgreSQL servers", 305),
-    (NATS_STEP, "bellwether-nats", "elections on NATS servers, a current and an old one", 180),
+    (POSTGRES_STEP, "bellwether-postgres", "elections on PostgreSQL servers", 285),
+    (NATS_STEP, "bellwether-nats", "elections on NATS servers, a current and an old one", 165),
     (KUBERNETES_STEP, "bellwether-kubernetes", "elections on a real API server of Kubernetes", 100),
     (CLUSTER_STEP, "bellwether-cluster", "forming Raft clusters: decisions, storage, connections, nodes", 75),
     ("raft", "bellwether-raft", "elections on Raft clusters", 30),
     ("election", "bellwether-election", "the election running", 25),
     (VIP_STEP, "bellwether-vip", "virtual addresses on real interfaces, in network namespaces", 15),
+    ("agent", "bellwether-agent", "a candidate over HTTP", 5),
     ("supervise", "bellwether-supervise", "a command that lives as long as a leadership", 50),
     (FACADE_STEP, "bellwether", "the crate that users add; every example runs and does what it says", 25),
     ("cli", "bellwether-cli", "the command", 5),
     ("sim", sim::PACKAGE, "the simulator's own tests", 10),
     ("xtask", "xtask", "what runs these steps", 5),
-    (SCENARIOS_STEP, "bellwether-tests", "the command on real processes and servers", 300),
+    (SCENARIOS_STEP, "bellwether-tests", "the command on real processes and servers", 330),
 ];
 
 const FORMAT: Action =
@@ -187,7 +189,8 @@ pub(super) fn all(workspace: &Workspace) -> Vec<Step> {
             POSTGRES_STEP => POSTGRES_TOOLS,
             NATS_STEP => NATS_TOOLS,
             KUBERNETES_STEP => KUBERNETES_TOOLS,
-            SCENARIOS_STEP | FACADE_STEP => ALL_SERVERS,
+            FACADE_STEP => ALL_SERVERS,
+            SCENARIOS_STEP => SCENARIO_TOOLS,
             CLUSTER_STEP => &[&DNSMASQ],
             VIP_STEP => &[&IPROUTE],
             _ => &[],

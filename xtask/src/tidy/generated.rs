@@ -34,6 +34,7 @@ const GENERATORS: &[Generator] = &[
     Generator { name: "events", args: &table("events") },
     Generator { name: "schemes", args: &table("schemes") },
     Generator { name: "kill-sequence", args: &table("kill-sequence") },
+    Generator { name: "metrics", args: &table("metrics") },
 ];
 
 /// The command prints the tables of what it does.

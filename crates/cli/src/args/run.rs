@@ -95,6 +95,10 @@ pub(crate) struct Run {
 
     #[command(flatten)]
     pub(crate) health: HealthFlags,
+
+    #[cfg(feature = "http")]
+    #[command(flatten)]
+    pub(crate) http: super::HttpFlags,
 }
 
 impl Run {

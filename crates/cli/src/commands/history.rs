@@ -1,7 +1,7 @@
 //! `bellwether history`: past leaderships, where the backend keeps them.
 
-use bellwether::{ElectionName, Past};
-use serde_json::{Value, json};
+use bellwether::{ElectionName, Past, past_json};
+use serde_json::Value;
 
 use crate::args::{Format, Global};
 use crate::exit::{Exit, Failure};
@@ -20,7 +20,7 @@ pub(crate) async fn history(global: &Global, named: Option<&ElectionName>) -> Re
         Failure::new(failure.exit(), format!("cannot read past leaderships: {failure}"))
     })?;
     if global.output == Format::Json {
-        let all: Vec<Value> = all.iter().map(json_of).collect();
+        let all: Vec<Value> = all.iter().map(past_json).collect();
         output::line(&Value::Array(all).to_string())?;
         return Ok(Exit::Clean);
     }
@@ -41,15 +41,4 @@ fn row(past: &Past) -> Vec<String> {
         past.until.map_or("-".to_owned(), |until| until.to_string()),
         past.ended.clone().unwrap_or_else(|| "-".to_owned()),
     ]
-}
-
-fn json_of(past: &Past) -> Value {
-    json!({
-        "epoch": past.epoch.get(),
-        "id": past.id.as_str(),
-        "incarnation": past.incarnation.map(|one| one.to_string()),
-        "since": past.since.to_string(),
-        "until": past.until.map(|until| until.to_string()),
-        "ended": past.ended,
-    })
 }

@@ -20,6 +20,8 @@ pub(crate) fn tables(table: Table) -> Result<Exit, Failure> {
         Table::Events => events(),
         Table::Schemes => schemes(),
         Table::KillSequence => kill_sequence(),
+        #[cfg(feature = "http")]
+        Table::Metrics => metrics(),
     };
     output::lines(&lines)?;
     Ok(Exit::Clean)
@@ -103,6 +105,16 @@ fn kill_sequence() -> Vec<String> {
     };
     let columns = ["when", "PID namespace", "who", "does what", "because"];
     markdown(&columns, KILL_SEQUENCE.iter().map(row))
+}
+
+#[cfg(feature = "http")]
+fn metrics() -> Vec<String> {
+    let row = |metric: &bellwether::MetricRow| {
+        let labels: Vec<String> = metric.labels.iter().map(|name| format!("`{name}`")).collect();
+        let labels = if labels.is_empty() { "–".to_owned() } else { labels.join(", ") };
+        format!("| `{}` | {} | {labels} | {} |", metric.name, metric.kind_str(), metric.meaning)
+    };
+    markdown(&["metric", "kind", "further labels", "meaning"], bellwether::Metrics::table().iter().map(row))
 }
 
 fn markdown(columns: &[&str], rows: impl Iterator<Item = String>) -> Vec<String> {

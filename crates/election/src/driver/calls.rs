@@ -14,6 +14,7 @@ use tokio::sync::Semaphore;
 use tracing::Instrument;
 
 use super::StartKey;
+use crate::observer::Stopwatch;
 
 /// What came back from a call.
 pub(super) struct StoreAnswer {
@@ -60,9 +61,16 @@ impl Calls {
         }
     }
 
-    pub(super) fn make(&mut self, caller: Caller<'_>, call: Call, what: StoreCall) {
+    /// Makes a call. Where somebody watches, the watch is stopped the moment that the answer is here, and not when its turn comes.
+    pub(super) fn make(&mut self, caller: Caller<'_>, call: Call, what: StoreCall, watch: Option<Stopwatch>) {
         self.claims += usize::from(matches!(what, StoreCall::Claim(_)));
-        self.push(caller, move |backend, on| async move { Some(answer(&*backend, &on, call, what).await) });
+        self.push(caller, move |backend, on| async move {
+            let answer = answer(&*backend, &on, call, what).await;
+            if let Some(watch) = watch {
+                watch.stop(&answer);
+            }
+            Some(answer)
+        });
     }
 
     /// How many claims are under way.

@@ -12,10 +12,12 @@ use super::history::HistoryWriter;
 use super::replies::Replies;
 use super::{Commands, DriverLink, Entrant, Reply, StartKey};
 use crate::Error;
+use crate::connection::Connection;
 use crate::event::{Event, What};
 use crate::hooks::HookCall;
 use crate::leadership::{Leadership, Over};
 use crate::log::{self, EventLog};
+use crate::observer::Observer;
 use crate::shared::{Shared, Snapshot};
 use crate::status::Status;
 
@@ -31,6 +33,7 @@ pub(super) struct Entry {
     driver: Commands,
     span: tracing::Span,
     log: EventLog,
+    observer: Option<Box<Observer>>,
     leadership: Option<Leadership>,
     ending: Option<Ending>,
     history: HistoryWriter,
@@ -50,7 +53,7 @@ struct Ending {
 
 impl Entry {
     pub(super) fn new(key: StartKey, entrant: Entrant, waits: bool) -> Entry {
-        let Entrant { core, shared, hooks, started, driver } = entrant;
+        let Entrant { core, shared, hooks, started, driver, observer } = entrant;
         let status = Status::new(&shared.election, core.who());
         let span = log::span(&shared.election, core.who());
         shared.snapshot.send_modify(|snapshot| {
@@ -67,6 +70,7 @@ impl Entry {
             driver,
             span,
             log: EventLog::default(),
+            observer,
             leadership: None,
             ending: None,
             history: HistoryWriter::default(),
@@ -85,7 +89,14 @@ impl Entry {
         };
         if confirms(&input) {
             self.status.last_success = Some(self.shared.time.boot());
+            self.status.connection = Connection::Connected;
             self.log.answered(&self.shared.election, self.core.who());
+        }
+        if let Some(now) = Connection::told_by(&input) {
+            self.status.connection = now;
+        }
+        if let Some(observer) = &mut self.observer {
+            observer.input(self.shared.time.boot(), self.core.who(), &input);
         }
         let mut next = Some(input);
         // Work that ends at once is reported at once, in the same turn.
@@ -116,7 +127,8 @@ impl Entry {
                     StoreCall::Observe => self.look = Some(call),
                     _ => {}
                 }
-                calls.make(caller, call, what);
+                let watch = self.observer.as_ref().map(|observer| observer.call(&self.shared.time, &what));
+                calls.make(caller, call, what, watch);
             }
             Output::Believe { epoch, until } => self.believe(epoch, until),
             Output::EndWork { epoch, by, why } => return self.end_work(epoch, by, why),
@@ -279,6 +291,9 @@ impl Entry {
             }
             _ => {}
         }
+        if let Some(now) = Connection::told_by_event(&what) {
+            self.status.connection = now;
+        }
         let event = Event {
             time: self.shared.time.wall(),
             boot: at,
@@ -289,6 +304,9 @@ impl Entry {
             what,
         };
         self.log.event(&event);
+        if let Some(observer) = &mut self.observer {
+            observer.event(&event);
+        }
         self.shared.publish(&event);
     }
 
@@ -301,6 +319,10 @@ impl Entry {
         self.status.deadline = leading.map(|(_, deadline)| deadline);
         self.status.highest_epoch = self.core.highest_epoch();
         self.status.cooldown_until = self.core.in_cooldown(self.shared.time.boot());
+        if let Some(observer) = &self.observer {
+            observer.connection(self.status.connection);
+            observer.epoch(self.status.highest_epoch);
+        }
         self.shared.snapshot.send_modify(|snapshot| {
             snapshot.status = self.status.clone();
             snapshot.leadership = self.leadership.clone();

@@ -26,6 +26,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::Error;
 use crate::hooks::HookCall;
+use crate::observer::Observer;
 use crate::shared::Shared;
 use crate::time::{Time, Timer};
 
@@ -76,6 +77,8 @@ pub(crate) struct Entrant {
     /// Keeps the driver's channel open for as long as this candidate takes part: work and hooks report also when every handle is
     /// gone.
     pub(crate) driver: Commands,
+    /// Watches this start, if anybody wants to know.
+    pub(crate) observer: Option<Box<Observer>>,
 }
 
 /// What handles, hooks and work tell the driver. Each comes from a caller that waits for the answer, or from one of the

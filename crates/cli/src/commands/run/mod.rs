@@ -5,6 +5,8 @@ mod backoff;
 mod command;
 mod events;
 mod health;
+#[cfg(feature = "http")]
+mod http;
 mod live_line;
 mod shell;
 pub(crate) mod why_not_leading;
@@ -43,6 +45,8 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
     }
     let id = CandidateId::new(id(global)).map_err(Error::from)?;
     let companion = super::companion(&store, &on, &id)?;
+    #[cfg(feature = "http")]
+    let mut listening = http::listen(&run.http, &store, &on)?;
     // Before competing: a node that cannot run the command must not win.
     let work = tokio::select! {
         work = command::SupervisedCommand::prepare(run, &options) => work?,
@@ -63,7 +67,13 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
         watching.push(events::run_hook(builder.subscribe(), command.clone(), run.hook_on.clone()));
     }
     let seen = live.then(|| builder.subscribe());
+    #[cfg(feature = "http")]
+    if let Some(listening) = &mut listening {
+        builder = listening.watch(builder);
+    }
     let election = builder.build()?;
+    #[cfg(feature = "http")]
+    let agent = listening.map(|listening| listening.serve(&election, &store)).transpose()?;
     let companion = companion.map(|begin| begin(&election));
     let begun = tokio::select! {
         started = election.start() => { started?; true }
@@ -93,6 +103,11 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
     if let Some(companion) = companion {
         companion.abort();
         let _ = companion.await;
+    }
+    // It holds the election, too.
+    #[cfg(feature = "http")]
+    if let Some(agent) = agent {
+        agent.stop().await;
     }
     drop(election);
     for mut watcher in watching {

@@ -1,0 +1,92 @@
+//! `POST /step-down`: asks the leader, wherever it runs, to hand over. Needs the token, and does nothing without one.
+//!
+//! The body is empty, or names the successor: `{"to": "ID"}`.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use bellwether_election::{CandidateId, Error};
+use http_body_util::{BodyExt, Limited};
+use serde_json::{Value, json};
+
+use super::{Context, Shared, error, object};
+use crate::limits::{BODY_MAX_BYTES, BODY_TIMEOUT, STEP_DOWN_TIMEOUT};
+
+pub(super) async fn step_down(State(context): Shared, headers: HeaderMap, body: Body) -> Response {
+    let Some(token) = &context.token else {
+        let sentence = "stepping down over HTTP is off: start bellwether with --http-token-file";
+        return error(StatusCode::FORBIDDEN, sentence);
+    };
+    if !token.is_shown_by(&headers) {
+        let sentence = "send the token of --http-token-file: `Authorization: Bearer TOKEN`";
+        let mut response = error(StatusCode::UNAUTHORIZED, sentence);
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        return response;
+    }
+    match successor(body).await {
+        Ok(to) => ask(&context, to).await,
+        Err(sentence) => error(StatusCode::BAD_REQUEST, &sentence),
+    }
+}
+
+/// Whom the body names.
+async fn successor(body: Body) -> Result<Option<CandidateId>, String> {
+    let read = tokio::time::timeout(BODY_TIMEOUT, Limited::new(body, BODY_MAX_BYTES).collect());
+    let bytes = match read.await {
+        Ok(Ok(collected)) => collected.to_bytes(),
+        Ok(Err(_)) => {
+            return Err(format!("the body could not be read, or has more than {BODY_MAX_BYTES} bytes"));
+        }
+        Err(_) => return Err(format!("the body did not arrive within {BODY_TIMEOUT:?}")),
+    };
+    if bytes.trim_ascii().is_empty() {
+        return Ok(None);
+    }
+    let expected = "the body is empty, or names the successor: {\"to\": \"ID\"}";
+    let Ok(Value::Object(fields)) = serde_json::from_slice(&bytes) else { return Err(expected.to_owned()) };
+    match fields.get("to") {
+        _ if fields.keys().any(|key| key != "to") => Err(expected.to_owned()),
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(id)) => CandidateId::new(id.clone()).map(Some).map_err(|error| error.to_string()),
+        Some(_) => Err(expected.to_owned()),
+    }
+}
+
+/// In the process's own runtime, and to its end, even if the client does not wait for that.
+async fn ask(context: &Context, to: Option<CandidateId>) -> Response {
+    let (election, store) = (context.election.clone(), context.store.clone());
+    let on = election.name().as_str().to_owned();
+    let asked = context.main.spawn(async move {
+        match election.leadership() {
+            Some(leadership) => {
+                match to {
+                    Some(to) => election.step_down_to(to).await?,
+                    None => election.step_down().await?,
+                }
+                Ok((leadership.epoch(), true))
+            }
+            None => store.ask_to_step_down(election.name(), to).await.map(|epoch| (epoch, false)),
+        }
+    });
+    match tokio::time::timeout(STEP_DOWN_TIMEOUT, asked).await {
+        Ok(Ok(Ok((epoch, has_ended)))) => {
+            let status = if has_ended { StatusCode::OK } else { StatusCode::ACCEPTED };
+            object(status, &json!({ "election": on, "epoch": epoch.get(), "ended": has_ended }))
+        }
+        Ok(Ok(Err(failed))) => refused(&failed),
+        Ok(Err(_)) => error(StatusCode::INTERNAL_SERVER_ERROR, "this process is ending"),
+        Err(_) => object(StatusCode::ACCEPTED, &json!({ "election": on, "epoch": null, "ended": false })),
+    }
+}
+
+fn refused(failed: &Error) -> Response {
+    let status = match failed {
+        Error::NotLeader | Error::AlreadyLeader | Error::InCooldown | Error::CasFailed => {
+            StatusCode::CONFLICT
+        }
+        Error::Backend(error) if !error.is_retryable() => StatusCode::NOT_IMPLEMENTED,
+        _ => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    error(status, &failed.to_string())
+}

@@ -1,0 +1,51 @@
+//! The flags of `bellwether run --http`.
+
+use std::path::PathBuf;
+
+use bellwether_agent::Address;
+use clap::Args as ClapArgs;
+
+/// Status and metrics over HTTP.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "HTTP")]
+pub(crate) struct HttpFlags {
+    /// Serve status, health, history, events and metrics over HTTP: at HOST:PORT, at :PORT for this machine only, or on the Unix socket
+    /// unix:PATH.
+    #[arg(long, value_name = "ADDR", value_parser = address)]
+    pub(crate) http: Option<Address>,
+
+    /// Let clients that send the token in this file ask the leader to step down. Without it, HTTP changes nothing.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) http_token_file: Option<PathBuf>,
+
+    /// Encrypt HTTP with the certificate chain in this PEM file. A renewed certificate counts from the next connection on.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) http_tls_cert: Option<PathBuf>,
+
+    /// The private key of the certificate, a PEM file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) http_tls_key: Option<PathBuf>,
+}
+
+impl HttpFlags {
+    /// What is wrong with the flags together.
+    pub(crate) fn mistake(&self) -> Option<&'static str> {
+        let HttpFlags { http, http_token_file, http_tls_cert, http_tls_key } = self;
+        let alone = [
+            (http_token_file.is_some(), "--http-token-file is for --http, which is missing: add --http ADDR"),
+            (http_tls_cert.is_some(), "--http-tls-cert is for --http, which is missing: add --http ADDR"),
+            (http_tls_key.is_some(), "--http-tls-key is for --http, which is missing: add --http ADDR"),
+        ];
+        if http.is_none() {
+            return alone.iter().find(|(is_given, _)| *is_given).map(|(_, sentence)| *sentence);
+        }
+        if http_tls_cert.is_some() != http_tls_key.is_some() {
+            return Some("--http-tls-cert and --http-tls-key go together: give both, or neither");
+        }
+        None
+    }
+}
+
+fn address(text: &str) -> Result<Address, String> {
+    Address::parse(text).map_err(|error| error.to_string())
+}
