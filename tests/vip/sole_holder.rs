@@ -33,8 +33,7 @@ impl SoleHolder {
         let looking = thread::spawn(move || {
             let mut both = 0;
             while !end.load(Ordering::Acquire) {
-                let mut has =
-                    |manager: &mut Manager<Netlink>| manager.is_acquired().expect("the kernel answers");
+                let has = |manager: &mut Manager<Netlink>| manager.is_acquired().expect("the kernel answers");
                 // The first is asked again: if it has the address before and after the second has it, both have it then.
                 if has(&mut one) && has(&mut two) && has(&mut one) {
                     both += 1;
