@@ -17,7 +17,7 @@ fn leader_answers_load_balancers_and_says_for_how_long() {
     assert_eq!((body["election"].as_str(), body["leader"].as_str()), (Some("job"), Some("a")));
     assert_eq!(body["epoch"].as_u64(), first.heard("acquired").epoch());
     let valid = body["valid_ms"].as_u64().expect("a number");
-    assert!(valid > 0 && valid <= 27_000, "the ttl without its margin at the most: {valid}");
+    assert!(valid > 0 && valid <= 27_000, "at most the ttl without its margin: {valid}");
     let follows = of_second.get("/leader");
     assert_eq!(follows.status, 503);
     assert_eq!(

@@ -5,11 +5,11 @@ use std::time::Duration;
 /// Connections at once, where the process may open so many descriptors: more than any fleet of dashboards, load balancers and scrapers.
 const CONNECTIONS_MAX: usize = 4_096;
 
-/// Of the descriptors that this process may open, connections take this part at the most. The others are for the store: a renewal that
+/// Of the descriptors that this process may open, connections take at most this part. The others are for the store: a renewal that
 /// cannot open a file is a renewal that fails.
 const SHARE_OF_DESCRIPTORS: usize = 2;
 
-/// Of the connections, event streams take three quarters at the most, so that load balancers and scrapers still get an answer.
+/// Of the connections, event streams take at most three quarters, so that load balancers and scrapers still get an answer.
 pub(crate) const fn streams_max(connections_max: usize) -> usize {
     connections_max - connections_max / 4
 }
@@ -49,7 +49,7 @@ pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// How long a request waits for the store.
 pub(crate) const STORE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// From one read of the store to the next: ten in a second at the most, whatever clients do.
+/// From one read of the store to the next: at most ten in a second, whatever clients do.
 pub(crate) const STORE_PAUSE: Duration = Duration::from_millis(100);
 
 /// How long a request to step down waits for the end of the leadership before it says that it was asked for. Work may take long to stop.

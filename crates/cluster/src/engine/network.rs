@@ -29,7 +29,7 @@ use crate::member::Member;
 use crate::names::NodeId;
 
 /// Messages with entries under way to one follower: one on its way while it writes the other. Under load, what waits meanwhile goes with the
-/// next one, and each has more entries for the same work: with eight, a write took a seventh more processor time.
+/// next one, so messages are fewer and larger.
 const IN_FLIGHT: usize = 2;
 /// How long a message with entries may take. Longer than a slow fsync; a silent connection is noticed by heartbeats, not by this.
 const APPEND_LIMIT: Duration = Duration::from_secs(1);

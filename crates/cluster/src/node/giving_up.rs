@@ -15,7 +15,7 @@ use crate::formation::{Phase, give_up};
 use crate::names::ClusterId;
 use crate::protocol::{FormationAnswer, FormationRequest};
 
-/// For the peers to be found: longer than each of our own resolvers takes at the most.
+/// For the peers to be found: longer than any of our own resolvers takes.
 const RESOLVE_LIMIT: Duration = Duration::from_secs(10);
 
 /// Puts the directory away, if the settings name its cluster and nobody says that it still runs.

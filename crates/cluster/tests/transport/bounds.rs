@@ -99,7 +99,7 @@ async fn a_node_without_protection_listens_on_loopback_only() {
 #[tokio::test]
 async fn requests_that_were_given_up_count_until_they_are_written() {
     const REQUEST_BYTES: usize = 1 << 20;
-    /// What a connection has in flight at the most, and more than the kernel takes for both sides.
+    /// The most that a connection has in flight, and more than the kernel takes for both sides.
     const MOST: usize = 32 + 32;
     let welcome = Welcome { node: NODE, name: name("a"), cluster: None };
     let (address, accepted) = play(&welcome).await;
