@@ -241,15 +241,11 @@ fn a_cluster_that_runs_is_not_given_up_by_a_node_with_an_empty_directory_and_its
     let (_running, first) = ready(alone(&place.path().join("data"), &["--ledger", &ledger]));
     let (cluster, address) =
         (first["cluster"].as_str().expect("an id"), first["address"].as_str().expect("one"));
-    let (peers, bind) = (format!("a-0={address},a-1={}", free_port()), free_port());
+    let peers = format!("a-0={address},a-1={}", free_port());
     let second = |more: &[&str]| {
         let mut command = Command::new(bellwether());
         command.args(["node", "-o", "json", "--name", "a-1", "--seed", "explicit:a-1", "--peers", &peers]);
-        command
-            .args(["--bind", &bind, "--ledger", &ledger])
-            .arg("--data-dir")
-            .arg(place.path().join("other"));
-        command.args(more);
+        command.args(["--ledger", &ledger, "--data-dir"]).arg(place.path().join("other")).args(more);
         command
     };
     let refusing = run_to_end(second(&["--force-new-cluster", cluster]));
