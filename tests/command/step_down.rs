@@ -49,8 +49,9 @@ fn a_step_down_for_later_is_kept_by_the_leader_itself() {
     assert_eq!(first.expect("lost").text("reason"), Some("admin"));
     second.expect("acquired");
     assert!(clock().boot().since(before) >= Duration::from_secs(1), "it was too early");
-    let never = on(directory.path(), &["step-down", "job", "--in", "8d"]);
+    let never = on(directory.path(), &["step-down", "job", "--in", "200h"]);
     assert_eq!(never.status.code(), Some(64), "{never:?}");
+    assert!(String::from_utf8_lossy(&never.stderr).contains("--in is at most 168h0m0s"), "{never:?}");
     let nobody = on(directory.path(), &["step-down", "other", "--in", "1s"]);
     assert_eq!(nobody.status.code(), Some(75), "{nobody:?}");
 }
