@@ -11,10 +11,10 @@
 //!
 //! **No client can delay a renewal.** Requests are parsed, encrypted, answered and written in a thread of its own, which the scheduler
 //! prefers last. What crosses to the process's own runtime does not grow with the number of clients: one subscription to events, and one read
-//! of the store at a time, whose answer everybody gets who asked for it ([`store_reads`]). What both sides share are atomic words, and
+//! of the store at a time, whose answer everybody gets who asked for it (`store_reads.rs`). What both sides share are atomic words, and
 //! the status of the election, which is locked for as long as it takes to copy it.
 //!
-//! **Everything has a bound** ([`limits`]): connections (and so descriptors, of which the store needs some too), event streams, headers,
+//! **Everything has a bound** (`limits.rs`): connections (and so descriptors, of which the store needs some too), event streams, headers,
 //! bodies, the time that a client may take to send a request or to read an answer, and the events that wait for it.
 //!
 //! **Reading is free, changing is not.** Whoever can connect may read; what changes something needs the token, and does not work without
