@@ -3,16 +3,16 @@
 
 use std::time::Duration;
 
-use bellwether::{Election, Store, boot_now};
+use bellwether::{Election, ElectionName, Epoch, Store, boot_now};
 use bellwether_benches::{
     Hops, RawHandover, Stamped, Stamping, Stamps, median, percentile, progress, report,
 };
 use bellwether_cluster::AdminClient;
+use bellwether_raft::command::{AskLine, Command};
 use bellwether_raft::from_url;
 use bellwether_support::clock;
 use bellwether_support::servers::etcd::{Etcd, EtcdClient};
 
-use crate::machine::put;
 use crate::trio::{NODES, Trio, ratio, times};
 
 const ROUNDS: usize = 100;
@@ -20,8 +20,8 @@ const ROUNDS_OF_ETCD: usize = 100;
 const LIMIT: Duration = Duration::from_millis(10);
 /// For a follower to be in the queue and to watch, and between two handovers: what one leaves behind is not part of the next.
 const PAUSE: Duration = Duration::from_millis(100);
-/// About as long as the command of a claim.
-const COMMAND_BYTES: usize = 100;
+/// Makes a command about as long as that of a claim.
+const NAME_BYTES: usize = 90;
 
 pub(crate) async fn handovers() {
     progress(&format!("handing an election over {ROUNDS} times"));
@@ -60,11 +60,13 @@ async fn hand_over(trio: &Trio) -> Hops {
     hops
 }
 
-/// A durable write with nothing around it, at the leader of the cluster. The election service refuses what it says, once a majority has it
-/// on disk.
+/// A durable write with nothing around it, at the leader of the cluster: a request to a leader that there is not, which changes nothing once
+/// a majority has it on disk. It is about as long as a claim.
 async fn write(raw: &AdminClient) -> Duration {
+    let on = ElectionName::new("x".repeat(NAME_BYTES)).expect("a name");
+    let command = Command::Request { on, epoch: Epoch::ZERO, ask: AskLine::StepDown { to: None } };
     let begin = boot_now();
-    raw.propose(put(0, COMMAND_BYTES)).await.expect("a write");
+    raw.propose(command.encode()).await.expect("a write");
     boot_now().since(begin)
 }
 
