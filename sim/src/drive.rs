@@ -246,7 +246,8 @@ impl World {
             _ => self.rng.below(left + 1) / 2,
         };
         say!(self, "{node} STOPS work of {epoch:?}, over in {takes}ns of {left}ns");
-        self.queue.push(self.now + takes + 1, WorldEvent::WorkOver(node, epoch));
+        let whose = self.nodes[node].who.incarnation;
+        self.queue.push(self.now + takes + 1, WorldEvent::WorkOver(node, whose, epoch));
         self.judge(verdict);
     }
 

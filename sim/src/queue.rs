@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use bellwether_backend::Change;
-use bellwether_core::Epoch;
+use bellwether_core::{Epoch, Incarnation};
 
 use crate::call::{OutgoingCall, RegisterAnswer, Slot};
 use crate::session::line::Down;
@@ -36,8 +36,9 @@ pub enum WorldEvent {
     Timer(usize),
     /// A paused or sleeping process runs again.
     Resume(usize),
-    /// The work of that leadership has ended, after it was told to.
-    WorkOver(usize, Epoch),
+    /// The work of that leadership of this incarnation has ended, after it was told to. A store that was rolled back may give the next
+    /// incarnation the same epoch.
+    WorkOver(usize, Incarnation, Epoch),
     /// A cut or reset connection is back.
     Reconnect(usize, u32),
     /// A crashed candidate is started again, as a new incarnation.

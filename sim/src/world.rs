@@ -180,7 +180,10 @@ impl World {
             WorldEvent::ServerUp => self.server_up(),
             WorldEvent::Timer(node) => self.timer(node),
             WorldEvent::Resume(node) => self.resume(node),
-            WorldEvent::WorkOver(node, epoch) => self.work_over(node, epoch),
+            WorldEvent::WorkOver(node, whose, epoch) if self.nodes[node].who.incarnation == whose => {
+                self.work_over(node, epoch);
+            }
+            WorldEvent::WorkOver(..) => {}
             WorldEvent::Reconnect(node, connection) => self.reconnect(node, connection),
             WorldEvent::Restart(slot) => self.restart(slot),
             WorldEvent::StartAgain(node) => self.start_again(node),
