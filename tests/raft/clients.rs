@@ -39,16 +39,16 @@ fn holds_an_election(url: &str) {
 /// Whatever is asked with this URL, the answer is no, and says why. A candidate does not wait for what will not change.
 #[track_caller]
 fn is_turned_away(url: &str, words: &[&str]) {
-    for (arguments, code) in [
-        (&["run", "demo", "--", "true"][..], PERMISSION),
-        (&["acquire", "demo"], PERMISSION),
-        (&["status", "demo"], PERMISSION),
-        (&["step-down", "demo"], PERMISSION),
-        (&["members", "list"], UNREACHABLE),
+    for arguments in [
+        &["run", "demo", "--", "true"][..],
+        &["acquire", "demo"],
+        &["status", "demo"],
+        &["step-down", "demo"],
+        &["members", "list"],
     ] {
         let output = on(url, arguments);
         let said = stderr(&output);
-        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
+        assert_eq!(output.status.code(), Some(PERMISSION), "{arguments:?}: {said}");
         for word in words {
             assert!(said.contains(word), "{arguments:?}: no {word:?} in: {said}");
         }

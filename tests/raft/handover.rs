@@ -1,5 +1,10 @@
 //! A node that is asked to stop.
 
+use std::time::Duration;
+
+use bellwether_deadman::boot_now;
+use bellwether_support::Stopped;
+
 use crate::{judge, load, three};
 
 #[test]
@@ -25,6 +30,22 @@ fn a_leader_that_is_asked_to_stop_hands_over_and_stays_a_member() {
     assert_eq!(term(&after), term(&before) + 1, "{before} {after}");
     nodes.start_ready([leader]);
     judge(&mut nodes, load, other);
+}
+
+/// It waited for the answer of the stopped process for ten seconds, though another node leads after one.
+#[test]
+fn a_follower_that_asked_a_stopped_leader_does_not_wait_when_another_leads() {
+    let mut nodes = three();
+    let leader = nodes.leader(0);
+    let follower = (leader + 1) % 3;
+    let stopped = Stopped::process(nodes.seats[leader].process().pid());
+    let asked = boot_now();
+    let output = nodes.members(follower, &["list"]);
+    let took = boot_now().since(asked);
+    assert!(took < Duration::from_secs(8), "{took:?}: {output:?}");
+    assert_ne!(nodes.leader(follower), leader);
+    drop(stopped);
+    nodes.agree();
 }
 
 #[test]

@@ -124,11 +124,10 @@ impl AdminClient {
             let mut last = ClusterError::invalid("no address of a node was given");
             for address in &self.addresses {
                 match self.ask_one(address, &what).await {
-                    Err(error)
-                        if matches!(error.kind(), ErrorKind::NotLeader | ErrorKind::SeedUnavailable) =>
-                    {
-                        // A node that knows no leader says more than one that is not reached: there may be a leader soon.
-                        if last.kind() != ErrorKind::NotLeader {
+                    // Of several answers, the one counts that may soon be another: there may be a leader soon, and one node of several
+                    // may be down, or be set up wrongly.
+                    Err(error) if hope(error.kind()).is_some() => {
+                        if hope(error.kind()) > hope(last.kind()) {
                             last = error;
                         }
                     }
@@ -171,14 +170,30 @@ impl AdminClient {
         }
         let hello = Hello { purpose: Purpose::Admin, cluster: None, from: None, intended: Intended::Anyone };
         let dialled = self.dialler.connect(address, &hello).await;
-        let connection =
-            dialled.map_err(|error| ClusterError::new(ErrorKind::SeedUnavailable, error.to_string()))?;
+        let connection = dialled.map_err(|error| {
+            let kind = if error.cause.is_distrust() {
+                ErrorKind::PermissionDenied
+            } else {
+                ErrorKind::SeedUnavailable
+            };
+            ClusterError::new(kind, error.to_string())
+        })?;
         self.connections().insert(address.to_owned(), connection.clone());
         Ok(connection)
     }
 
     fn connections(&self) -> MutexGuard<'_, HashMap<String, Connection>> {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How soon another node, or the same one, may answer better than by this error, which certainly did nothing; `None` where it counts.
+fn hope(kind: ErrorKind) -> Option<u8> {
+    match kind {
+        ErrorKind::NotLeader => Some(2),
+        ErrorKind::SeedUnavailable => Some(1),
+        ErrorKind::PermissionDenied => Some(0),
+        _ => None,
     }
 }
 

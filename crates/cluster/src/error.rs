@@ -26,7 +26,8 @@ pub enum ErrorKind {
     Corrupt,
     /// The disk could not be read or written.
     Storage,
-    /// The operating system does not let this node use its data directory.
+    /// The operating system does not let this node use its data directory, or a node does not trust whoever asks: a secret or a certificate
+    /// is missing or wrong.
     PermissionDenied,
     /// The node has stopped.
     Stopped,

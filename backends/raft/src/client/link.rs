@@ -222,9 +222,7 @@ fn misunderstood(why: String) -> StoreError {
 
 fn not_connected(error: &DialError) -> StoreError {
     let kind = match &error.cause {
-        DialCause::Untrusted(_) | DialCause::Refused(Refused::NotAuthenticated) => {
-            ErrorKind::PermissionDenied
-        }
+        cause if cause.is_distrust() => ErrorKind::PermissionDenied,
         DialCause::Refused(Refused::WrongVersion { .. }) => ErrorKind::Misconfigured,
         DialCause::TimedOut(_) => ErrorKind::TimedOut,
         _ => ErrorKind::Unavailable,

@@ -153,7 +153,7 @@ async fn explained<T>(client: &AdminClient, result: Result<T, ClusterError>) -> 
         Err(error) => error,
     };
     match error.kind() {
-        ErrorKind::NotLeader | ErrorKind::SeedUnavailable => {}
+        ErrorKind::NotLeader | ErrorKind::SeedUnavailable | ErrorKind::PermissionDenied => {}
         // The cluster is fine; it does not do what was asked.
         ErrorKind::Refused => return Err(Failure::new(Exit::Unavailable, error.to_string())),
         _ => return Err(error.into()),

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::ask::Ask;
+use super::ask::{Ask, AskFailure};
+use super::deposed::deposed;
 use super::join::{ALIVE, confirmed_status, leader_address};
 use super::promote::voter_to_replace;
 use super::removed::hears_leader;
@@ -36,15 +37,22 @@ pub(super) async fn administer(shared: &Arc<Shared>, ask: &dyn Ask, request: Adm
     if is_leader || request.is_forwarded {
         return here(shared, ask, request.what).await.unwrap_or_else(failed);
     }
-    let leader = leader_address(shared, &status.borrow());
-    let Some(leader) = leader else {
+    let known = status.borrow().clone();
+    let (Some(leader), Some(address)) = (known.leader, leader_address(shared, &known)) else {
         return failed(ClusterError::new(
             ErrorKind::NotLeader,
             "no leader is known: a majority of the voters has to be up",
         ));
     };
     let forwarded = AdminRequest { is_forwarded: true, ..request };
-    match ask.admin(leader, forwarded, FORWARD_LIMIT).await {
+    let answer = tokio::select! {
+        answer = ask.admin(address, forwarded, FORWARD_LIMIT) => answer,
+        () = deposed(leader, status) => {
+            let message = "the leader was replaced before it answered".to_owned();
+            Err(AskFailure { message, is_unsent: false })
+        }
+    };
+    match answer {
         Ok(answer) => answer,
         Err(failure) if failure.is_unsent => failed(ClusterError::new(ErrorKind::NotLeader, failure.message)),
         Err(failure) => failed(ClusterError::new(ErrorKind::Unknown, failure.message)),

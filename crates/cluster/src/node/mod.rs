@@ -11,6 +11,7 @@
 mod addresses;
 mod ask;
 mod connect;
+mod deposed;
 mod engine;
 mod form;
 mod giving_up;

@@ -12,6 +12,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::{Mutex, watch};
 
 use super::connect::Connector;
+use super::deposed::deposed;
 use super::join::leader_address;
 use super::shared::Shared;
 use crate::adapter::{Applied, RaftFailure, RaftStatus};
@@ -155,9 +156,8 @@ impl ServiceNode {
     pub async fn forward(&self, request: Vec<u8>, limit: Duration) -> Result<Vec<u8>, CallError> {
         let unsent = |why: &str| CallError::NotSent(why.to_owned());
         let shared = self.shared.upgrade().ok_or_else(|| unsent("the node has stopped"))?;
+        let status = shared.engine().ok_or_else(|| unsent("the node is in no cluster"))?.status();
         let leader = {
-            let engine = shared.engine().ok_or_else(|| unsent("the node is in no cluster"))?;
-            let status = engine.status();
             let status = status.borrow();
             let leader = status.leader.filter(|leader| *leader != shared.known().node);
             leader.and_then(|leader| status.configuration.member(leader)).map(|(member, _)| member.clone())
@@ -165,7 +165,7 @@ impl ServiceNode {
         let leader = leader.ok_or_else(|| unsent("no other node is known to lead"))?;
         let address = shared.address_of(&leader);
         drop(shared);
-        self.forwarding.call(&leader, &address, request, limit).await
+        self.forwarding.call(&leader, &address, status, request, limit).await
     }
 }
 
@@ -186,17 +186,24 @@ impl Forwarding {
         &self,
         leader: &Member,
         address: &str,
+        status: watch::Receiver<RaftStatus>,
         request: Vec<u8>,
         limit: Duration,
     ) -> Result<Vec<u8>, CallError> {
-        let connecting = tokio::time::timeout(limit, self.connection(leader, address));
+        let connecting = tokio::time::timeout(limit, self.connection(leader, address, status));
         let late = |_| CallError::NotSent(format!("no connection to the leader within {limit:?}"));
         let connection = connecting.await.map_err(late)??;
         connection.call(request, limit).await
     }
 
-    /// Those who come while it is made wait for it.
-    async fn connection(&self, leader: &Member, address: &str) -> Result<Connection, CallError> {
+    /// Those who come while it is made wait for it. It closes when its node no longer leads, so nobody waits for an answer that does not
+    /// come; one task sees to that for all requests.
+    async fn connection(
+        &self,
+        leader: &Member,
+        address: &str,
+        status: watch::Receiver<RaftStatus>,
+    ) -> Result<Connection, CallError> {
         let mut to_leader = self.to_leader.lock().await;
         match &*to_leader {
             Some((node, connection)) if *node == leader.node && connection.is_open() => {
@@ -204,6 +211,13 @@ impl Forwarding {
             }
             _ => {
                 let connection = self.connector.connect_as_client(leader, address).await?;
+                let (node, closing) = (leader.node, connection.clone());
+                tokio::spawn(async move {
+                    tokio::select! {
+                        () = closing.closed() => {}
+                        () = deposed(node, status) => closing.close(),
+                    }
+                });
                 *to_leader = Some((leader.node, connection.clone()));
                 Ok(connection)
             }

@@ -15,7 +15,7 @@ use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 use super::error::CallError;
-use super::frame::{Frame, FrameReader, FrameWriter, Held, Kind, Outgoing, encode};
+use super::frame::{Fault, Frame, FrameReader, FrameWriter, Held, Kind, Outgoing, encode};
 use super::hello::Welcome;
 use super::limits::WINDOW_PARTS;
 use super::table::{Place, State, Table, Waiting};
@@ -92,6 +92,12 @@ impl Connection {
     /// Returns when the connection has ended.
     pub async fn closed(&self) {
         self.0.table.queue.closed().await;
+    }
+
+    /// Ends the connection for all its clones. Whoever waits for an answer learns that the fate of the request is unknown.
+    pub(crate) fn close(&self) {
+        self.0.task.abort();
+        self.0.table.close(&Fault::Left);
     }
 
     /// Whether any request was answered.

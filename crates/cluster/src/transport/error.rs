@@ -40,6 +40,13 @@ impl fmt::Display for DialError {
 
 impl std::error::Error for DialError {}
 
+impl DialCause {
+    /// Whether one side does not accept who the other one is, which trying again does not change.
+    pub fn is_distrust(&self) -> bool {
+        matches!(self, DialCause::Untrusted(_) | DialCause::Refused(Refused::NotAuthenticated))
+    }
+}
+
 impl fmt::Display for DialCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -89,6 +89,8 @@ pub(super) enum Fault {
     Closed,
     /// The peer closed it in the middle of one.
     Truncated,
+    /// This side closed it.
+    Left,
     /// A frame claims to be longer than it may be.
     TooLong { body_bytes: usize, max_bytes: usize },
     /// The peer does not keep to the protocol.
@@ -108,7 +110,7 @@ impl Fault {
             Fault::TooLong { .. } | Fault::Malformed(_) | Fault::Forged => true,
             // What rustls says about a peer that it does not trust, or does not understand.
             Fault::Io(error) => error.kind() == io::ErrorKind::InvalidData,
-            Fault::Closed | Fault::Truncated | Fault::Silent(_) => false,
+            Fault::Closed | Fault::Truncated | Fault::Left | Fault::Silent(_) => false,
         }
     }
 }
@@ -117,6 +119,7 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Fault::Closed => f.write_str("the peer closed the connection"),
+            Fault::Left => f.write_str("this side closed the connection"),
             Fault::Truncated => f.write_str("the connection ended in the middle of a frame"),
             Fault::TooLong { body_bytes, max_bytes } => {
                 write!(f, "a frame claims a body of {body_bytes} bytes, and {max_bytes} are allowed")

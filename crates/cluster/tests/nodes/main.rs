@@ -2,5 +2,6 @@
 
 mod forming;
 mod members;
+mod passing_on;
 mod recovering;
 mod stage;
