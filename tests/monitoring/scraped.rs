@@ -207,7 +207,8 @@ async fn alerts_fire_in_an_outage_and_end_with_it_and_every_panel_has_data() {
     let (id, place) = if was_a { ("a", &places[0]) } else { ("b", &places[1]) };
     let mut again = candidate(&url, id, place);
     again.joined();
-    prometheus.until_true("election_handover_gap_seconds_count > 0");
+    // Seen twice: an increase needs two samples, and its process is about to end.
+    prometheus.until_true("increase(election_handover_gap_seconds_count[1m])");
     other.signal(Signal::KILL);
     again.expect("acquired");
     prometheus.until_true("election_failover_gap_seconds_count > 0");
