@@ -16,7 +16,7 @@ fn a_socket_that_is_full_delays_neither_renewals_nor_the_end() {
     // Far more pings than wait in a socket (net.unix.max_dgram_qlen, 512 at most on usual systems).
     let often = Some(Duration::from_millis(2));
     let mut a = leader(directory.path(), &manager, often, &["--ttl", "3s", "--renew", "200ms"]);
-    let wait = a.wait("lost", Duration::from_secs(5));
+    let wait = a.wait("lost", Duration::from_secs(3));
     assert!(wait.is_none(), "{wait:?}");
     assert!(!a.said.iter().any(|line| line.event() == "danger"), "{:?}", a.said);
     a.signal(Signal::TERM);

