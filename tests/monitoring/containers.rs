@@ -28,7 +28,7 @@ fn context() -> PathBuf {
     deploy("compose").join(compose()["services"]["candidate"]["build"]["context"].as_str().expect("a path"))
 }
 
-fn words<'a>(value: &'a Value) -> Vec<&'a str> {
+fn words(value: &Value) -> Vec<&str> {
     value.as_array().expect("a list").iter().filter_map(Value::as_str).collect()
 }
 
