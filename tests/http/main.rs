@@ -5,7 +5,7 @@ mod bad_input;
 mod crowds;
 mod encryption;
 mod events;
-mod monitoring;
+mod node;
 mod sockets;
 mod step_down;
 mod stopped_leader;

@@ -117,7 +117,22 @@ pub fn answer(stream: &mut dyn HttpStream) -> HttpAnswer {
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
     let status = head.split(' ').nth(1).and_then(|code| code.parse().ok());
     let status = status.unwrap_or_else(|| panic!("no status: {head}"));
-    HttpAnswer { status, head: head.to_lowercase(), body: body.to_owned() }
+    let head = head.to_lowercase();
+    let is_chunked = head.contains("transfer-encoding: chunked");
+    let body = if is_chunked { joined_chunks(body) } else { body.to_owned() };
+    HttpAnswer { status, head, body }
+}
+
+/// Each chunk has its length before it, in hexadecimal digits.
+#[track_caller]
+fn joined_chunks(mut body: &str) -> String {
+    let mut joined = String::new();
+    while let Some((length, rest)) = body.split_once("\r\n") {
+        let length = usize::from_str_radix(length, 16).unwrap_or_else(|_| panic!("no chunk: {length}"));
+        joined.push_str(&rest[..length]);
+        body = rest[length..].trim_start_matches("\r\n");
+    }
+    joined
 }
 
 /// An event stream that is read as it comes.

@@ -12,6 +12,8 @@ pub mod http;
 pub mod mixed_election;
 #[cfg(target_os = "linux")]
 mod mounts;
+#[cfg(target_os = "linux")]
+pub mod notify;
 mod output_lines;
 mod overlap;
 #[cfg(target_os = "linux")]
@@ -25,6 +27,8 @@ pub mod series;
 pub mod silent_leader;
 #[cfg(target_os = "linux")]
 mod stage;
+#[cfg(target_os = "linux")]
+mod stopped_threads;
 
 pub use binary::bellwether;
 pub use candidate::{Candidate, Ended, exit_of, run_to_end};
@@ -39,5 +43,7 @@ pub use processes::Process;
 pub use read_only_status::{untouched_by_status, unwritten_by_status, unwritten_lease_by_status};
 #[cfg(target_os = "linux")]
 pub use stage::{Stage, Surroundings};
+#[cfg(target_os = "linux")]
+pub use stopped_threads::StoppedThreads;
 
 pub use bellwether_support::{PATIENCE, is_root, permitted, skipped, until_blocking};

@@ -132,10 +132,34 @@ pub(crate) const IPROUTE: Tool = Tool {
 
 pub(crate) const PROMTOOL: Tool = Tool {
     name: "promtool",
-    probe: Probe::Place(prometheus::version),
+    probe: Probe::Place(prometheus::promtool_version),
     used_for: "the tests of metrics and of deploy/prometheus",
     advice: "take promtool out of Debian's package prometheus, and name the program in BELLWETHER_TEST_PROMTOOL",
     install: Some(prometheus::install),
+};
+
+pub(crate) const PROMETHEUS: Tool = Tool {
+    name: "Prometheus",
+    probe: Probe::Place(prometheus::server_version),
+    used_for: "the test that has it scrape candidates, judge the alert rules and answer the dashboard",
+    advice: "take prometheus out of Debian's package, and name the program in BELLWETHER_TEST_PROMETHEUS",
+    install: Some(prometheus::install),
+};
+
+pub(crate) const SYSTEMD_ANALYZE: Tool = Tool {
+    name: "systemd-analyze",
+    probe: Probe::Command(&["systemd-analyze", "--version"]),
+    used_for: "the tests of deploy/systemd, which need no running systemd",
+    advice: "install the package systemd",
+    install: Some(|| apt::install("systemd")),
+};
+
+pub(crate) const PYTHON: Tool = Tool {
+    name: "Python",
+    probe: Probe::Command(&["python3", "--version"]),
+    used_for: "tests that stop single threads, or start a process under a filter of system calls",
+    advice: "install the package python3",
+    install: Some(|| apt::install("python3")),
 };
 
 /// On the `PATH`, or where Debian puts it, which is on no ordinary user's.
@@ -164,6 +188,9 @@ pub(crate) const ALL: &[&Tool] = &[
     &HELM,
     &IPROUTE,
     &PROMTOOL,
+    &PROMETHEUS,
+    &SYSTEMD_ANALYZE,
+    &PYTHON,
 ];
 
 impl Tool {

@@ -1,4 +1,4 @@
-//! One candidate over HTTP: status, health, metrics, events, and a request to step down.
+//! One candidate over HTTP: status, health, metrics, events, and a request to step down. Or a node of a cluster: health and metrics.
 //!
 //! ```text
 //!  the process's runtime                      │ thread `http`: a runtime of its own, of lower priority
@@ -27,6 +27,7 @@ mod error;
 mod feed;
 mod limits;
 mod listener;
+mod node_endpoints;
 mod patient;
 mod store_reads;
 mod thread;
@@ -37,6 +38,7 @@ mod unix_socket;
 pub use address::Address;
 pub use error::AgentError;
 pub use listener::Listener;
+pub use node_endpoints::NodeReport;
 pub use thread::{Agent, Served};
 pub use tls::TlsFiles;
 pub use token::Token;

@@ -50,7 +50,11 @@ impl StoreRead {
         })
     }
 
-    fn new(runtime: &Handle, read: impl Fn() -> BoxFuture<'static, Answer> + Send + 'static) -> StoreRead {
+    /// What `read` answers.
+    pub(crate) fn new(
+        runtime: &Handle,
+        read: impl Fn() -> BoxFuture<'static, Answer> + Send + 'static,
+    ) -> StoreRead {
         let (asked, mut asking) = mpsc::channel::<oneshot::Sender<Answer>>(WAITING);
         runtime.spawn(async move {
             let mut waiting = Vec::new();

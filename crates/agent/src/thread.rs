@@ -13,6 +13,7 @@ use crate::endpoints::{self, Context};
 use crate::feed::Feed;
 use crate::limits::{LAST_ANSWERS, LAST_EVENTS, connections_max, streams_max};
 use crate::listener::Listener;
+use crate::node_endpoints::{self, NodeReport};
 use crate::store_reads::StoreRead;
 
 /// How far its priority is below that of the rest: it gets a tenth of the processor time that others want at the same moment, and all
@@ -43,15 +44,46 @@ impl Listener {
     /// # Errors
     /// When the process may have no more threads or descriptors.
     pub fn serve(self, served: Served) -> io::Result<Agent> {
-        let runtime = Builder::new_current_thread().enable_all().build()?;
         let main = Handle::current();
-        let (stop, stopped) = oneshot::channel();
-        let thread = std::thread::Builder::new().name("http".to_owned()).spawn(move || {
-            step_back();
-            runtime.block_on(serve(self, served, main, stopped));
-        })?;
-        Ok(Agent { stop: Some(stop), thread: Some(thread) })
+        in_thread(|stop| serve(self, served, main, stop))
     }
+
+    /// Serves `/livez`, `/readyz` and `/metrics` of a node, in a thread of its own. Call it in the runtime that the node lives in.
+    ///
+    /// # Errors
+    /// When the process may have no more threads or descriptors.
+    pub fn serve_node(self, node: Arc<dyn NodeReport>) -> io::Result<Agent> {
+        let main = Handle::current();
+        in_thread(|stop| serve_node(self, node, main, stop))
+    }
+}
+
+/// Runs what `work` makes of the signal to stop, in a thread and a runtime of its own.
+fn in_thread<F: Future<Output = ()>>(
+    work: impl FnOnce(oneshot::Receiver<()>) -> F + Send + 'static,
+) -> io::Result<Agent> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let (stop, stopped) = oneshot::channel();
+    let thread = std::thread::Builder::new().name("http".to_owned()).spawn(move || {
+        step_back();
+        runtime.block_on(work(stopped));
+    })?;
+    Ok(Agent { stop: Some(stop), thread: Some(thread) })
+}
+
+async fn serve_node(
+    listener: Listener,
+    node: Arc<dyn NodeReport>,
+    main: Handle,
+    stop: oneshot::Receiver<()>,
+) {
+    let router = node_endpoints::router(&main, node);
+    let accepting = accept(listener.socket, listener.certificates, router, connections_max());
+    tokio::select! {
+        Err(error) = accepting => tracing::error!(%error, "--http serves nobody any more"),
+        _ = stop => {}
+    }
+    tokio::time::sleep(LAST_ANSWERS).await;
 }
 
 async fn serve(listener: Listener, served: Served, main: Handle, stop: oneshot::Receiver<()>) {

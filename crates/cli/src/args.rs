@@ -19,6 +19,8 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 #[cfg(feature = "http")]
 pub(crate) use http::HttpFlags;
+#[cfg(all(feature = "http", feature = "node"))]
+pub(crate) use http::NodeHttpFlags;
 pub(crate) use looking::{Doctor, Top};
 #[cfg(feature = "nats")]
 pub(crate) use nats::{NatsCommand, NatsHealth};
@@ -229,6 +231,8 @@ pub(crate) enum Table {
     KillSequence,
     #[cfg(feature = "http")]
     Metrics,
+    #[cfg(all(feature = "http", feature = "node"))]
+    NodeMetrics,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -322,6 +326,8 @@ mod tests {
             command.get_arguments().map(|flag| flag.get_id().to_string()).collect()
         }
         let headings = [
+            #[cfg(all(feature = "http", feature = "node"))]
+            ("HTTP", of::<NodeHttpFlags>()),
             ("PostgreSQL", of::<PostgresFlags>()),
             ("Global options", of::<Global>()),
             ("Timing", of::<TimingFlags>()),

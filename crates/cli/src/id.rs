@@ -18,6 +18,11 @@ pub(crate) fn given(global: &Global) -> Option<String> {
     global.id.clone().or_else(pod)
 }
 
+/// Whether this process is the one that an environment variable names: itself, or process 1 of a container, which it was.
+pub(crate) fn is_this_process(pid: &str) -> bool {
+    pid.parse::<u32>().is_ok_and(|named| named == 1 || named == std::process::id())
+}
+
 /// `<hostname>-<pid>`. In a container process ids begin anew, and containers may share a host name: there, six random digits
 /// follow.
 fn made_up() -> &'static str {

@@ -17,6 +17,7 @@ mod parse;
 mod runtime;
 mod secrets;
 mod stderr;
+mod systemd;
 
 use std::process::ExitCode;
 

@@ -55,6 +55,9 @@ pub trait RaftAdapter: Send + Sync + 'static {
     /// What this node knows, and every change of it.
     fn status(&self) -> watch::Receiver<RaftStatus>;
 
+    /// Returns when the task that everything of the engine goes through has answered: it runs, whoever leads.
+    fn answers(&self) -> BoxFuture<'_, Result<(), RaftFailure>>;
+
     /// A message of a peer's engine, as [`PeerLink::call`] took it there; returns the answer.
     fn receive(&self, message: Vec<u8>) -> BoxFuture<'_, Result<Vec<u8>, RaftFailure>>;
 

@@ -45,7 +45,8 @@ pub use ledger::{BootstrapLedger, Recording, parse_formed, print_formed};
 pub use member::{Configuration, Member, Role};
 pub use names::{ClusterId, InvalidId, InvalidName, NodeId, NodeName};
 pub use node::{
-    ClientService, Cluster, ClusterMetrics, Engines, NodeParts, Opening, ServiceNode, StartMode, StartResult,
+    ClientService, Cluster, ClusterMetrics, Engines, NodeParts, NodeProbe, Opening, ServiceNode, StartMode,
+    StartResult,
 };
 pub use peer::{NoOrdinal, Peer, extract_ordinal, is_lowest_ordinal};
 pub use protocol::{ClusterView, MemberView, Named, NodeView};

@@ -100,6 +100,12 @@ pub struct Status {
 }
 
 impl Status {
+    /// Whether the candidate takes part, and the store has answered once. A follower is as ready as a leader, and an outage of the store makes
+    /// nobody unready.
+    pub fn is_ready(&self) -> bool {
+        self.state != StateName::Stopped && self.last_success.is_some()
+    }
+
     pub(crate) fn new(election: &ElectionName, who: &Candidate) -> Status {
         Status {
             election: election.clone(),

@@ -8,8 +8,9 @@ use bellwether_backend::{Backend, Followers, Past, lock};
 use bellwether_core::{
     Ask, CandidateId, ElectionName, Epoch, ErrorKind, Options, Outcome, Proof, Request, StoreError,
 };
+use tokio::sync::oneshot;
 
-use crate::driver::{self, Commands};
+use crate::driver::{self, Commands, DriverCommand, StartKey};
 use crate::time::{Time, Timekeeper};
 use crate::{Error, LeaseView};
 
@@ -151,6 +152,19 @@ impl Store {
             Outcome::Denied(_) => Err(Error::NotLeader),
             Outcome::Unknown(error) | Outcome::Refused(error) => Err(error.into()),
         }
+    }
+
+    /// Returns when the task that drives all elections of this store has answered: it runs, and so does its runtime. It does not wait for the
+    /// store, whose outage is another matter. For watchdogs; each call is one message to that task.
+    ///
+    /// # Errors
+    /// [`Error::NotStarted`] before the first election was started, [`Error::DriverGone`] when the task has ended.
+    pub async fn driver_answers(&self) -> Result<(), Error> {
+        let driver = self.running_driver().ok_or(Error::NotStarted)?;
+        let (reply, answered) = oneshot::channel();
+        // No candidate has this key: it asks for none.
+        let _ = driver.send((StartKey::next(), DriverCommand::Ping(reply)));
+        answered.await.unwrap_or(Err(Error::DriverGone))
     }
 
     pub(crate) fn time(&self) -> &Time {

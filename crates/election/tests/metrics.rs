@@ -29,6 +29,32 @@ fn sample(metrics: &Metrics, name: &str, id: &str, own: &str) -> Option<f64> {
     samples(metrics).get(&labels).copied()
 }
 
+/// The upper bounds of a histogram's buckets, in seconds.
+fn bounds(metrics: &Metrics, name: &str) -> Vec<f64> {
+    let text = metrics.to_text();
+    let buckets = text.lines().filter(|line| line.starts_with(&format!("{name}_bucket{{")));
+    let bound = |line: &str| line.split("le=\"").nth(1)?.split('"').next()?.parse().ok();
+    buckets.filter_map(bound).filter(|bound: &f64| bound.is_finite()).collect()
+}
+
+#[tokio::test]
+async fn buckets_double_from_one_millisecond_ten_times_and_from_one_second_twelve_times() {
+    let (store, metrics) = (MemoryStore::default(), Metrics::new());
+    let (_puppet, builder) = puppet(&store, "a");
+    let election = builder.metrics(&metrics).renew_interval(ms(50)).start().await.unwrap();
+    soon(election.wait_for_leadership()).await.unwrap();
+    let doubled = |first: f64, count: i32| (0..count).map(|power| first * 2_f64.powi(power)).collect();
+    let renewals: Vec<f64> = doubled(0.001, 10);
+    // A histogram appears with its first duration.
+    eventually("a renewal is measured", || {
+        bounds(&metrics, "election_heartbeat_duration_seconds") == renewals
+    })
+    .await;
+    soon(election.step_down()).await.unwrap();
+    let leaderships: Vec<f64> = doubled(1.0, 12);
+    assert_eq!(bounds(&metrics, "election_leader_duration_seconds"), leaderships);
+}
+
 #[tokio::test]
 async fn a_leadership_from_its_claim_to_its_release() {
     let store = MemoryStore::default();

@@ -35,6 +35,7 @@ const GENERATORS: &[Generator] = &[
     Generator { name: "schemes", args: &table("schemes") },
     Generator { name: "kill-sequence", args: &table("kill-sequence") },
     Generator { name: "metrics", args: &table("metrics") },
+    Generator { name: "node-metrics", args: &table("node-metrics") },
 ];
 
 /// The command prints the tables of what it does.

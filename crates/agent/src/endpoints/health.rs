@@ -25,7 +25,7 @@ pub(super) async fn livez(State(context): Shared) -> Response {
 pub(super) async fn readyz(State(context): Shared) -> Response {
     let status = context.election.status();
     let takes_part = status.state != StateName::Stopped;
-    let is_ready = takes_part && status.last_success.is_some();
+    let is_ready = status.is_ready();
     let body = json!({
         "ready": is_ready,
         "state": status.state.as_str(),

@@ -53,30 +53,30 @@ pub(crate) fn router(context: Context) -> Router {
         .route("/events", get(events::events))
         .route("/metrics", get(metrics::metrics))
         .route("/step-down", post(step_down::step_down))
-        .fallback(not_found)
-        .method_not_allowed_fallback(not_allowed)
+        .fallback(|uri| not_found(uri, ALL))
+        .method_not_allowed_fallback(|| not_allowed(ALL))
         .with_state(Arc::new(context))
 }
 
-async fn not_found(uri: Uri) -> Response {
+pub(crate) async fn not_found(uri: Uri, all: &str) -> Response {
     let path: String = uri.path().chars().take(64).collect();
-    error(StatusCode::NOT_FOUND, &format!("there is no {path}; there are {ALL}"))
+    error(StatusCode::NOT_FOUND, &format!("there is no {path}; there are {all}"))
 }
 
-async fn not_allowed() -> Response {
-    error(StatusCode::METHOD_NOT_ALLOWED, &format!("not with this method; there are {ALL}"))
+pub(crate) async fn not_allowed(all: &str) -> Response {
+    error(StatusCode::METHOD_NOT_ALLOWED, &format!("not with this method; there are {all}"))
 }
 
 /// JSON on one line. Nothing here may be kept: it holds for a moment.
-fn object(status: StatusCode, value: &Value) -> Response {
+pub(crate) fn object(status: StatusCode, value: &Value) -> Response {
     answer(status, "application/json", format!("{value}\n"))
 }
 
-fn error(status: StatusCode, sentence: &str) -> Response {
+pub(crate) fn error(status: StatusCode, sentence: &str) -> Response {
     object(status, &json!({ "error": sentence }))
 }
 
-fn answer(status: StatusCode, media_type: &'static str, body: impl Into<Body>) -> Response {
+pub(crate) fn answer(status: StatusCode, media_type: &'static str, body: impl Into<Body>) -> Response {
     let mut response = Response::new(body.into());
     *response.status_mut() = status;
     let headers = response.headers_mut();

@@ -27,6 +27,25 @@ pub(crate) struct HttpFlags {
     pub(crate) http_tls_key: Option<PathBuf>,
 }
 
+/// Health and metrics of a node over HTTP.
+#[cfg(feature = "node")]
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "HTTP")]
+pub(crate) struct NodeHttpFlags {
+    /// Serve /livez, /readyz and /metrics over HTTP: at HOST:PORT, at :PORT for this machine only, or on the Unix socket unix:PATH. Nothing can
+    /// be changed there.
+    #[arg(long, value_name = "ADDR", value_parser = address)]
+    pub(crate) http: Option<Address>,
+
+    /// Encrypt HTTP with the certificate chain in this PEM file. A renewed certificate counts from the next connection on.
+    #[arg(long, value_name = "FILE", requires = "http", requires = "http_tls_key")]
+    pub(crate) http_tls_cert: Option<PathBuf>,
+
+    /// The private key of the certificate, a PEM file.
+    #[arg(long, value_name = "FILE", requires = "http_tls_cert")]
+    pub(crate) http_tls_key: Option<PathBuf>,
+}
+
 impl HttpFlags {
     /// What is wrong with the flags together.
     pub(crate) fn mistake(&self) -> Option<&'static str> {

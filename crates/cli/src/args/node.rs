@@ -7,6 +7,8 @@ use bellwether::ElectionName;
 use bellwether::cluster::{ClusterId, Named, NodeName, Profile, SeedStrategy, StaticResolver};
 use clap::{Args as ClapArgs, Subcommand};
 
+#[cfg(feature = "http")]
+use super::NodeHttpFlags;
 use super::{duration, election, interval_from};
 
 /// Run a node of a Raft cluster, until interrupted.
@@ -57,6 +59,10 @@ pub(crate) struct Node {
 
     #[command(flatten)]
     pub(crate) security: SecurityFlags,
+
+    #[cfg(feature = "http")]
+    #[command(flatten)]
+    pub(crate) http: NodeHttpFlags,
 }
 
 /// Who the other nodes are: one of these.

@@ -5,6 +5,8 @@ use bellwether_supervise::{Containment, KILL_SEQUENCE, KillStep};
 use clap::CommandFactory;
 
 use crate::args::{Args, Table};
+#[cfg(all(feature = "http", feature = "node"))]
+use crate::commands::node::{NODE_METRICS, NodeMetric};
 use crate::exit::{Exit, Failure};
 use crate::output;
 
@@ -22,6 +24,8 @@ pub(crate) fn tables(table: Table) -> Result<Exit, Failure> {
         Table::KillSequence => kill_sequence(),
         #[cfg(feature = "http")]
         Table::Metrics => metrics(),
+        #[cfg(all(feature = "http", feature = "node"))]
+        Table::NodeMetrics => node_metrics(),
     };
     output::lines(&lines)?;
     Ok(Exit::Clean)
@@ -115,6 +119,15 @@ fn metrics() -> Vec<String> {
         format!("| `{}` | {} | {labels} | {} |", metric.name, metric.kind_str(), metric.meaning)
     };
     markdown(&["metric", "kind", "further labels", "meaning"], bellwether::Metrics::table().iter().map(row))
+}
+
+#[cfg(all(feature = "http", feature = "node"))]
+fn node_metrics() -> Vec<String> {
+    let row = |metric: &NodeMetric| {
+        let label = metric.label.map_or("–".to_owned(), |name| format!("`{name}`"));
+        format!("| `{}` | {} | {label} | {} |", metric.name, metric.kind, metric.meaning)
+    };
+    markdown(&["metric", "kind", "further label", "meaning"], NODE_METRICS.iter().map(row))
 }
 
 fn markdown(columns: &[&str], rows: impl Iterator<Item = String>) -> Vec<String> {

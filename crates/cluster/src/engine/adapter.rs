@@ -119,6 +119,10 @@ impl RaftAdapter for OpenraftEngine {
         self.status.clone()
     }
 
+    fn answers(&self) -> BoxFuture<'_, Result<(), RaftFailure>> {
+        Box::pin(async { self.raft.with_raft_state(|_| ()).await.map_err(|fatal| self.stopped(&fatal)) })
+    }
+
     fn receive(&self, message: Vec<u8>) -> BoxFuture<'_, Result<Vec<u8>, RaftFailure>> {
         Box::pin(async move { self.receiver.receive(&message).await })
     }

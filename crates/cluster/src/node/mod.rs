@@ -19,6 +19,7 @@ mod host;
 mod join;
 mod members;
 mod metrics;
+mod probe;
 mod promote;
 mod removed;
 mod service;
@@ -36,6 +37,7 @@ use tokio::task::JoinSet;
 
 pub use engine::{Engines, Opening};
 pub use metrics::ClusterMetrics;
+pub use probe::NodeProbe;
 pub use service::{ClientService, ServiceNode};
 
 use self::ask::Ask;
@@ -125,18 +127,34 @@ impl Cluster {
     /// A join timeout, where the settings have one; a cluster to give up that still runs; everything else that somebody has to decide or
     /// mend.
     pub async fn start(config: Config, parts: NodeParts) -> Result<(Cluster, StartResult), ClusterError> {
-        match Cluster::start_once(&config, &parts).await {
+        Cluster::start_watched(config, parts, &NodeProbe::default()).await
+    }
+
+    /// As [`start`](Cluster::start); meanwhile, and until the node ends, `probe` looks at it.
+    ///
+    /// # Errors
+    /// As [`start`](Cluster::start).
+    pub async fn start_watched(
+        config: Config,
+        parts: NodeParts,
+        probe: &NodeProbe,
+    ) -> Result<(Cluster, StartResult), ClusterError> {
+        match Cluster::start_once(&config, &parts, probe).await {
             Err(error) if error.kind() == ErrorKind::Removed => {
                 tracing::warn!(
                     "this node was removed from its cluster; it joins again under another id, and keeps its old state in archive/"
                 );
-                Cluster::start_once(&config, &parts).await
+                Cluster::start_once(&config, &parts, probe).await
             }
             started => started,
         }
     }
 
-    async fn start_once(config: &Config, parts: &NodeParts) -> Result<(Cluster, StartResult), ClusterError> {
+    async fn start_once(
+        config: &Config,
+        parts: &NodeParts,
+        probe: &NodeProbe,
+    ) -> Result<(Cluster, StartResult), ClusterError> {
         let (path, name) = (config.directory.clone(), config.name.clone());
         let open = move || DataDirectory::open(&path, &name, draw_node_id());
         let directory = shared::blocking(open).await?;
@@ -157,6 +175,7 @@ impl Cluster {
             directory,
         }));
         connector.attach(&shared);
+        probe.attach(&shared);
         let ask: Arc<dyn Ask> = Arc::clone(&connector) as _;
         host.attach(&shared, &ask);
         let mut tasks = JoinSet::new();

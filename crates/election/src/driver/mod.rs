@@ -100,6 +100,8 @@ pub(crate) enum DriverCommand {
     Hurry,
     /// The last handle is gone.
     Abandon(Arc<Shared>),
+    /// Somebody wants to know whether the driver runs.
+    Ping(Reply<()>),
 }
 
 impl DriverCommand {
@@ -189,6 +191,7 @@ impl Driver {
     fn command(&mut self, key: StartKey, command: DriverCommand) {
         let input = match (command, self.entries.get_mut(&key)) {
             (DriverCommand::Enter(entrant), _) => return self.enter(key, *entrant),
+            (DriverCommand::Ping(reply), _) => return drop(reply.send(Ok(()))),
             (command, None) => return command.answer_absent(),
             (DriverCommand::StepDown(to, reply), Some(entry)) => entry.step_down(to, reply),
             (DriverCommand::Stop(reply), Some(entry)) => Some(entry.stop(reply)),

@@ -46,6 +46,8 @@ pub enum Rule {
     /// Is refused for good.
     Refuse,
     Panic,
+    /// Blocks the thread that it is polled in, as no store should, until another rule is set.
+    Block,
 }
 
 /// How a kind of call stands: what becomes of it, and how many were ever held up and freed.
@@ -131,6 +133,9 @@ impl Puppet {
         if self.rule(op) == Rule::Hang {
             self.until_freed(op).await;
         }
+        while self.rule(op) == Rule::Block {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
         match self.rule(op) {
             Rule::Fail => {
                 return Err(Denial::Later(StoreError::new(ErrorKind::Unavailable, "puppet", "not now")));
@@ -140,7 +145,7 @@ impl Puppet {
                 return Err(Denial::Never(error));
             }
             Rule::Panic => panic!("a planned panic in the backend"),
-            Rule::Pass | Rule::Hang | Rule::Late => {}
+            Rule::Pass | Rule::Hang | Rule::Late | Rule::Block => {}
         }
         let late = self.rule(op) == Rule::Late;
         self.log.put(line.clone());

@@ -1,28 +1,66 @@
 //! `bellwether node`: a node of a Raft cluster, until interrupted.
 
 mod events;
+#[cfg(feature = "http")]
+mod http;
+#[cfg(feature = "http")]
+mod metrics;
 mod settings;
+mod standing;
 
-use bellwether::cluster::{Cluster, ClusterError, Configuration, ErrorKind, NodeId, RaftStatus, StartResult};
+use bellwether::cluster::{
+    Cluster, ClusterError, Config, Configuration, ErrorKind, NodeId, NodeParts, NodeProbe, RaftStatus,
+    StartResult,
+};
 use serde_json::json;
 
 use self::events::Events;
+#[cfg(feature = "http")]
+pub(super) use self::metrics::{CATALOGUE as NODE_METRICS, NodeMetric};
 pub(super) use self::settings::{data_directory, ledger};
 use super::signals::Signals;
 use crate::args::{Global, Node};
 use crate::exit::{Exit, Failure};
+use crate::systemd::Systemd;
 
 /// Runs it.
 pub(crate) async fn node(global: &Global, flags: &Node) -> Result<Exit, Failure> {
     // First of all: what follows takes its time, and a signal must find us listening.
     let mut signals = Signals::new()?;
     let (config, parts) = settings::settings(flags)?;
+    let probe = NodeProbe::default();
+    #[cfg(feature = "http")]
+    let agent = http::serve(&flags.http, config.name.as_str(), &probe)?;
+    let outcome = take_part(global, config, parts, &probe, &mut signals).await;
+    #[cfg(feature = "http")]
+    if let Some(agent) = agent {
+        agent.stop().await;
+    }
+    outcome
+}
+
+/// From the start of the node to its end, with somebody who watches over it.
+async fn take_part(
+    global: &Global,
+    config: Config,
+    parts: NodeParts,
+    probe: &NodeProbe,
+    signals: &mut Signals,
+) -> Result<Exit, Failure> {
+    let systemd = Systemd::from_env();
     let name = config.name.to_string();
     let events = Events::new(global, &name);
     tracing::info!("{name}: starts with {}, listens on {}", config.directory.display(), config.bind);
+    let watched = probe.clone();
+    let _heartbeat = systemd.heartbeat(move || {
+        let watched = watched.clone();
+        async move { watched.answers().await }
+    });
+    let _standing = standing::tell(&systemd, &name, probe);
     let started = tokio::select! {
-        started = Cluster::start(config, parts) => started,
+        started = Cluster::start_watched(config, parts, probe) => started,
         () = signals.leave() => {
+            systemd.stopping("asked to stop before it was ready");
             tracing::info!("{name}: asked to stop before it was ready");
             events.print("stopped", json!({}));
             events.end().await;
@@ -31,9 +69,9 @@ pub(crate) async fn node(global: &Global, flags: &Node) -> Result<Exit, Failure>
     };
     let outcome = match started {
         Ok((cluster, result)) => {
-            let running = Running { name: &name, events: &events, cluster };
+            let running = Running { name: &name, events: &events, cluster, systemd: &systemd };
             running.tell_ready(&result);
-            running.until_ended(&mut signals).await
+            running.until_ended(signals).await
         }
         Err(error) => Err(error),
     };
@@ -50,11 +88,12 @@ struct Running<'a> {
     name: &'a str,
     events: &'a Events,
     cluster: Cluster,
+    systemd: &'a Systemd,
 }
 
 impl Running<'_> {
     fn tell_ready(&self, result: &StartResult) {
-        let Running { name, events, cluster } = self;
+        let Running { name, events, cluster, .. } = self;
         let leader = result.leader.as_ref().map(|leader| leader.id.as_str());
         let id = cluster.cluster_id().map(|id| id.to_string());
         let mut members: Vec<&str> = result.peers.iter().map(|peer| peer.id.as_str()).collect();
@@ -85,7 +124,8 @@ impl Running<'_> {
             error = self.cluster.stopped() => return Err(error),
             () = self.tell_changes() => {}
         }
-        let Running { name, events, cluster } = self;
+        let Running { name, events, cluster, systemd } = self;
+        systemd.stopping("stops; it stays a member, and is expected back");
         tracing::info!("{name}: stops; it stays a member, and is expected back");
         tokio::select! {
             () = cluster.shutdown() => {}

@@ -14,12 +14,13 @@ use bellwether_supervise::{
 
 use super::address;
 use super::backoff::Backoff;
+use super::shell::not_inherited;
 use super::{Candidacy, stopped};
 use crate::args::Run;
 use crate::commands::signals::{Signals, is_typed};
 use crate::exit::{Exit, Failure};
+use crate::id::is_this_process;
 use crate::output::span;
-use crate::secrets;
 
 /// The shortest grace that is worth a TERM.
 const GRACE_MIN: Duration = Duration::from_millis(100);
@@ -80,7 +81,7 @@ impl SupervisedCommand {
         if run.no_pid_namespace {
             spec = spec.without_namespace();
         }
-        spec = secrets::variables().fold(spec, CommandSpec::without_env);
+        spec = not_inherited().fold(spec, CommandSpec::without_env);
         let supervisor = Supervisor::new(spec).map_err(|error| not_startable(StartError::Guard(error)))?;
         let containment = supervisor.rehearse().await.map_err(not_startable)?;
         if !is_idle {
@@ -308,10 +309,9 @@ fn is_interruption(code: u8) -> bool {
     [Signal::INT, Signal::QUIT].iter().any(|signal| i32::from(code) == 128 + signal.as_raw())
 }
 
-/// `LISTEN_PID` names the process that sockets were passed to: this one, or process 1 of a container, which it was.
+/// `LISTEN_PID` names the process that sockets were passed to.
 fn sockets_were_passed() -> bool {
-    let named = std::env::var("LISTEN_PID").ok().and_then(|pid| pid.parse::<u32>().ok());
-    named.is_some_and(|named| named == 1 || named == std::process::id())
+    std::env::var("LISTEN_PID").is_ok_and(|pid| is_this_process(&pid))
 }
 
 fn unkillable(survivor: Survivor) -> Failure {

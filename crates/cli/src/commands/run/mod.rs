@@ -9,6 +9,7 @@ mod health;
 mod http;
 mod live_line;
 mod shell;
+mod standing;
 pub(crate) mod why_not_leading;
 
 use std::time::Duration;
@@ -23,6 +24,7 @@ use crate::args::{Global, Run};
 use crate::backend;
 use crate::exit::{Exit, Failure};
 use crate::id::id;
+use crate::systemd::Systemd;
 
 /// How long the screen may hold up the end of the command.
 const LAST_SCREEN: Duration = Duration::from_millis(500);
@@ -31,6 +33,7 @@ const LAST_SCREEN: Duration = Duration::from_millis(500);
 pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, Failure> {
     // First of all: what follows takes its time, and a signal must find us listening.
     let mut signals = Signals::new()?;
+    let systemd = Systemd::from_env();
     let on = backend::election(global, run.election.as_ref())?;
     let mut options = backend::options(global)?;
     options.auto_reacquire = !run.once;
@@ -75,6 +78,13 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
     #[cfg(feature = "http")]
     let agent = listening.map(|listening| listening.serve(&election, &store)).transpose()?;
     let companion = companion.map(|begin| begin(&election));
+    let driver = store.clone();
+    // Before the first candidate there is nothing to be stuck.
+    let _heartbeat = systemd.heartbeat(move || {
+        let driver = driver.clone();
+        async move { matches!(driver.driver_answers().await, Ok(()) | Err(Error::NotStarted)) }
+    });
+    let telling = systemd.is_there().then(|| standing::tell(systemd.clone(), election.clone()));
     let begun = tokio::select! {
         started = election.start() => { started?; true }
         // It may lead already.
@@ -90,6 +100,12 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
             () = signals.leave() => Ok(Exit::Clean),
         },
     };
+    if let Some(telling) = telling {
+        telling.abort();
+        // It holds the election.
+        let _ = telling.await;
+    }
+    systemd.stopping(&format!("leaves {on}"));
     // After a second signal, do not wait for the store; the record then expires by itself.
     if !work.as_ref().is_some_and(command::SupervisedCommand::is_unkillable) {
         tokio::select! {

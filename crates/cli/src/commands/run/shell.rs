@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
 
-use crate::secrets;
+use crate::{secrets, systemd};
 
 /// How a command ended.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(super) enum ShellEnd {
 pub(super) async fn run(command: &str, input: Option<&str>, limit: Duration) -> ShellEnd {
     let stdin = if input.is_some() { Stdio::piped() } else { Stdio::null() };
     let mut shell = Command::new("/bin/sh");
-    for name in secrets::variables() {
+    for name in not_inherited() {
         shell.env_remove(name);
     }
     shell.args(["-c", command]).stdin(stdin).stdout(Stdio::null()).process_group(0).kill_on_drop(true);
@@ -55,6 +55,11 @@ pub(super) async fn run(command: &str, input: Option<&str>, limit: Duration) -> 
     };
     drop(group);
     ended
+}
+
+/// The variables that nothing started through us inherits: our passwords, and what systemd tells this process by.
+pub(super) fn not_inherited() -> impl Iterator<Item = String> {
+    secrets::variables().chain(systemd::VARIABLES.map(str::to_owned))
 }
 
 /// The process group of a command: whatever is left of it is killed when this is dropped.
