@@ -174,6 +174,7 @@ impl Election {
         return self.0.recipe.metrics.as_ref().map(|metrics| {
             let backend = self.0.store.backend().name();
             let measured = metrics.measure(self.name(), self.id(), backend, &self.0.shared);
+            *bellwether_backend::lock(&self.0.shared.measured) = Arc::downgrade(&measured);
             Box::new(Observer::new(measured))
         });
         #[cfg(not(feature = "metrics"))]
@@ -287,6 +288,13 @@ impl Election {
     /// The time, as this election tells it.
     pub(crate) fn boot(&self) -> bellwether_core::Boot {
         self.0.shared.time.boot()
+    }
+
+    /// The last renewals, oldest first, where they are measured.
+    #[cfg(feature = "metrics")]
+    pub(crate) fn renewals(&self) -> Option<Vec<crate::observer::Renewal>> {
+        let measured = bellwether_backend::lock(&self.0.shared.measured).upgrade();
+        measured.map(|measured| measured.renewals.kept())
     }
 
     /// Events from now on, in order.

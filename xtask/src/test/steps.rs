@@ -12,8 +12,8 @@ use crate::metadata::Workspace;
 use crate::postgres::majors;
 use crate::sim;
 use crate::tools::{
-    APISERVER, CLIENT_GO, CLIPPY, DNSMASQ, ETCD, HELM, IPROUTE, NATS, OLD_NATS, PGBOUNCER, POSTGRES,
-    PROMTOOL, RUSTFMT, Tool,
+    APISERVER, CHROMIUM, CLIENT_GO, CLIPPY, DNSMASQ, ETCD, HELM, IPROUTE, NATS, OLD_NATS, PGBOUNCER,
+    POSTGRES, PROMTOOL, RUSTFMT, Tool,
 };
 use std::time::Duration;
 
@@ -80,7 +80,8 @@ const NATS_TOOLS: &[&Tool] = &[&NATS, &OLD_NATS, &IPROUTE];
 const KUBERNETES_TOOLS: &[&Tool] = &[&ETCD, &APISERVER, &CLIENT_GO, &IPROUTE];
 const DEPLOY_TOOLS: &[&Tool] = &[&ETCD, &APISERVER, &CLIENT_GO, &HELM, &IPROUTE];
 const ALL_SERVERS: &[&Tool] = &[&POSTGRES, &PGBOUNCER, &NATS, &OLD_NATS, &DNSMASQ, &IPROUTE];
-const SCENARIO_TOOLS: &[&Tool] = &[&POSTGRES, &PGBOUNCER, &NATS, &OLD_NATS, &DNSMASQ, &IPROUTE, &PROMTOOL];
+const SCENARIO_TOOLS: &[&Tool] =
+    &[&POSTGRES, &PGBOUNCER, &NATS, &OLD_NATS, &DNSMASQ, &IPROUTE, &PROMTOOL, &CHROMIUM];
 
 /// What needs the API server, in packages whose other tests do not: these have a step of their own.
 pub(super) const APART: &[Program] = &[
