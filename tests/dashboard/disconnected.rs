@@ -20,7 +20,7 @@ fn a_killed_server_shows_as_disconnected_at_once_and_the_page_recovers_when_it_i
     let mut leader = Served::leader(directory.path(), "reports", "host-1", LONG);
     let page = leader.open(DESKTOP);
     page.until_standing("leading");
-    page.until("document.querySelector('#events li') !== null");
+    page.until("document.querySelector('#events li') !== null && document.querySelector('#elections .badge') !== null");
     let epoch: u64 = page.text("epoch").parse().expect("an epoch");
     leader.candidate.kill();
     page.until_link("lost");

@@ -95,7 +95,8 @@ function draw() {
   show(at("lost"), isLost);
   if (isLost) {
     write(at("lost-since"), timeOfDay(link.heard.wall));
-    write(at("lost-for"), `Nothing has been heard for ${span(since(link.heard, now))}. What is shown is from then, and may be wrong.`);
+    const old = standing.kind === "leading" ? "The leadership is certain until its deadline. All else" : "What is shown";
+    write(at("lost-for"), `Nothing has been heard for ${span(since(link.heard, now))}. ${old} is from then, and may be wrong.`);
   }
   showStanding(facts, link, standing, now);
   showProcess(facts);

@@ -11,7 +11,7 @@ export function showRenewals(facts, now) {
   const longest = Math.max(...all.map((one) => one.took_ms), 0);
   fill(at("spark"), all.map((one) => [one.took_ms, one.status]), () => bars(all, longest));
   write(at("renewal-last"), all.length ? latency(all.at(-1).took_ms) : "–");
-  write(at("renewal-median"), good.length ? latency(good[Math.floor(good.length / 2)]) : "–");
+  write(at("renewal-median"), good.length ? latency(good[Math.floor((good.length - 1) / 2)]) : "–");
   write(at("renewal-longest"), all.length ? latency(longest) : "–");
   write(at("renewal-failed"), all.length ? `${failed} of ${all.length}` : "–");
   const ago = all.length ? span(all[0].ago_ms + since(facts.candidate.asked, now)) : "";

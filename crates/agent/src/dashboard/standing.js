@@ -7,19 +7,20 @@ import { STANDINGS, STATES } from "./words.js";
 export function showStanding(facts, link, standing, now) {
   const words = STANDINGS[standing.kind];
   const isLost = link.state === "lost";
-  // A deadline holds whether or not anybody is heard; everything else was so when it was last heard.
-  const isCertain = standing.kind === "leading";
+  // A deadline holds whether or not anybody is heard; what the record says was so when it was last heard.
+  const isOld = link.state === "lost" && !["leading", "expired", "unknown"].includes(standing.kind);
   const hero = at("standing");
   hero.dataset.standing = standing.kind;
-  tone(hero, isLost && !isCertain ? "quiet" : words.tone);
-  write(at("standing-badge"), isLost && !isCertain ? "Last known" : words.badge);
-  tone(at("standing-badge"), isLost && !isCertain ? "quiet" : words.tone);
-  write(at("leader-label"), isLost && !isCertain ? "Last known leader" : "Leader");
+  tone(hero, isOld ? "quiet" : words.tone);
+  write(at("standing-badge"), isOld ? "Last known" : words.badge);
+  tone(at("standing-badge"), isOld ? "quiet" : words.tone);
+  write(at("leader-label"), isOld ? "Last known leader" : "Leader");
   write(at("leader"), name(standing));
-  write(at("standing-says"), says(standing, words, isLost));
+  at("leader").classList.toggle("long", name(standing).length > 48);
+  write(at("standing-says"), says(standing, words, isOld));
 
   const ttl = facts.status?.value.ttl_ms;
-  const counts = standing.left !== undefined && !(isLost && !isCertain);
+  const counts = standing.left !== undefined && !isOld;
   show(at("countdown"), counts);
   if (counts) {
     write(at("left"), left(standing.left));
@@ -43,14 +44,13 @@ function name(standing) {
   return standing.leader ?? "Not named by the store";
 }
 
-function says(standing, words, isLost) {
+function says(standing, words, isOld) {
   const extra = {
     expired: () => ` ${standing.leader} led under epoch ${standing.epoch} until ${span(standing.past)} ago.`,
     nobody: () => (standing.reserved ? ` It is reserved for ${standing.reserved}.` : ""),
     silent: () => ` That was due ${span(standing.past)} ago.`,
   }[standing.kind]?.();
-  const then = isLost && standing.kind !== "leading" && standing.kind !== "expired" ? "When last heard: " : "";
-  return then + words.says + (extra ?? "");
+  return (isOld ? "When last heard: " : "") + words.says + (extra ?? "");
 }
 
 // How long ago the leader's last sign of life was, as far as it is known here.

@@ -2,7 +2,7 @@
 
 import { span, timeOfDay } from "./clock.js";
 import { at, badge, fill, make, show, write } from "./page.js";
-import { EVENTS, REASONS } from "./words.js";
+import { EVENTS, REASONS, reasonTone } from "./words.js";
 
 const LEADERSHIPS_MAX = 20;
 const LANES_MAX = 6;
@@ -34,7 +34,7 @@ function row(one, running) {
 
 function ended(one, isRunning) {
   if (one.ended === "released") return ["Released", "quiet"];
-  if (one.ended !== null) return [`Lost: ${one.ended}`, "bad"];
+  if (one.ended !== null) return [`Lost: ${one.ended}`, reasonTone(one.ended)];
   return isRunning ? ["Latest", "info"] : ["Not recorded", "warn"];
 }
 
@@ -65,7 +65,7 @@ function lanes(past, running) {
 export function showLosses(facts) {
   const losses = facts.losses().slice(0, LOSSES_MAX);
   fill(at("losses"), losses, () => losses.map((loss) => make("li", {},
-    badge(loss.reason, "bad"),
+    badge(loss.reason, reasonTone(loss.reason)),
     make("div", {},
       make("p", {}, REASONS[loss.reason] ?? ""),
       make("p", { class: "hint" }, `${loss.id}, epoch ${loss.epoch}, ${timeOfDay(loss.at)}`)))));

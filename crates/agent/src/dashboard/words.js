@@ -41,6 +41,9 @@ export const STATES = {
   releasing: "releasing: stops its work",
 };
 
+// Ends that somebody wanted are no alarm.
+export const reasonTone = (reason) => (["admin", "preempted"].includes(reason) ? "quiet" : "bad");
+
 export const REASONS = {
   deadline: "the deadline passed before a renewal succeeded",
   conflict: "another candidate held the record",
@@ -59,7 +62,7 @@ export const EVENTS = {
   released: ["quiet", (e) => `Released epoch ${e.epoch}${e.confirmed ? "" : "; the store did not confirm it"}`],
   lost: ["bad", (e) => `Lost epoch ${e.epoch}: ${REASONS[e.reason] ?? e.reason}`],
   suspended: ["warn", (e) => `Suspended epoch ${e.epoch}: ${REASONS[e.reason] ?? e.reason}`],
-  leader_changed: ["info", (e) => (e.leader === null ? "Nobody leads" : `${e.leader} leads`)],
+  leader_changed: ["quiet", (e) => (e.leader === null ? "Nobody leads" : `${e.leader} leads`)],
   danger: ["warn", (e) => `A renewal of epoch ${e.epoch} is overdue`],
   child_started: ["quiet", (e) => `Command started as process ${e.pid}`],
   child_exited: ["quiet", (e) => `Command ended with code ${e.code}`],
