@@ -1,5 +1,6 @@
 //! The handle that people hold.
 
+mod measuring;
 mod releasing;
 mod stop_signal;
 mod validation;
@@ -19,7 +20,6 @@ use crate::driver::{DriverCommand, DriverLink, Entrant, Reply, StartKey};
 use crate::event::What;
 use crate::health::{self, Health};
 use crate::hooks::AnyHooks;
-use crate::observer::Observer;
 use crate::shared::Shared;
 use crate::subscription::{EventQueue, Events};
 use crate::{
@@ -168,19 +168,6 @@ impl Election {
         started.await.map_err(|_| Error::DriverGone)?
     }
 
-    /// What watches a start of this candidate, if anything does.
-    fn observer(&self) -> Option<Box<Observer>> {
-        #[cfg(feature = "metrics")]
-        return self.0.recipe.metrics.as_ref().map(|metrics| {
-            let backend = self.0.store.backend().name();
-            let measured = metrics.measure(self.name(), self.id(), backend, &self.0.shared);
-            *bellwether_backend::lock(&self.0.shared.measured) = Arc::downgrade(&measured);
-            Box::new(Observer::new(measured))
-        });
-        #[cfg(not(feature = "metrics"))]
-        None
-    }
-
     /// Whether it takes part; waits until a start that was told to stop has ended.
     async fn takes_part(&self) -> Result<bool, Error> {
         let (time, settings) = (&self.0.shared.time, &self.0.recipe.settings);
@@ -288,13 +275,6 @@ impl Election {
     /// The time, as this election tells it.
     pub(crate) fn boot(&self) -> bellwether_core::Boot {
         self.0.shared.time.boot()
-    }
-
-    /// The last renewals, oldest first, where they are measured.
-    #[cfg(feature = "metrics")]
-    pub(crate) fn renewals(&self) -> Option<Vec<crate::observer::Renewal>> {
-        let measured = bellwether_backend::lock(&self.0.shared.measured).upgrade();
-        measured.map(|measured| measured.renewals.kept())
     }
 
     /// Events from now on, in order.
