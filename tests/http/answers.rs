@@ -63,7 +63,33 @@ fn the_root_is_a_page_for_browsers_and_the_leader_s_name_for_everybody_else() {
     assert_eq!((plain.status, plain.json()["name"].as_str()), (200, Some("<a>")));
     let page = place.request("GET", "/", &["accept: text/html,*/*;q=0.8"], "");
     assert!(page.head.contains("content-type: text/html"), "{page:?}");
-    assert!(page.body.contains("&lt;a&gt;") && !page.body.contains("<a>"), "{page:?}");
+    assert!(page.body.starts_with("<!doctype html>") && !page.body.contains("<a>"), "{page:?}");
+    let style = place.get("/dashboard/style.css");
+    assert!(style.status == 200 && style.head.contains("content-type: text/css"), "{style:?}");
+    assert_eq!(place.get("/dashboard/page.htm").status, 404);
+}
+
+#[test]
+fn a_candidate_says_how_it_stands_and_the_elections_of_the_store_are_listed_by_name() {
+    let directory = temporary();
+    let (_first, of_first) = leader(directory.path(), "a", &["--ttl", "30s", "--renew", "50ms"]);
+    let (_second, of_second) = follower(directory.path(), "b", &["--ttl", "30s"]);
+    let store = directory.path().join("store");
+    let mut other = bellwether_tests::Candidate::on_file(&store, "another", "a", &["--ttl", "30s"]);
+    other.expect("acquired");
+    let follows = of_second.get("/candidate");
+    assert_eq!((follows.status, follows.json()["state"].as_str()), (200, Some("follower")));
+    let renewals = bellwether_tests::until_blocking(|| {
+        let renewals = of_first.get("/candidate").json()["renewals"].clone();
+        if renewals.as_array().is_some_and(|all| all.len() > 1) { Ok(renewals) } else { Err("no renewals") }
+    });
+    assert_eq!(renewals[0]["status"].as_str(), Some("success"), "{renewals}");
+    assert!(renewals[0]["ago_ms"].as_u64() >= renewals[1]["ago_ms"].as_u64(), "oldest first: {renewals}");
+    let listed = of_second.get("/elections").json();
+    let names = [&listed["elections"][0]["election"], &listed["elections"][1]["election"]];
+    assert_eq!((listed["count"].as_u64(), names), (Some(2), [&"another".into(), &"job".into()]));
+    assert_eq!(listed["elections"][1]["holder"].as_str(), Some("a"));
+    assert_eq!(of_second.get("/status").json()["store"]["lists"].as_bool(), Some(true));
 }
 
 #[test]

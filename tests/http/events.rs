@@ -21,3 +21,15 @@ fn a_stream_begins_with_the_status_and_tells_of_every_change() {
     assert_eq!(acquired["epoch"].as_u64(), second.expect("acquired").epoch());
     assert_eq!(first.ended().code, Some(0), "a stream that is open holds nobody up");
 }
+
+#[test]
+fn the_last_events_come_first_for_those_who_ask_for_them() {
+    let directory = temporary();
+    let (mut first, of_first) = leader(directory.path(), "a", &["--ttl", "30s"]);
+    let acquired = first.heard("acquired");
+    let mut told = EventStream::open_kept(&of_first);
+    assert_eq!(told.next("status")["is_leader"].as_bool(), Some(true));
+    assert_eq!(told.next("acquired")["epoch"].as_u64(), acquired.epoch(), "what happened before");
+    first.signal(Signal::TERM);
+    assert_eq!(told.next("released")["epoch"].as_u64(), acquired.epoch(), "and what happens from then on");
+}

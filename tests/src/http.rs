@@ -148,11 +148,23 @@ impl EventStream {
         EventStream::try_open(place).unwrap_or_else(|status| panic!("the stream is refused: {status}"))
     }
 
+    /// As [`EventStream::open`], with the last events before.
+    #[track_caller]
+    pub fn open_kept(place: &HttpPlace) -> EventStream {
+        let stream = EventStream::try_open_at(place, "/events?kept");
+        stream.unwrap_or_else(|status| panic!("the stream is refused: {status}"))
+    }
+
     /// As [`EventStream::open`]; the status if it is refused.
     #[track_caller]
     pub fn try_open(place: &HttpPlace) -> Result<EventStream, u16> {
+        EventStream::try_open_at(place, "/events")
+    }
+
+    #[track_caller]
+    fn try_open_at(place: &HttpPlace, path: &str) -> Result<EventStream, u16> {
         let mut stream = place.connect();
-        let _ = stream.write_all(b"GET /events HTTP/1.1\r\nhost: test\r\n\r\n");
+        let _ = stream.write_all(format!("GET {path} HTTP/1.1\r\nhost: test\r\n\r\n").as_bytes());
         let mut open = EventStream { stream, text: String::new() };
         while !open.text.contains("\r\n\r\n") {
             open.read();

@@ -6,6 +6,7 @@
 mod apt;
 mod bench;
 mod bugs;
+mod chromium;
 mod commands;
 mod env;
 mod features;

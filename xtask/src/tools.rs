@@ -3,7 +3,7 @@
 //! A step that needs one of these gets it provided where that is possible, and else fails with the tool's name and
 //! [`Tool::advice`].
 
-use crate::{apt, kubernetes, nats, postgres, process, prometheus};
+use crate::{apt, chromium, kubernetes, nats, postgres, process, prometheus};
 
 #[derive(Debug)]
 pub(crate) struct Tool {
@@ -162,6 +162,14 @@ pub(crate) const PYTHON: Tool = Tool {
     install: Some(|| apt::install("python3")),
 };
 
+pub(crate) const CHROMIUM: Tool = Tool {
+    name: "Chromium",
+    probe: Probe::Place(chromium::version),
+    used_for: "the tests of the dashboard, which look at it in a browser",
+    advice: "install the package chromium-headless-shell, or name the program in BELLWETHER_TEST_CHROMIUM",
+    install: Some(chromium::install),
+};
+
 /// On the `PATH`, or where Debian puts it, which is on no ordinary user's.
 fn pgbouncer() -> Option<String> {
     ["pgbouncer", "/usr/sbin/pgbouncer"].iter().find_map(|program| process::version(&[program, "--version"]))
@@ -191,6 +199,7 @@ pub(crate) const ALL: &[&Tool] = &[
     &PROMETHEUS,
     &SYSTEMD_ANALYZE,
     &PYTHON,
+    &CHROMIUM,
 ];
 
 impl Tool {

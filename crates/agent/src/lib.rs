@@ -22,6 +22,7 @@
 
 mod accept;
 mod address;
+mod dashboard;
 mod endpoints;
 mod error;
 mod feed;

@@ -43,6 +43,9 @@ pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Events that wait for a slow reader; beyond it, the oldest are dropped and counted. As many as for every other subscriber.
 pub(crate) const EVENTS_WAITING_MAX: usize = bellwether_election::EVENTS_WAITING_MAX;
 
+/// The last events, kept for readers who ask what has happened so far: some 30 KB, and days of an election that is led in peace.
+pub(crate) const EVENTS_KEPT: usize = 100;
+
 /// An event stream says something this often, so that a proxy does not take it for dead.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
@@ -51,6 +54,10 @@ pub(crate) const STORE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// From one read of the store to the next: at most ten in a second, whatever clients do.
 pub(crate) const STORE_PAUSE: Duration = Duration::from_millis(100);
+
+/// Of the elections that a store lists, so many are read and shown. A list is as many reads as it has elections and counts as so many, so
+/// that the next waits for as many pauses, which is less than anybody who asks waits.
+pub(crate) const ELECTIONS_MAX: usize = 40;
 
 /// How long a request to step down waits for the end of the leadership before it says that it was asked for. Work may take long to stop.
 pub(crate) const STEP_DOWN_TIMEOUT: Duration = Duration::from_secs(60);

@@ -42,7 +42,7 @@ pub(crate) fn router(main: &Handle, node: Arc<dyn NodeReport>) -> Router {
     let asked = Arc::clone(&node);
     let alive = StoreRead::new(main, move || {
         let answer = asked.answers();
-        Box::pin(async move { Ok(Arc::new(Value::from(answer.await))) })
+        Box::pin(async move { (Ok(Arc::new(Value::from(answer.await))), 1) })
     });
     Router::new()
         .route("/livez", get(livez))

@@ -6,13 +6,13 @@
 
 use std::sync::Arc;
 
-use bellwether_election::{ElectionName, Store, past_json, status_json};
+use bellwether_election::{ElectionName, Error, Store, past_json, record_json, status_json};
 use futures_util::future::BoxFuture;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::limits::{STORE_PAUSE, STORE_TIMEOUT};
+use crate::limits::{ELECTIONS_MAX, STORE_PAUSE, STORE_TIMEOUT};
 
 /// What the store says, or why it says nothing.
 pub(crate) type Answer = Result<Arc<Value>, String>;
@@ -22,6 +22,9 @@ pub(crate) struct StoreRead {
     asked: mpsc::Sender<oneshot::Sender<Answer>>,
 }
 
+/// An answer, and how many reads of the store it took.
+pub(crate) type Read = (Answer, u32);
+
 /// Those who wait to be taken note of; the others wait for that.
 const WAITING: usize = 256;
 
@@ -30,12 +33,7 @@ impl StoreRead {
     pub(crate) fn record(runtime: &Handle, store: Store, on: ElectionName) -> StoreRead {
         StoreRead::new(runtime, move || {
             let (store, on) = (store.clone(), on.clone());
-            Box::pin(async move {
-                let seen = store.observe(&on).await.map_err(|error| error.to_string())?;
-                // That followers cannot be listed is as if the store did not know them.
-                let followers = store.followers(&on).await.unwrap_or_default();
-                Ok(Arc::new(status_json(&on, seen.seen(), followers.as_ref())))
-            })
+            Box::pin(async move { (record(&store, &on).await, 1) })
         })
     }
 
@@ -43,17 +41,22 @@ impl StoreRead {
     pub(crate) fn history(runtime: &Handle, store: Store, on: ElectionName) -> StoreRead {
         StoreRead::new(runtime, move || {
             let (store, on) = (store.clone(), on.clone());
-            Box::pin(async move {
-                let all = store.history(&on).await.map_err(|error| error.to_string())?;
-                Ok(Arc::new(all.iter().map(past_json).collect()))
-            })
+            Box::pin(async move { (history(&store, &on).await, 1) })
+        })
+    }
+
+    /// The records of the first elections that the store lists, and how many there are.
+    pub(crate) fn elections(runtime: &Handle, store: Store) -> StoreRead {
+        StoreRead::new(runtime, move || {
+            let store = store.clone();
+            Box::pin(async move { elections(&store).await })
         })
     }
 
     /// What `read` answers.
     pub(crate) fn new(
         runtime: &Handle,
-        read: impl Fn() -> BoxFuture<'static, Answer> + Send + 'static,
+        read: impl Fn() -> BoxFuture<'static, Read> + Send + 'static,
     ) -> StoreRead {
         let (asked, mut asking) = mpsc::channel::<oneshot::Sender<Answer>>(WAITING);
         runtime.spawn(async move {
@@ -63,9 +66,9 @@ impl StoreRead {
                 if waiting.is_empty() {
                     continue;
                 }
-                let answer = read().await;
+                let (answer, reads) = read().await;
                 waiting.drain(..).for_each(|one| drop(one.send(answer.clone())));
-                tokio::time::sleep(STORE_PAUSE).await;
+                tokio::time::sleep(STORE_PAUSE * reads).await;
             }
         });
         StoreRead { asked }
@@ -86,6 +89,34 @@ impl StoreRead {
     }
 }
 
+async fn record(store: &Store, on: &ElectionName) -> Answer {
+    let seen = store.observe(on).await.map_err(|error| error.to_string())?;
+    // That followers cannot be listed is as if the store did not know them.
+    let followers = store.followers(on).await.unwrap_or_default();
+    Ok(Arc::new(status_json(on, seen.seen(), followers.as_ref())))
+}
+
+async fn history(store: &Store, on: &ElectionName) -> Answer {
+    let all = store.history(on).await.map_err(|error| error.to_string())?;
+    Ok(Arc::new(all.iter().map(past_json).collect()))
+}
+
+async fn elections(store: &Store) -> Read {
+    let mut reads = 1;
+    let mut look = async || {
+        let mut names = store.elections().await?;
+        names.sort();
+        let mut records = Vec::new();
+        for on in names.iter().take(ELECTIONS_MAX) {
+            reads += 1;
+            records.push(record_json(on, store.observe(on).await?.seen()));
+        }
+        Ok(Arc::new(json!({ "count": names.len(), "elections": records })))
+    };
+    let looked: Result<_, Error> = look().await;
+    (looked.map_err(|error| error.to_string()), reads)
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -98,7 +129,7 @@ mod tests {
         let counted = Arc::clone(&reads);
         let read = StoreRead::new(&Handle::current(), move || {
             let count = counted.fetch_add(1, Ordering::Relaxed) + 1;
-            Box::pin(async move { Ok(Arc::new(Value::from(count))) })
+            Box::pin(async move { (Ok(Arc::new(Value::from(count))), 1) })
         });
         let answers = futures_util::future::join_all((0..200).map(|_| read.ask())).await;
         assert!(answers.iter().all(Result::is_ok));

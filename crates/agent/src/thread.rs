@@ -94,6 +94,7 @@ async fn serve(listener: Listener, served: Served, main: Handle, stop: oneshot::
     let context = Context {
         record: StoreRead::record(&main, store.clone(), on.clone()),
         history: StoreRead::history(&main, store.clone(), on),
+        elections: StoreRead::elections(&main, store.clone()),
         feed: Arc::clone(&feed),
         token: listener.token,
         election,

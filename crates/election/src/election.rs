@@ -1,5 +1,6 @@
 //! The handle that people hold.
 
+mod measuring;
 mod releasing;
 mod stop_signal;
 mod validation;
@@ -19,7 +20,6 @@ use crate::driver::{DriverCommand, DriverLink, Entrant, Reply, StartKey};
 use crate::event::What;
 use crate::health::{self, Health};
 use crate::hooks::AnyHooks;
-use crate::observer::Observer;
 use crate::shared::Shared;
 use crate::subscription::{EventQueue, Events};
 use crate::{
@@ -166,18 +166,6 @@ impl Election {
             tokio::spawn(health::watch(health, link, Arc::downgrade(&self.0.shared)));
         }
         started.await.map_err(|_| Error::DriverGone)?
-    }
-
-    /// What watches a start of this candidate, if anything does.
-    fn observer(&self) -> Option<Box<Observer>> {
-        #[cfg(feature = "metrics")]
-        return self.0.recipe.metrics.as_ref().map(|metrics| {
-            let backend = self.0.store.backend().name();
-            let measured = metrics.measure(self.name(), self.id(), backend, &self.0.shared);
-            Box::new(Observer::new(measured))
-        });
-        #[cfg(not(feature = "metrics"))]
-        None
     }
 
     /// Whether it takes part; waits until a start that was told to stop has ended.

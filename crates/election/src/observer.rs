@@ -9,6 +9,7 @@
 mod gaps;
 mod histogram;
 mod measured;
+mod renewals;
 
 use std::sync::Arc;
 
@@ -19,6 +20,7 @@ pub(crate) use gaps::Gap;
 #[cfg(feature = "metrics")]
 pub(crate) use histogram::Histogram;
 pub(crate) use measured::{Ended, Kind, Measured};
+pub(crate) use renewals::Renewal;
 
 use crate::connection::Connection;
 use crate::event::{Event, What};
@@ -109,7 +111,12 @@ impl Stopwatch {
     /// The answer is here.
     pub(crate) fn stop(self, answer: &Input) {
         let Some(how) = ended(answer) else { return };
-        self.measured.call(self.kind, how, self.time.boot().since(self.begun));
+        let now = self.time.boot();
+        let took = now.since(self.begun);
+        self.measured.call(self.kind, how, took);
+        if self.kind == Kind::Renew {
+            self.measured.renewals.add(Renewal { at: now, took, how });
+        }
     }
 }
 

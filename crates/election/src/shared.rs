@@ -24,6 +24,9 @@ pub(crate) struct Shared {
     pub(crate) snapshot: watch::Sender<Snapshot>,
     subscribers: Mutex<Vec<Arc<EventQueue>>>,
     pub(crate) callbacks: Arc<Callbacks>,
+    /// What the last start is measured by, if anybody wants to know. The driver does not ask here.
+    #[cfg(feature = "metrics")]
+    pub(crate) measured: Mutex<std::sync::Weak<crate::observer::Measured>>,
 }
 
 /// A consistent view of an election.
@@ -72,6 +75,8 @@ impl Shared {
             snapshot: watch::Sender::new(snapshot),
             subscribers: Mutex::new(Vec::new()),
             callbacks: Arc::new(callbacks),
+            #[cfg(feature = "metrics")]
+            measured: Mutex::default(),
         }
     }
 

@@ -101,7 +101,22 @@ pub fn candidate_json(election: &Election) -> Value {
         "leaderships": status.leaderships,
         "last_error": status.last_error.as_ref().map(ToString::to_string),
         "unwatched": status.unwatched.as_ref().map(ToString::to_string),
+        "renewals": renewals_json(election, now),
     })
+}
+
+/// The last renewals that were answered, oldest first; null where nothing measures them.
+fn renewals_json(election: &Election, now: Boot) -> Value {
+    #[cfg(feature = "metrics")]
+    if let Some(kept) = election.renewals() {
+        let each = kept.iter().map(|renewal| {
+            let took_ms = renewal.took.as_secs_f64() * 1e3;
+            json!({ "ago_ms": millis(now.since(renewal.at)), "took_ms": took_ms, "status": renewal.how.as_str() })
+        });
+        return each.collect();
+    }
+    let _ = (election, now);
+    Value::Null
 }
 
 /// Who leads, as this candidate knows it, and for how long it is certain that it leads itself: `valid_ms` is 0 while it does not.

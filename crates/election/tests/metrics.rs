@@ -64,6 +64,12 @@ async fn a_leadership_from_its_claim_to_its_release() {
     let of = |name: &str, own: &str| sample(&metrics, name, "a", own);
     let leadership = soon(election.wait_for_leadership()).await.unwrap();
     puppet.log.until("answered renew", 3).await;
+    let status = bellwether_election::candidate_json(&election);
+    let renewals = status["renewals"].as_array().expect("they are measured");
+    assert!(renewals.len() >= 2 && renewals.iter().all(|one| one["status"] == "success"), "{renewals:?}");
+    assert!(renewals.iter().all(|one| one["took_ms"].as_f64() >= Some(0.0)), "{renewals:?}");
+    let ages: Vec<u64> = renewals.iter().map(|one| one["ago_ms"].as_u64().expect("an age")).collect();
+    assert!(ages.is_sorted_by(|earlier, later| earlier >= later), "oldest first: {ages:?}");
     eventually("three renewals are counted", || {
         of("election_heartbeat_duration_seconds_count", "status=\"success\"")
             .is_some_and(|count| count >= 3.0)

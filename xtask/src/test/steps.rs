@@ -12,7 +12,7 @@ use crate::metadata::Workspace;
 use crate::postgres::majors;
 use crate::sim;
 use crate::tools::{
-    APISERVER, CLIENT_GO, CLIPPY, DNSMASQ, ETCD, HELM, IPROUTE, NATS, OLD_NATS, PGBOUNCER, POSTGRES,
+    APISERVER, CHROMIUM, CLIENT_GO, CLIPPY, DNSMASQ, ETCD, HELM, IPROUTE, NATS, OLD_NATS, PGBOUNCER, POSTGRES,
     PROMETHEUS, PROMTOOL, PYTHON, RUSTFMT, SYSTEMD_ANALYZE, Tool,
 };
 use std::time::Duration;
@@ -91,6 +91,7 @@ const SCENARIO_TOOLS: &[&Tool] = &[
     &PROMETHEUS,
     &SYSTEMD_ANALYZE,
     &PYTHON,
+    &CHROMIUM,
 ];
 
 /// What needs the API server, in packages whose other tests do not: these have a step of their own.

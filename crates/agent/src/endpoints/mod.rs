@@ -32,6 +32,7 @@ pub(crate) struct Context {
     pub(crate) feed: Arc<Feed>,
     pub(crate) record: StoreRead,
     pub(crate) history: StoreRead,
+    pub(crate) elections: StoreRead,
     /// The process's own runtime, in which the store lives.
     pub(crate) main: Handle,
 }
@@ -39,7 +40,7 @@ pub(crate) struct Context {
 type Shared = axum::extract::State<Arc<Context>>;
 
 /// For whoever asks for something else.
-const ALL: &str = "/, /leader, /livez, /readyz, /status, /history, /events, /metrics, POST /step-down";
+const ALL: &str = "/, /leader, /livez, /readyz, /candidate, /status, /elections, /history, /events, /metrics, POST /step-down";
 
 /// Every endpoint.
 pub(crate) fn router(context: Context) -> Router {
@@ -48,10 +49,13 @@ pub(crate) fn router(context: Context) -> Router {
         .route("/leader", get(leader::leader))
         .route("/livez", get(health::livez))
         .route("/readyz", get(health::readyz))
+        .route("/candidate", get(status::candidate))
         .route("/status", get(status::status))
+        .route("/elections", get(status::elections))
         .route("/history", get(status::history))
         .route("/events", get(events::events))
         .route("/metrics", get(metrics::metrics))
+        .route("/dashboard/{file}", get(root::file))
         .route("/step-down", post(step_down::step_down))
         .fallback(|uri| not_found(uri, ALL))
         .method_not_allowed_fallback(|| not_allowed(ALL))

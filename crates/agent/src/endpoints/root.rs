@@ -1,20 +1,36 @@
-//! `/`: a page for people who ask for one; for everybody else `{"name": leader}`, as the elector sidecar of Kubernetes answered.
+//! `/`: the dashboard for people who ask for a page; for everybody else `{"name": leader}`, as the elector sidecar of Kubernetes answered.
 
-use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::Response;
-use bellwether_election::leader_json;
 use serde_json::json;
 
-use super::{Context, Shared, answer, object};
+use super::{ALL, Shared, answer, not_found, object};
+use crate::dashboard::{FILES, File, PAGE, POLICY};
 
 pub(super) async fn root(State(context): Shared, headers: HeaderMap) -> Response {
     if wants_html(&headers) {
-        return page(&context);
+        return file_answer(&PAGE);
     }
     // The sidecar's was never null.
     let leader = context.election.leader().map(|id| id.to_string()).unwrap_or_default();
     object(StatusCode::OK, &json!({ "name": leader }))
+}
+
+/// What the page is made of.
+pub(super) async fn file(Path(name): Path<String>, uri: Uri) -> Response {
+    match FILES.iter().find(|file| file.name == name) {
+        Some(file) => file_answer(file),
+        None => not_found(uri, ALL).await,
+    }
+}
+
+fn file_answer(file: &File) -> Response {
+    let mut response = answer(StatusCode::OK, file.media_type, file.text);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    response
 }
 
 /// Whether `text/html` is asked for by name. A browser does; `*/*` is what everybody else sends.
@@ -26,40 +42,6 @@ fn wants_html(headers: &HeaderMap) -> bool {
         let is_refused = parts.filter_map(|part| part.strip_prefix("q=")).any(|q| q.parse() == Ok(0.0_f32));
         is_html && !is_refused
     })
-}
-
-fn page(context: &Context) -> Response {
-    let now = leader_json(&context.election);
-    let election = escaped(context.election.name().as_str());
-    let leader = now["leader"].as_str().map_or_else(|| "nobody".to_owned(), escaped);
-    let links = ["leader", "status", "history", "events", "metrics", "livez", "readyz"];
-    let links: String =
-        links.iter().map(|name| format!("<li><a href=\"/{name}\">/{name}</a></li>\n")).collect();
-    let html = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{election} – Bellwether</title>\n\
-         <h1>{election}</h1>\n<p><strong>{leader}</strong> leads.</p>\n<ul>\n{links}</ul>\n</html>\n"
-    );
-    let mut response = answer(StatusCode::OK, "text/html; charset=utf-8", html);
-    let policy = HeaderValue::from_static("default-src 'self'; frame-ancestors 'none'; base-uri 'none'");
-    response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
-    response
-}
-
-/// A name is anybody's to choose, and must not become part of the page.
-fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            c => escaped.push(c),
-        }
-    }
-    escaped
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
-//! `/status` and `/history`: what the commands of these names print, and what this candidate knows.
+//! `/status`, `/elections` and `/history`: what the commands print, and `/candidate`: what this candidate knows.
 
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use bellwether_election::{candidate_json, record_json};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Shared, error, object};
 
@@ -16,7 +16,28 @@ pub(super) async fn status(State(context): Shared) -> Response {
     };
     status["error"] = why;
     status["candidate"] = candidate_json(&context.election);
+    let backend = context.store.backend();
+    let can = backend.capabilities();
+    status["store"] = json!({ "kind": backend.name(), "lists": can.lists, "history": can.history });
     object(StatusCode::OK, &status)
+}
+
+/// How this process stands. Asks no store, and is 200 whoever leads.
+pub(super) async fn candidate(State(context): Shared) -> Response {
+    object(StatusCode::OK, &candidate_json(&context.election))
+}
+
+/// The elections of the store, by name: their records, and how many there are.
+pub(super) async fn elections(State(context): Shared) -> Response {
+    let backend = context.store.backend();
+    if !backend.capabilities().lists {
+        let sentence = format!("the {} store cannot list its elections", backend.name());
+        return error(StatusCode::NOT_IMPLEMENTED, &sentence);
+    }
+    match context.elections.ask().await {
+        Ok(all) => object(StatusCode::OK, &all),
+        Err(why) => error(StatusCode::SERVICE_UNAVAILABLE, &format!("cannot list the elections: {why}")),
+    }
 }
 
 /// Past leaderships, oldest first.

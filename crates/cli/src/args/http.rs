@@ -9,7 +9,7 @@ use clap::Args as ClapArgs;
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "HTTP")]
 pub(crate) struct HttpFlags {
-    /// Serve status, health, history, events and metrics over HTTP: at HOST:PORT, at :PORT for this machine only, or on the Unix socket
+    /// Serve a dashboard, status, health, history, events and metrics over HTTP: at HOST:PORT, at :PORT for this machine only, or on the Unix socket
     /// unix:PATH.
     #[arg(long, value_name = "ADDR", value_parser = address)]
     pub(crate) http: Option<Address>,

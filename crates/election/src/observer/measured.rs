@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bellwether_core::{Epoch, ErrorKind, Reason, StateName};
 
-use super::{Gap, histogram::Histogram};
+use super::{Gap, histogram::Histogram, renewals::Renewals};
 use crate::connection::Connection;
 use crate::shared::Shared;
 
@@ -77,6 +77,7 @@ pub(crate) struct Measured {
     losses: [AtomicU64; Reason::ALL.len()],
     calls: [[AtomicU64; Ended::ALL.len()]; Kind::ALL.len()],
     call_nanos: [AtomicU64; Kind::ALL.len()],
+    pub(crate) renewals: Renewals,
     pub(crate) renewed: Histogram<10>,
     pub(crate) not_renewed: Histogram<10>,
     pub(crate) led: Histogram<12>,
@@ -96,6 +97,7 @@ impl Default for Measured {
             losses: zeros(),
             calls: std::array::from_fn(|_| zeros()),
             call_nanos: zeros(),
+            renewals: Renewals::default(),
             renewed: Histogram::from(ms),
             not_renewed: Histogram::from(ms),
             led: Histogram::from(second),
