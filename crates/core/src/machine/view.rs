@@ -65,7 +65,7 @@ impl Core {
     pub(super) fn learn(&mut self, seen: &Seen) {
         self.view.proof = Some(seen.proof);
         let is_held = matches!(seen.proof, Proof::Record | Proof::Alive);
-        self.view.free_at = seen.free_at.or((!is_held).then_some(self.now));
+        self.view.free_at = seen.claimable_at().or((!is_held).then_some(self.now));
         self.learn_own_record(seen);
         if let Some(epoch) = seen.epoch {
             self.view.saw(epoch);
