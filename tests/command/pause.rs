@@ -26,6 +26,13 @@ fn status(directory: &Path) -> Value {
     json(&on(directory, &["status", "job", "-o", "json"]))
 }
 
+fn until_status(directory: &Path, holds: impl Fn(&Value) -> bool) {
+    until_blocking(|| {
+        let seen = status(directory);
+        if holds(&seen) { Ok(()) } else { Err(seen) }
+    });
+}
+
 #[test]
 fn after_a_kill_nobody_leads_before_the_pause_ends_and_then_somebody_does() {
     let directory = temporary();
@@ -38,7 +45,7 @@ fn after_a_kill_nobody_leads_before_the_pause_ends_and_then_somebody_does() {
     first.signal(Signal::KILL);
     first.ended();
     // Its death is proven, and its ttl passes: neither is a way in.
-    until_blocking("nobody is seen to lead", || status(directory.path())["proof"] == "dead");
+    until_status(directory.path(), |seen| seen["proof"] == "dead");
     let seen = status(directory.path());
     assert_eq!(seen["paused_by"].as_str(), Some("ops"), "{seen}");
     second.expect("acquired");
@@ -54,8 +61,7 @@ fn a_leader_goes_on_and_an_unpause_lets_a_waiting_candidate_in_at_once() {
     let mut second = follower(directory.path(), "b");
     pause(directory.path(), "10m");
     let renewed = status(directory.path())["renewed"].clone();
-    until_blocking("two renewals", || {
-        let seen = status(directory.path());
+    until_status(directory.path(), |seen| {
         let left = seen["paused_ms"].as_u64();
         assert_eq!(seen["holder"].as_str(), Some("a"), "{seen}");
         seen["renewed"] != renewed && left.is_some_and(|left| left < 599_000)
@@ -80,7 +86,7 @@ fn a_leader_goes_on_and_an_unpause_lets_a_waiting_candidate_in_at_once() {
     let ended = on(directory.path(), &["unpause", "job"]);
     assert_eq!(String::from_utf8_lossy(&ended.stdout), "job is no longer paused\n", "{ended:?}");
     // The one that stepped down may come first, or the other.
-    until_blocking("somebody leads", || status(directory.path())["holder"].is_string());
+    until_status(directory.path(), |seen| seen["holder"].is_string());
     assert!(
         clock().boot().since(before) < Duration::from_secs(60),
         "nobody waited for a look of once a minute"
