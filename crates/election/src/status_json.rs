@@ -101,6 +101,7 @@ pub fn candidate_json(election: &Election) -> Value {
         "last_success_ms_ago": ago(status.last_success),
         "last_transition_ms_ago": ago(status.last_transition),
         "cooldown_ms": status.cooldown_until.map(|until| millis(until.since(now))),
+        "paused_ms": status.paused_until.map(|until| millis(until.since(now))),
         "attempts": status.attempts,
         "leaderships": status.leaderships,
         "last_error": status.last_error.as_ref().map(ToString::to_string),

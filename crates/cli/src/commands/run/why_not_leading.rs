@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bellwether::{Clock, Election, Status, Store, SystemClock, Wall, boot_now};
+use bellwether::{Clock, Election, StateName, Status, Store, SystemClock, Wall, boot_now};
 
 use crate::output;
 
@@ -40,7 +40,8 @@ pub(crate) fn cooldown(election: &Election) -> Option<Wall> {
     Some(Wall::from_unix_nanos(SystemClock.wall().as_unix_nanos().saturating_add(nanos)))
 }
 
-/// Whether this candidate stays away.
-pub(crate) fn is_in_cooldown(status: &Status) -> bool {
-    status.cooldown_until.is_some_and(|until| boot_now() < until)
+/// Whether this candidate stays away, or is kept out by a pause.
+pub(crate) fn is_kept_out(status: &Status) -> bool {
+    let until = status.cooldown_until.max(status.paused_until);
+    status.state != StateName::Leader && until.is_some_and(|until| boot_now() < until)
 }
