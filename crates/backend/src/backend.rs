@@ -161,7 +161,7 @@ pub fn ended_with_its_runtime(backend: &'static str) -> StoreError {
 }
 
 fn cannot_pause(backend: &'static str) -> StoreError {
-    let sentence = "elections on this store cannot be paused: it has no record that every candidate reads and that outlives a leader; \
+    let sentence = "elections on this store cannot be paused: it has nothing that would keep every candidate out once the leader is gone; \
                     to keep candidates from leading, stop them";
     StoreError::new(ErrorKind::Unsupported, backend, sentence)
 }

@@ -49,8 +49,8 @@ pub(super) const BUGS: &[Bug] = &[
         breaks: "A claim does not mind a pause.",
         changes: &[Change {
             file: OBSERVATIONS,
-            good: "let barred = haunted.max(sight.paused_until(now));",
-            bad: "let barred = haunted;",
+            good: "let barred = «haunted.max(sight.paused_until(now))»;",
+            bad: "haunted",
         }],
         caught_by: &["pauses"],
         case: Some("a pause keeps everybody out and ends by itself"),
@@ -60,10 +60,8 @@ pub(super) const BUGS: &[Bug] = &[
         breaks: "A renewal takes the pause out of the record.",
         changes: &[Change {
             file: RENEW,
-            good: "request: held.record.request.clone().filter(|asked| held.told.as_ref() != Some(asked)),
-            paused: self.left_of_pause(on, &held.record),",
-            bad: "request: held.record.request.clone().filter(|asked| held.told.as_ref() != Some(asked)),
-            paused: None,",
+            good: "Some(asked)), paused: «self.left_of_pause(on, &held.record)»,",
+            bad: "None",
         }],
         caught_by: &["pauses"],
         case: Some("a pause takes nothing from the leader"),
@@ -73,10 +71,8 @@ pub(super) const BUGS: &[Bug] = &[
         breaks: "A release takes the pause out of the record.",
         changes: &[Change {
             file: RENEW,
-            good: "request: None,
-                paused: self.left_of_pause(on, &held.record),",
-            bad: "request: None,
-                paused: None,",
+            good: "request: None, paused: «self.left_of_pause(on, &held.record)»,",
+            bad: "None",
         }],
         caught_by: &["pauses"],
         case: Some("a pause outlives the leadership, released or silent"),
@@ -86,11 +82,11 @@ pub(super) const BUGS: &[Bug] = &[
         breaks: "Each renewal writes the whole span of the pause again, so that it never ends for those who come later.",
         changes: &[Change {
             file: OBSERVATIONS,
-            good: "seen.map_or(Some(pause.clone()), |seen| pause.left(seen.until, now))",
+            good: "seen.map_or(Some(pause.clone()), |seen| «pause.left(seen.until, now)»)",
             bad: "{
-            let _ = (seen, now);
-            Some(pause.clone())
-        }",
+                let _ = seen;
+                Some(pause.clone())
+            }",
         }],
         caught_by: &["pauses"],
         case: Some("a pause shrinks while a leader renews"),
