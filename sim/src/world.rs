@@ -121,7 +121,7 @@ impl World {
             epochs: Epochs::default(),
             owners: Owners::default(),
             reservations: Reservations::new(options.ppm.1),
-            pauses: Pauses::new(options.ppm, 3 * options.longest_ttl()),
+            pauses: Pauses::new(options.ppm, 2 * options.longest_ttl()),
             tally: Tally::default(),
             trace: Trace::new(verbose),
             violation: None,

@@ -1,7 +1,7 @@
 //! A pause keeps everybody out until it ends, and it ends by itself.
 //!
 //! No claim is taken before the span of the pause has passed on the fastest clock that there may be. Until then no renewal and no
-//! release takes the pause out of the record, and none writes that more of it is left than there is. The ledger is kept apart from the
+//! release takes the pause out of the record, and no leader puts the end off from one renewal to the next. The ledger is kept apart from the
 //! record, so that a pause that the record has lost is still in force.
 
 use bellwether_backend::Record;
@@ -18,7 +18,7 @@ const NAME: &str = "pauses";
 pub struct Pauses {
     /// Of the slowest and the fastest clock, in millionths of true time.
     clocks: (u64, u64),
-    /// How long a leader may take from the pause to its first look at it.
+    /// How long a write may be on its way, and a candidate may take to look.
     lateness: Nanos,
     in_force: Option<InForce>,
     /// When the last one that saw any pause may still wait for it.
@@ -29,8 +29,8 @@ pub struct Pauses {
 struct InForce {
     /// Nobody is elected before.
     from_end: Nanos,
-    /// No record says that it ends later.
-    latest_end: Nanos,
+    /// No renewal after the first says that it ends later.
+    latest_end: Option<Nanos>,
 }
 
 impl Pauses {
@@ -46,10 +46,10 @@ impl Pauses {
         if left > 0 {
             self.waited_for_until = self.waited_for_until.max(slow + self.lateness);
         }
-        match (purpose, self.in_force) {
+        match (purpose, &mut self.in_force) {
             (Purpose::Pause, _) => {
                 let from_end = now + self.scaled(left, self.clocks.1);
-                self.in_force = (left > 0).then_some(InForce { from_end, latest_end: slow + self.lateness });
+                self.in_force = (left > 0).then_some(InForce { from_end, latest_end: None });
                 Ok(())
             }
             (Purpose::Claim(who), Some(pause)) if now < pause.from_end => {
@@ -64,11 +64,17 @@ impl Pauses {
                 let left = pause.from_end - now;
                 Err(BrokenInvariant::new(NAME, format!("{purpose:?} ends the pause {left}ns early")))
             }
-            (Purpose::Renew(..) | Purpose::Release(..), Some(pause))
-                if left > 0 && slow > pause.latest_end =>
-            {
-                let late = slow - pause.latest_end;
-                Err(BrokenInvariant::new(NAME, format!("{purpose:?} lets the pause end {late}ns late")))
+            (Purpose::Renew(..), Some(pause)) if left > 0 => {
+                // A leader that stood still may have looked late; from then on it knows.
+                let latest = *pause.latest_end.get_or_insert(slow + self.lateness);
+                if slow > latest {
+                    let late = slow - latest;
+                    return Err(BrokenInvariant::new(
+                        NAME,
+                        format!("{purpose:?} puts the end off by {late}ns"),
+                    ));
+                }
+                Ok(())
             }
             _ => Ok(()),
         }
@@ -129,9 +135,11 @@ mod tests {
         let renew = Purpose::Renew(Incarnation::from_bits(1), Epoch::ZERO);
         assert!(at_10().wrote(12 * SECOND, renew, &Record::default()).is_err());
         assert_eq!(at_10().wrote(20 * SECOND, renew, &Record::default()), Ok(()));
-        assert_eq!(at_10().wrote(12 * SECOND, renew, &paused(8)), Ok(()));
-        assert_eq!(at_10().wrote(11 * SECOND, renew, &paused(10)), Ok(()), "it saw it late");
-        assert!(at_10().wrote(12 * SECOND, renew, &paused(10)).is_err());
+        let mut renewed = at_10();
+        assert_eq!(renewed.wrote(15 * SECOND, renew, &paused(10)), Ok(()), "it saw it late");
+        assert_eq!(renewed.wrote(17 * SECOND, renew, &paused(8)), Ok(()));
+        assert_eq!(renewed.wrote(18 * SECOND, renew, &paused(8)), Ok(()), "it was on its way for a while");
+        assert!(renewed.wrote(19 * SECOND, renew, &paused(8)).is_err());
     }
 
     #[test]
