@@ -31,6 +31,8 @@ impl Pause {
     /// assert_eq!(Pause::new(Duration::ZERO, None, None), None);
     /// ```
     pub fn new(span: Duration, by: Option<CandidateId>, at: Option<Wall>) -> Option<Pause> {
+        // As finely as records tell the time: a pause that is read back is the same.
+        let at = at.map(|at| Wall::from_unix_nanos(at.as_unix_nanos().div_euclid(1_000) * 1_000));
         (!span.is_zero()).then(|| Pause { span: span.min(PAUSE_MAX), by, at })
     }
 
@@ -62,15 +64,20 @@ impl Pause {
     }
 
     /// Whether this is the same pause, with another span left. One that tells no time of its own is always another.
-    fn is_same(&self, seen: &Paused) -> bool {
-        self.at.is_some() && self.at == seen.at && self.by == seen.by
+    pub fn is_same(&self, other: &Pause) -> bool {
+        self.is(other.at, other.by.as_ref())
+    }
+
+    fn is(&self, at: Option<Wall>, by: Option<&CandidateId>) -> bool {
+        self.at.is_some() && self.at == at && self.by.as_ref() == by
     }
 
     /// This pause as it is seen at `now`, after `before` was seen. The same pause seen again never ends later than before.
     pub fn seen(&self, now: Boot, before: Option<&Paused>) -> Paused {
         let until = now + self.span;
-        let until =
-            before.filter(|before| self.is_same(before)).map_or(until, |before| until.min(before.until));
+        let until = before
+            .filter(|before| self.is(before.at, before.by.as_ref()))
+            .map_or(until, |before| until.min(before.until));
         Paused { until, left: until.since(now), by: self.by.clone(), at: self.at }
     }
 }
@@ -107,7 +114,7 @@ mod tests {
     }
 
     fn pause(span: Duration, wall: Option<i64>) -> Pause {
-        Pause::new(span, None, wall.map(Wall::from_unix_nanos)).unwrap()
+        Pause::new(span, None, wall.map(|wall| Wall::from_unix_nanos(wall * 1_000))).unwrap()
     }
 
     #[test]

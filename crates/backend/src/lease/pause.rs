@@ -21,7 +21,13 @@ impl<R: Register> Shared<R> {
             }
             let found = self.memory().observations.last(on).cloned();
             let before = found.as_ref().map(|(record, _)| record);
-            if pause.is_none() && before.is_none_or(|record| record.paused.is_none()) {
+            let old = before.and_then(|record| record.paused.as_ref());
+            let is_done = match (pause, old) {
+                (None, old) => old.is_none(),
+                // A first try was written although it seemed to conflict. Those who saw it count from then.
+                (Some(new), old) => old.is_some_and(|old| new.is_same(old)),
+            };
+            if is_done {
                 return Outcome::Done(());
             }
             let record = match self.paused(on, &found, pause).await {

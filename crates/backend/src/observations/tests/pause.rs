@@ -6,7 +6,7 @@ use super::*;
 
 /// What was paused at that wall-clock time, with that much left.
 fn paused(seconds: u64, wall: i64, record: Record) -> Record {
-    let at = Some(Wall::from_unix_nanos(wall));
+    let at = Some(Wall::from_unix_nanos(wall * 1_000));
     Record { paused: Pause::new(Duration::from_secs(seconds), Some(id("ops")), at), ..record }
 }
 
