@@ -62,6 +62,8 @@ pub enum Purpose {
     Release(Incarnation, Epoch),
     /// A request to the leader of that epoch.
     Request(Epoch),
+    /// A pause of the election, or its end.
+    Pause,
     /// A look, or a watch: must write nothing.
     Look,
     /// Looking after sessions, on behalf of nobody.

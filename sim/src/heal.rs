@@ -36,7 +36,7 @@ impl World {
         {
             self.crash(leader, true);
         }
-        let bound = self.options.bound(|line| line.recovery) + SLACK;
+        let bound = self.options.bound(|line| line.recovery) + SLACK + self.pause_left();
         self.heal = Some(Heal::Recovering { since: self.now, bound });
         self.look_again(self.now + bound + 1);
         self.queue.push(self.now + self.round_trips() + SLACK, WorldEvent::Arrived);
@@ -73,7 +73,8 @@ impl World {
             self.queue.push(self.now + SLACK, WorldEvent::Arrived);
             return;
         }
-        if let Some(expected) = self.expected().map(|expected| expected + SLACK)
+        let left = self.pause_left();
+        if let Some(expected) = self.expected().map(|expected| expected.max(left) + SLACK)
             && self.now + expected < since + bound
         {
             say!(self, "somebody has to lead within {expected}ns");
@@ -133,7 +134,7 @@ impl World {
                 self.tally.recovery_share_max = self.tally.recovery_share_max.max(share);
                 say!(self, "healed: {node} leads {took}ns after the faults, of {bound}ns");
                 self.heal = Some(Heal::Settling);
-                self.look_again(self.now + self.options.bound(|line| line.recovery));
+                self.look_again(self.now + self.options.bound(|line| line.recovery) + self.pause_left());
             }
             Some(Heal::Bereft { since, bound }) => {
                 let took = self.now - since;
@@ -218,6 +219,11 @@ impl World {
     fn failover(&self) -> Nanos {
         let announced = self.options.watch != Watch::Off;
         let bound = self.options.bound(|line| if announced { line.failover } else { line.unannounced });
-        bound + SLACK
+        bound + SLACK + self.pause_left()
+    }
+
+    /// How much longer somebody may wait because the election is paused.
+    fn pause_left(&self) -> Nanos {
+        self.pauses.waited_for(self.now, self.store.record().as_deref().map(|found| &found.0))
     }
 }

@@ -88,7 +88,7 @@ impl World {
     /// What leaves a process is judged when it leaves.
     fn judge_sent(&mut self, from: usize, call: &OutgoingCall) {
         let RegisterCall::Write { record, .. } = &call.ask else { return };
-        if !matches!(call.purpose, Purpose::Request(_)) {
+        if !matches!(call.purpose, Purpose::Request(_) | Purpose::Pause) {
             self.nodes[from].beats.insert(record.beat);
         }
         match call.purpose {
@@ -102,7 +102,7 @@ impl World {
                     self.judge(Epochs::claims(epoch, known.highest));
                 }
             }
-            Purpose::Renew(..) | Purpose::Request(_) | Purpose::Look | Purpose::Tend => {}
+            Purpose::Renew(..) | Purpose::Request(_) | Purpose::Pause | Purpose::Look | Purpose::Tend => {}
         }
     }
 
@@ -113,7 +113,8 @@ impl World {
         if connection_number != self.nodes[from].connection_number {
             return;
         }
-        if self.outage {
+        // An order that arrives when the faults have stopped is one more.
+        if self.outage || self.heal.is_some() && call.purpose == Purpose::Pause {
             if answered {
                 self.fail_or_hang(from, call.slot);
             }
@@ -166,6 +167,8 @@ impl World {
         say!(self, "store: {purpose:?} took, version {version} beat {} {:?}", record.beat, record.epoch);
         self.judge(stale::check(purpose, before, record));
         self.judge_kept(purpose, commit);
+        let verdict = self.pauses.wrote(self.now, purpose, record);
+        self.judge(verdict);
         self.judge_taken_out(from, purpose, commit);
         self.judge_clones(from, purpose, commit);
         if let (Purpose::Claim(who), Some(epoch)) = (purpose, record.epoch) {
@@ -360,6 +363,7 @@ impl World {
     /// A record that was held is gone, though nobody claimed or released it.
     pub(crate) fn content_lost(&mut self, before: StoreState) {
         let now = self.store.record().clone();
+        self.pauses.content_lost(self.now, now.as_deref().map(|found| &found.0));
         let recorded = now.as_ref().and_then(|found| found.0.epoch).unwrap_or(Epoch::ZERO);
         self.losses.forgotten(recorded.max(self.store.count()), self.owners.highest());
         let held = |state: &StoreState| state.as_ref().and_then(|found| leadership_of(&found.0));

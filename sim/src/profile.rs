@@ -125,8 +125,11 @@ impl WorldProfile {
     pub(crate) fn whims(self, rng: &mut Rng) -> Vec<(WorldFault, u64)> {
         use WorldFault::*;
         let factor = if self == WorldProfile::Meddled { 6 } else { 1 };
+        // In some worlds only: a pause lengthens every recovery, and what is to be found must not hide behind it.
+        let pauses = if self == WorldProfile::Meddled || rng.one_in(4) { Some(ElectionPaused) } else { None };
         [StepDown, StopStart, Sick, Asked, Validate]
             .into_iter()
+            .chain(pauses)
             .map(|whim| (whim, factor * (1 + rng.below(3))))
             .collect()
     }

@@ -16,6 +16,7 @@ use crate::invariants::clones::Clones;
 use crate::invariants::epochs::Epochs;
 use crate::invariants::exclusion::{Losses, SimLeadership};
 use crate::invariants::owners::Owners;
+use crate::invariants::pauses::Pauses;
 use crate::invariants::reservations::Reservations;
 use crate::invariants::{BrokenInvariant, Verdict, Violation};
 use crate::node::Node;
@@ -62,6 +63,7 @@ pub(crate) struct World {
     pub(crate) epochs: Epochs,
     pub(crate) owners: Owners,
     pub(crate) reservations: Reservations,
+    pub(crate) pauses: Pauses,
     pub(crate) tally: Tally,
     pub(crate) trace: Trace,
     pub(crate) violation: Option<Violation>,
@@ -119,6 +121,7 @@ impl World {
             epochs: Epochs::default(),
             owners: Owners::default(),
             reservations: Reservations::new(options.ppm.1),
+            pauses: Pauses::new(options.ppm, 2 * options.longest_ttl()),
             tally: Tally::default(),
             trace: Trace::new(verbose),
             violation: None,

@@ -6,6 +6,7 @@ mod help;
 mod log;
 mod mistakes;
 mod node;
+mod pause;
 mod secrets;
 mod step_down;
 mod top;

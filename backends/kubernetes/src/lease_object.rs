@@ -197,8 +197,9 @@ impl LeaseObject {
             // The longer of the two: somebody may have edited the seconds, and the holder goes by its own word.
             record.ttl = record.ttl.max(seconds);
             // A candidate of client-go may have led since, and released.
-            record.reserved =
-                record.reserved.filter(|_| record.holder.is_none() && record.renewed == renewed);
+            let is_last = record.renewed == renewed;
+            record.reserved = record.reserved.filter(|_| record.holder.is_none() && is_last);
+            record.paused = record.paused.filter(|_| record.holder.is_some() || is_last);
             return record;
         }
         let foreign =

@@ -4,8 +4,8 @@ use std::any::Any;
 use std::pin::Pin;
 
 use bellwether_core::{
-    Bid, Boot, Candidate, ElectionName, ErrorKind, Grant, Outcome, ReleaseOptions, Request, Seen, Signal,
-    StoreError,
+    Bid, Boot, Candidate, ElectionName, ErrorKind, Grant, Outcome, Pause, ReleaseOptions, Request, Seen,
+    Signal, StoreError,
 };
 use futures_util::Stream;
 
@@ -74,6 +74,15 @@ pub trait Backend: Any + Send + Sync {
 
     /// Asks something of the leader. [`Outcome::Done`] means that the request was written, not that it was obeyed.
     fn request<'a>(&'a self, on: &'a ElectionName, what: &'a Request) -> Fut<'a, Outcome<()>>;
+
+    /// Pauses the election: until the pause ends, no claim is granted, whoever makes it. It replaces an earlier pause. `None` ends the pause
+    /// that is in force, if one is. A leader goes on, and its renewals and its release keep the pause.
+    ///
+    /// Every party counts the span on its own clock from when it first saw the pause. Refused where [`Capabilities::pauses`] is false,
+    /// and under a leader that would not keep it.
+    fn pause<'a>(&'a self, on: &'a ElectionName, pause: Option<&'a Pause>) -> Fut<'a, Outcome<()>> {
+        Box::pin(async { Outcome::Refused(cannot_pause(self.name())) })
+    }
 
     /// From now on, [`signals`](Backend::signals) tells of this election. Every call is undone by one of
     /// [`unfollow`](Backend::unfollow).
@@ -148,5 +157,11 @@ pub trait Backend: Any + Send + Sync {
 /// The error of a store that cannot outlive the runtime that it was opened in; see [`Backend::change_runtime`].
 pub fn ended_with_its_runtime(backend: &'static str) -> StoreError {
     let sentence = "the store's connection ended with the runtime that it was opened in: open the store again in this one";
+    StoreError::new(ErrorKind::Unsupported, backend, sentence)
+}
+
+fn cannot_pause(backend: &'static str) -> StoreError {
+    let sentence = "elections on this store cannot be paused: it has nothing that would keep every candidate out once the leader is gone; \
+                    to keep candidates from leading, stop them";
     StoreError::new(ErrorKind::Unsupported, backend, sentence)
 }

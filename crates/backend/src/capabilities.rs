@@ -34,6 +34,8 @@ pub struct Capabilities {
     pub floor_outlives_record: bool,
     /// A leader can be asked to step down, hand over or make room.
     pub requests: bool,
+    /// An election can be paused: [`Backend::pause`](crate::Backend::pause).
+    pub pauses: bool,
     /// Past leaderships are kept.
     pub history: bool,
     /// A cooldown outlives a restart.
@@ -58,6 +60,7 @@ impl Capabilities {
         metadata_visible: true,
         floor_outlives_record: true,
         requests: true,
+        pauses: true,
         history: true,
         cooldown: true,
         lists: true,
@@ -74,6 +77,7 @@ impl Capabilities {
         ttl_visible: false,
         metadata_visible: false,
         requests: false,
+        pauses: false,
         history: false,
         cooldown: false,
         lists: false,

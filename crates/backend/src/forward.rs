@@ -1,7 +1,7 @@
 //! A backend around another one.
 
 use bellwether_core::{
-    Bid, Boot, Candidate, ElectionName, Grant, Outcome, ReleaseOptions, Request, Seen, StoreError,
+    Bid, Boot, Candidate, ElectionName, Grant, Outcome, Pause, ReleaseOptions, Request, Seen, StoreError,
 };
 
 use crate::{Backend, Capabilities, Creation, Discarded, Finding, Followers, Fut, Notices, Past, Probing};
@@ -51,6 +51,11 @@ pub trait Forward: Send + Sync + 'static {
     /// See [`Backend::request`].
     fn request<'a>(&'a self, on: &'a ElectionName, what: &'a Request) -> Fut<'a, Outcome<()>> {
         self.inner().request(on, what)
+    }
+
+    /// See [`Backend::pause`].
+    fn pause<'a>(&'a self, on: &'a ElectionName, pause: Option<&'a Pause>) -> Fut<'a, Outcome<()>> {
+        self.inner().pause(on, pause)
     }
 
     /// See [`Backend::follow`].
@@ -143,6 +148,10 @@ impl<F: Forward> Backend for F {
 
     fn request<'a>(&'a self, on: &'a ElectionName, what: &'a Request) -> Fut<'a, Outcome<()>> {
         Forward::request(self, on, what)
+    }
+
+    fn pause<'a>(&'a self, on: &'a ElectionName, pause: Option<&'a Pause>) -> Fut<'a, Outcome<()>> {
+        Forward::pause(self, on, pause)
     }
 
     fn follow(&self, on: &ElectionName) {

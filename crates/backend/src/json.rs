@@ -8,7 +8,7 @@
 //!
 //! - **What decisions hang on** (holder, epoch, incarnation, leaseDuration, beat): malformed, they make the whole
 //!   record [`Record::unreadable`], which counts as held by an unknown for a ttl, and is then replaced.
-//! - **What is for readers or for politeness** (times, priority, metadata, request, reserved): malformed, it counts as
+//! - **What is for readers or for politeness** (times, priority, metadata, request, reserved, paused): malformed, it counts as
 //!   absent. Anyone can spoil a request, and that must not depose a leader.
 //!
 //! Unknown fields are ignored. Leaves to the caller whether the record is of the election it was found under.
@@ -17,7 +17,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bellwether_core::{
-    Ask, CandidateId, ElectionName, Epoch, Holder, Incarnation, Request, TTL_RANGE, Timing, Wall, duration,
+    Ask, CandidateId, ElectionName, Epoch, Holder, Incarnation, Pause, Request, TTL_RANGE, Timing, Wall,
+    duration,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -49,6 +50,7 @@ struct RecordIn {
     priority: Json,
     request: Json,
     reserved: Json,
+    paused: Json,
     metadata: Json,
 }
 
@@ -74,6 +76,8 @@ struct RecordOut<'a> {
     request: Option<RequestJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reserved: Option<ReservationJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paused: Option<PauseJson>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     metadata: &'a BTreeMap<String, String>,
 }
@@ -105,6 +109,15 @@ struct ReservationJson {
     span: String,
 }
 
+#[derive(Serialize, Deserialize)]
+struct PauseJson {
+    left: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    by: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    at: Option<String>,
+}
+
 /// The bytes to write.
 pub fn print(on: &ElectionName, record: &Record) -> Vec<u8> {
     serde_json::to_vec(&outgoing(on, record)).expect("a record has nothing in it that JSON cannot say")
@@ -131,6 +144,7 @@ fn outgoing<'a>(on: &'a ElectionName, record: &'a Record) -> RecordOut<'a> {
         priority: record.priority,
         request: record.request.as_ref().map(RequestJson::from),
         reserved: record.reserved.as_ref().map(ReservationJson::from),
+        paused: record.paused.as_ref().map(PauseJson::from),
         metadata: &record.metadata,
     }
 }
@@ -174,6 +188,7 @@ fn parse(bytes: &[u8]) -> Option<Read> {
         renewed: wall(incoming.renew_time),
         request: lenient::<RequestJson>(incoming.request).and_then(RequestJson::read),
         reserved: lenient::<ReservationJson>(incoming.reserved).and_then(ReservationJson::read),
+        paused: lenient::<PauseJson>(incoming.paused).and_then(PauseJson::read),
         metadata: lenient(incoming.metadata).unwrap_or_default(),
         broken: false,
     };
@@ -234,6 +249,26 @@ impl ReservationJson {
         // However long somebody wrote: a reservation is a courtesy and ends soon.
         let span = duration::parse(&self.span)?.min(Timing::reservation(Duration::MAX));
         Some(Reservation { candidate: CandidateId::new(self.r#for).ok()?, span })
+    }
+}
+
+impl From<&Pause> for PauseJson {
+    fn from(pause: &Pause) -> PauseJson {
+        let (by, at) = (pause.by.as_ref(), pause.at.as_ref());
+        PauseJson {
+            left: duration::print(pause.span()),
+            by: by.map(ToString::to_string),
+            at: at.map(ToString::to_string),
+        }
+    }
+}
+
+impl PauseJson {
+    /// However long somebody wrote, it is capped: nobody can end an election for ever by a pause.
+    fn read(self) -> Option<Pause> {
+        let by = self.by.and_then(|by| CandidateId::new(by).ok());
+        let at = self.at.and_then(|at| Wall::parse(&at));
+        Pause::new(duration::parse(&self.left)?, by, at)
     }
 }
 

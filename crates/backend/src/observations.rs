@@ -15,7 +15,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use bellwether_core::{Bid, Boot, ElectionName, Epoch, Proof, Seen};
+use bellwether_core::{Bid, Boot, ElectionName, Epoch, Pause, Paused, Proof, Seen};
 
 use crate::Record;
 
@@ -54,6 +54,9 @@ struct Sight<V> {
     fresh_until: Option<Boot>,
     /// The highest epoch that was ever seen. A store that falls back may issue it again; this candidate must not take it.
     highest: Epoch,
+    /// The pause in the present record, counted from when it was first seen. Unlike a wait for a leader it does not begin anew when the
+    /// connection was away: nobody acts on what it protects.
+    paused: Option<Paused>,
 }
 
 /// A leadership that the store has forgotten and its leader may not have.
@@ -101,6 +104,11 @@ impl Ghost {
 }
 
 impl<V> Sight<V> {
+    /// Until when the election is paused, if it is.
+    fn paused_until(&self, now: Boot) -> Option<Boot> {
+        self.paused.as_ref()?.at(now).map(|paused| paused.until)
+    }
+
     /// How long news of the release of the leadership seen last may be acted on without a read. Never beyond the end of that
     /// leadership as it was known: news can lie unread while a process is stopped, and the store may be in another life by then.
     fn fresh(&self, now: Boot, new: &Record, source: Source) -> Option<Boot> {
@@ -136,6 +144,7 @@ impl<V: Clone + Ord> Observations<V> {
     /// Takes in what was found; `now` was read after the answer came. False if it was old news.
     pub fn saw(&mut self, now: Boot, on: &ElectionName, found: Option<(Record, V)>, source: Source) -> bool {
         let epoch = found.as_ref().and_then(|(record, _)| record.epoch).unwrap_or(Epoch::ZERO);
+        let pause = found.as_ref().and_then(|(record, _)| record.paused.clone());
         let Some(sight) = self.sights.get_mut(on) else {
             let sight = Sight {
                 found,
@@ -145,6 +154,7 @@ impl<V: Clone + Ord> Observations<V> {
                 learnt: 1,
                 fresh_until: None,
                 highest: epoch,
+                paused: pause.map(|pause| pause.seen(now, None)),
             };
             self.sights.insert(on.clone(), sight);
             return true;
@@ -164,6 +174,8 @@ impl<V: Clone + Ord> Observations<V> {
                 (ghost.since, ghost.certain) = (now, true);
             }
             sight.alive = false;
+            // Whoever may remove the record may end the pause as well.
+            sight.paused = None;
             return news;
         };
         let (renewed, rolled_back) = match &sight.found {
@@ -183,6 +195,7 @@ impl<V: Clone + Ord> Observations<V> {
             }
         };
         sight.learnt += 1;
+        sight.paused = pause.map(|pause| pause.seen(now, sight.paused.as_ref()));
         sight.fresh_until = sight.fresh(now, &record, source).filter(|_| !rolled_back);
         let before = sight.found.replace((record, version));
         sight.alive = !rolled_back && if renewed { before.is_some() } else { sight.alive };
@@ -227,7 +240,9 @@ impl<V: Clone + Ord> Observations<V> {
     pub fn is_fresh_release(&self, now: Boot, on: &ElectionName) -> bool {
         let sight = self.sights.get(on);
         sight.is_some_and(|sight| {
-            sight.fresh_until.is_some_and(|until| now < until) && sight.ghosts.is_empty()
+            let is_fresh = sight.fresh_until.is_some_and(|until| now < until);
+            // A pause may have been ended since: only a read can tell.
+            is_fresh && sight.ghosts.is_empty() && sight.paused_until(now).is_none()
         })
     }
 
@@ -244,6 +259,18 @@ impl<V: Clone + Ord> Observations<V> {
     /// The highest epoch that was ever seen.
     pub fn epoch(&self, on: &ElectionName) -> Epoch {
         self.sights.get(on).map_or(Epoch::ZERO, |sight| sight.highest)
+    }
+
+    /// What is left of the pause in a record, for whoever writes the record again; `None` once it is over.
+    pub fn left_of(&self, now: Boot, on: &ElectionName, pause: &Pause) -> Option<Pause> {
+        let seen = self.sights.get(on).and_then(|sight| sight.paused.as_ref());
+        let seen = seen.filter(|seen| (seen.at, &seen.by) == (pause.at, &pause.by));
+        seen.map_or(Some(pause.clone()), |seen| pause.left(seen.until, now))
+    }
+
+    /// Whether the election is paused, as far as is known.
+    pub fn is_paused(&self, now: Boot, on: &ElectionName) -> bool {
+        self.sights.get(on).is_some_and(|sight| sight.paused_until(now).is_some())
     }
 
     /// What this bidder may do now. `dead` says whether the holder is proven to be dead.
@@ -267,7 +294,9 @@ impl<V: Clone + Ord> Observations<V> {
         };
         let others = sight.ghosts.iter().filter(|ghost| !is_mine(&ghost.record, bid));
         let haunted = others.map(|ghost| ghost.since + ttl(&ghost.record, bid.ttl)).max();
-        match (verdict, haunted.filter(|until| now < *until)) {
+        // A pause keeps everybody out: proof of a death, a reservation and the bidder's own record are no way past it.
+        let barred = haunted.max(sight.paused_until(now));
+        match (verdict, barred.filter(|until| now < *until)) {
             (verdict, None) => verdict,
             (ClaimVerdict::Write { .. }, Some(until)) => ClaimVerdict::Wait(until),
             (ClaimVerdict::Wait(other), Some(until)) => ClaimVerdict::Wait(until.max(other)),
@@ -290,7 +319,8 @@ impl<V: Clone + Ord> Observations<V> {
             (true, false, true) => Proof::Alive,
             (true, false, false) => Proof::Record,
         };
-        let kept = record.reserved.as_ref().filter(|_| !record.is_held());
+        let paused = sight.paused.as_ref().and_then(|paused| paused.at(now));
+        let kept = record.reserved.as_ref().filter(|_| !record.is_held() && paused.is_none());
         let free_at = match kept {
             Some(kept) => Some(sight.since + kept.span),
             None if record.is_held() && dead => Some(now),
@@ -308,6 +338,7 @@ impl<V: Clone + Ord> Observations<V> {
             acquired: record.acquired,
             renewed: record.renewed,
             reserved_for: kept.map(|kept| kept.candidate.clone()),
+            paused,
             metadata: record.metadata.clone(),
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bellwether_core::{CandidateId, Epoch, Holder, Incarnation, Request, Wall};
+use bellwether_core::{CandidateId, Epoch, Holder, Incarnation, Pause, Request, Wall};
 
 /// The record of an election: who holds it, since when by whose reckoning, and what is asked of them.
 ///
@@ -32,6 +32,8 @@ pub struct Record {
     pub request: Option<Request>,
     /// For whom the released record is kept, and for how long from when that was seen.
     pub reserved: Option<Reservation>,
+    /// What is left of a pause, from when this record is first seen. It outlives leaderships: renewals and releases keep it.
+    pub paused: Option<Pause>,
     /// What the holder wrote about itself.
     pub metadata: BTreeMap<String, String>,
     /// The bytes made no sense. It counts as held by an unknown for a whole ttl, and is then replaced.

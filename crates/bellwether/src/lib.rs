@@ -34,9 +34,9 @@ use std::sync::Arc;
 pub use bellwether_backend::{Backend, Capabilities, MemoryStore};
 pub use bellwether_core::{
     AtMost, BadName, BadSettings, Boot, Breaker, Candidate, CandidateId, Clock, DecorrelatedJitter,
-    ElectionName, Epoch, ErrorKind, Exponential, Fixed, Holder, Incarnation, Options, Proof, Reason,
-    RetryContext, RetryStrategy, Rng, Seen, Settings, StateName, StoreError, Timeline, Timing, TimingOptions,
-    Wall, duration,
+    ElectionName, Epoch, ErrorKind, Exponential, Fixed, Holder, Incarnation, Options, PAUSE_MAX, Pause,
+    Paused, Proof, Reason, RetryContext, RetryStrategy, Rng, Seen, Settings, StateName, StoreError, Timeline,
+    Timing, TimingOptions, Wall, duration,
 };
 pub use bellwether_deadman::{SystemClock, boot_now};
 pub use bellwether_election::{

@@ -7,6 +7,7 @@ mod looking;
 mod nats;
 #[cfg(feature = "node")]
 mod node;
+mod pause;
 mod postgres;
 mod run;
 
@@ -26,6 +27,7 @@ pub(crate) use looking::{Doctor, Top};
 pub(crate) use nats::{NatsCommand, NatsHealth};
 #[cfg(feature = "node")]
 pub(crate) use node::{FormingFlags, LedgerFlags, MembersCommand, Node, PeerFlags, Recover, SecurityFlags};
+pub(crate) use pause::Pause;
 pub(crate) use postgres::PostgresFlags;
 #[cfg(feature = "postgres")]
 pub(crate) use postgres::{PostgresCommand, PostgresInit};
@@ -131,6 +133,13 @@ pub(crate) enum Command {
     },
     /// Ask the leader, wherever it runs, to hand over; print who took over, and for how long nobody led.
     StepDown(StepDown),
+    Pause(Pause),
+    /// End a pause: candidates compete again at once. Exits with 0 also if the election was not paused.
+    Unpause {
+        /// The election.
+        #[arg(value_name = "ELECTION", value_parser = election)]
+        election: Option<ElectionName>,
+    },
     /// Show past leaderships, if the store keeps them.
     History {
         /// The election.

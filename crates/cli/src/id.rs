@@ -2,6 +2,8 @@
 
 use std::sync::OnceLock;
 
+use bellwether::CandidateId;
+
 use crate::args::Global;
 
 /// The PID namespace of the machine itself has this number on every Linux (`PROC_PID_INIT_INO`).
@@ -23,17 +25,30 @@ pub(crate) fn is_this_process(pid: &str) -> bool {
     pid.parse::<u32>().is_ok_and(|named| named == 1 || named == std::process::id())
 }
 
+/// Who gives an order, for readers: the id that somebody has chosen, or `<user>@<hostname>`.
+pub(crate) fn operator(global: &Global) -> Option<CandidateId> {
+    let user = || std::env::var("USER").ok().filter(|user| !user.is_empty());
+    let name = given(global).or_else(|| match (user(), host()) {
+        (Some(user), Some(host)) => Some(format!("{user}@{host}")),
+        (user, host) => user.or(host),
+    });
+    CandidateId::new(name?).ok()
+}
+
+fn host() -> Option<String> {
+    std::fs::read_to_string("/proc/sys/kernel/hostname")
+        .ok()
+        .map(|name| name.trim().to_owned())
+        .filter(|name| !name.is_empty())
+        .or_else(|| std::env::var("HOSTNAME").ok())
+}
+
 /// `<hostname>-<pid>`. In a container process ids begin anew, and containers may share a host name: there, six random digits
 /// follow.
 fn made_up() -> &'static str {
     static ID: OnceLock<String> = OnceLock::new();
     ID.get_or_init(|| {
-        let host = std::fs::read_to_string("/proc/sys/kernel/hostname")
-            .ok()
-            .map(|name| name.trim().to_owned())
-            .filter(|name| !name.is_empty())
-            .or_else(|| std::env::var("HOSTNAME").ok());
-        let id = format!("{}-{}", host.as_deref().unwrap_or("host"), std::process::id());
+        let id = format!("{}-{}", host().as_deref().unwrap_or("host"), std::process::id());
         let namespace = std::fs::read_link("/proc/self/ns/pid");
         if namespace.is_ok_and(|name| name.as_os_str() == MACHINES_OWN) {
             return id;

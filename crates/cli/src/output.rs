@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use bellwether::ElectionName;
-use bellwether::{Seen, Wall};
+use bellwether::{Paused, Seen, Wall};
 use tokio::io::Interest;
 use tokio::net::unix::pipe;
 use unicode_width::UnicodeWidthStr;
@@ -81,8 +81,18 @@ pub(crate) fn record_row(on: &ElectionName, seen: &Seen) -> Vec<String> {
         seen.epoch.map_or_else(dash, |epoch| epoch.to_string()),
         seen.acquired.filter(|_| seen.holder.is_some()).map_or_else(dash, short),
         seen.ttl.map_or_else(dash, span),
-        seen.proof.as_str().to_owned(),
+        match seen.paused {
+            Some(_) => format!("{}, paused", seen.proof.as_str()),
+            None => seen.proof.as_str().to_owned(),
+        },
     ]
+}
+
+/// That the election is paused, for how much longer, and by whom.
+pub(crate) fn paused(paused: &Paused) -> String {
+    let by = paused.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
+    let whole = Duration::from_secs(paused.left.as_secs());
+    format!("paused for another {}{by}", span(if whole.is_zero() { paused.left } else { whole }))
 }
 
 /// A duration as people write it, without more digits than anybody reads.

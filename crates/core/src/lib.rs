@@ -18,6 +18,7 @@ mod event;
 mod machine;
 mod names;
 mod outcome;
+mod pause;
 mod retry;
 mod rng;
 mod settings;
@@ -32,6 +33,7 @@ pub use event::{CoreEvent, Reason, StateName};
 pub use machine::{CALLS_MAX, Call, Core, Input, Output, StoreCall};
 pub use names::{BadName, Candidate, CandidateId, ElectionName, Incarnation, NAME_MAX_BYTES};
 pub use outcome::{Ask, Bid, Grant, Holder, Outcome, Proof, ReleaseOptions, Request, Seen, Signal};
+pub use pause::{PAUSE_MAX, Pause, Paused};
 pub use retry::{
     AtMost, Breaker, DecorrelatedJitter, Exponential, Fixed, RETRY_MAX, RetryContext, RetryStrategy,
 };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::words::words;
-use crate::{Boot, Candidate, CandidateId, Epoch, Incarnation, StoreError, Wall};
+use crate::{Boot, Candidate, CandidateId, Epoch, Incarnation, Paused, StoreError, Wall};
 
 /// How a call to a store ended.
 ///
@@ -143,6 +143,8 @@ pub struct Seen {
     pub renewed: Option<Wall>,
     /// The candidate for which a released record is reserved.
     pub reserved_for: Option<CandidateId>,
+    /// The pause in force, if there is one: nobody is elected before it ends.
+    pub paused: Option<Paused>,
     /// Data that the holder publishes about itself.
     pub metadata: BTreeMap<String, String>,
 }
@@ -151,6 +153,15 @@ impl Seen {
     /// No record, and none remembered: the election is free.
     pub fn nothing() -> Seen {
         Seen::default()
+    }
+
+    /// When the observer may try to lead: when what is in the way has run out and no pause is in force. `None` where only a change can tell.
+    pub fn claimable_at(&self) -> Option<Boot> {
+        let is_held = matches!(self.proof, Proof::Record | Proof::Alive);
+        match &self.paused {
+            Some(paused) if self.free_at.is_some() || !is_held => self.free_at.max(Some(paused.until)),
+            _ => self.free_at,
+        }
     }
 
     /// Whether the holder is exactly this candidate.

@@ -93,6 +93,8 @@ pub struct Status {
     pub connection: Connection,
     /// Until when this candidate stays out after stepping down.
     pub cooldown_until: Option<Boot>,
+    /// Until when nobody is elected, as far as the store shows: the election is paused.
+    pub paused_until: Option<Boot>,
     /// Claims so far.
     pub attempts: u64,
     /// Leaderships so far.
@@ -123,6 +125,7 @@ impl Status {
             unwatched: None,
             connection: Connection::Unknown,
             cooldown_until: None,
+            paused_until: None,
             attempts: 0,
             leaderships: 0,
         }

@@ -16,6 +16,7 @@ use crate::{Election, StateName, Status};
 /// assert!(record_json(&reports, &Seen::nothing())["holder"].is_null());
 /// ```
 pub fn record_json(on: &ElectionName, seen: &Seen) -> Value {
+    let paused = seen.paused.as_ref();
     json!({
         "election": on.as_str(),
         "holder": seen.holder.as_ref().map(|holder| holder.id.as_str()),
@@ -27,6 +28,9 @@ pub fn record_json(on: &ElectionName, seen: &Seen) -> Value {
         "proof": seen.proof.as_str(),
         "priority": seen.priority,
         "reserved_for": seen.reserved_for.as_ref().map(|id| id.as_str()),
+        "paused_ms": paused.map(|paused| millis(paused.left)),
+        "paused_by": paused.and_then(|paused| paused.by.as_ref()).map(CandidateId::as_str),
+        "paused_since": paused.and_then(|paused| paused.at).map(|at| at.to_string()),
         "metadata": seen.metadata,
     })
 }
@@ -97,6 +101,7 @@ pub fn candidate_json(election: &Election) -> Value {
         "last_success_ms_ago": ago(status.last_success),
         "last_transition_ms_ago": ago(status.last_transition),
         "cooldown_ms": status.cooldown_until.map(|until| millis(until.since(now))),
+        "paused_ms": status.paused_until.map(|until| millis(until.since(now))),
         "attempts": status.attempts,
         "leaderships": status.leaderships,
         "last_error": status.last_error.as_ref().map(ToString::to_string),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bellwether_backend::{Backend, Followers, Past, lock};
 use bellwether_core::{
-    Ask, CandidateId, ElectionName, Epoch, ErrorKind, Options, Outcome, Proof, Request, StoreError,
+    Ask, CandidateId, ElectionName, Epoch, ErrorKind, Options, Outcome, Pause, Proof, Request, StoreError,
 };
 use tokio::sync::oneshot;
 
@@ -129,6 +129,42 @@ impl Store {
         after: Duration,
     ) -> Result<Epoch, Error> {
         self.ask_leader(on, to.clone(), Ask::StepDownLater { to, after }).await
+    }
+
+    /// Pauses the election: whoever leads goes on, and once that leadership has ended, nobody is elected before the pause is over. It ends by
+    /// itself, and replaces an earlier pause. `by` is for readers.
+    ///
+    /// Every candidate counts `span` on its own clock, from when it first sees the pause. What a leader writes with each renewal is what is
+    /// left, so that a candidate that starts later waits for no longer than that, or than the whole span after its own start where
+    /// nobody leads.
+    ///
+    /// # Errors
+    /// [`Error::Settings`] for a span of zero or above [`PAUSE_MAX`](bellwether_core::PAUSE_MAX), [`Error::CasFailed`] when the record
+    /// changed in between; and what the store says, such as that it cannot keep a pause.
+    pub async fn pause(
+        &self,
+        on: &ElectionName,
+        span: Duration,
+        by: Option<CandidateId>,
+    ) -> Result<(), Error> {
+        let pause = Pause::chosen(span, by, Some(self.inner.time.wall()))?;
+        self.set_pause(on, Some(&pause)).await
+    }
+
+    /// Ends the pause of the election, if there is one: candidates compete again at once.
+    ///
+    /// # Errors
+    /// As [`pause`](Store::pause).
+    pub async fn unpause(&self, on: &ElectionName) -> Result<(), Error> {
+        self.set_pause(on, None).await
+    }
+
+    async fn set_pause(&self, on: &ElectionName, pause: Option<&Pause>) -> Result<(), Error> {
+        match self.inner.backend.pause(on, pause).await {
+            Outcome::Done(()) => Ok(()),
+            Outcome::Denied(_) => Err(Error::CasFailed),
+            Outcome::Unknown(error) | Outcome::Refused(error) => Err(error.into()),
+        }
     }
 
     async fn ask_leader(

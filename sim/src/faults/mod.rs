@@ -69,11 +69,13 @@ pub enum WorldFault {
     Asked,
     /// The leader is told to read its record back.
     Validate,
+    /// Somebody pauses the election, or ends a pause.
+    ElectionPaused,
 }
 
 impl WorldFault {
     /// All of them, in the order in which they are counted.
-    pub const ALL: [WorldFault; 29] = [
+    pub const ALL: [WorldFault; 30] = [
         WorldFault::Pause,
         WorldFault::Suspend,
         WorldFault::Crash,
@@ -103,6 +105,7 @@ impl WorldFault {
         WorldFault::Sick,
         WorldFault::Asked,
         WorldFault::Validate,
+        WorldFault::ElectionPaused,
     ];
 
     /// What it is called in the figures.
@@ -137,6 +140,7 @@ impl WorldFault {
             WorldFault::Sick => "sicknesses",
             WorldFault::Asked => "requests",
             WorldFault::Validate => "validations",
+            WorldFault::ElectionPaused => "elections paused",
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_core::{Ask, CandidateId, Input, Request};
+use bellwether_core::{Ask, CandidateId, Input, Pause, Request, Wall};
 
 use super::WorldFault;
 use crate::call::Purpose;
@@ -23,6 +23,7 @@ impl World {
         self.options.whims = whims;
         match whim {
             Some(WorldFault::Asked) => self.outsider_asks(),
+            Some(WorldFault::ElectionPaused) => self.outsider_pauses(),
             Some(WorldFault::StepDown) => self.leader_hears(WorldFault::StepDown),
             Some(WorldFault::Validate) => self.leader_hears(WorldFault::Validate),
             Some(WorldFault::StopStart) => self.somebody_stops(),
@@ -128,6 +129,29 @@ impl World {
                 }),
             );
         }
+        self.step(OUTSIDER);
+    }
+
+    /// Somebody pauses the election, or ends the pause, as the command does.
+    fn outsider_pauses(&mut self) {
+        self.tally.count(WorldFault::ElectionPaused);
+        let span = Duration::from_nanos(1 + self.rng.below(2 * self.options.longest_ttl()));
+        // Each is another pause: nothing else about this time counts.
+        let at = Some(Wall::from_unix_nanos(i64::try_from(self.now / 1_000).unwrap_or_default() * 1_000));
+        let pause = if self.rng.one_in(4) { None } else { Pause::new(span, None, at) };
+        let outsider = &mut self.nodes[OUTSIDER];
+        let Some(process) = &outsider.process else { return };
+        let backend = Arc::clone(&process.backend);
+        let on = self.election.clone();
+        say!(self, "the outsider pauses: {pause:?}");
+        let outsider = &mut self.nodes[OUTSIDER];
+        outsider.begin_outside(
+            Purpose::Pause,
+            Box::pin(async move {
+                let _ = backend.pause(&on, pause.as_ref()).await;
+                None
+            }),
+        );
         self.step(OUTSIDER);
     }
 }

@@ -10,6 +10,7 @@ pub mod grants;
 pub mod health;
 pub mod order;
 pub mod owners;
+pub mod pauses;
 pub mod quiet;
 pub mod read_only;
 pub mod recovery;

@@ -1,7 +1,7 @@
 //! Stale writes never win: what the store takes touches exactly what its sender meant.
 //!
 //! A renewal and a release of epoch *n* replace the record of epoch *n* and of the same incarnation, nothing else. A
-//! request changes nothing but the request. A claim's epoch is above the one that it replaces.
+//! request changes nothing but the request, and a pause touches no leadership. A claim's epoch is above the one that it replaces.
 
 use bellwether_backend::Record;
 use bellwether_core::Epoch;
@@ -25,6 +25,11 @@ pub fn check(purpose: Purpose, before: Option<&Record>, after: &Record) -> Verdi
         Purpose::Request(epoch) => before.is_some_and(|before| {
             before.epoch == Some(epoch)
                 && Record { request: before.request.clone(), ..after.clone() } == *before
+        }),
+        Purpose::Pause => before.is_none_or(|before| {
+            let is_same =
+                before.holder == after.holder && before.beat == after.beat && before.epoch == after.epoch;
+            is_same || !before.is_held() && !after.is_held()
         }),
         Purpose::Claim(_) => before.is_none_or(|before| before.epoch < after.epoch),
         // That a look writes at all is another invariant's business.

@@ -45,6 +45,53 @@ pub(super) const BUGS: &[Bug] = &[
         case: Some("the record's ttl counts, not the follower's"),
     },
     Bug {
+        name: "ClaimIgnoresPause",
+        breaks: "A claim does not mind a pause.",
+        changes: &[Change {
+            file: OBSERVATIONS,
+            good: "let barred = «haunted.max(sight.paused_until(now))»;",
+            bad: "haunted",
+        }],
+        caught_by: &["pauses"],
+        case: Some("a pause keeps everybody out and ends by itself"),
+    },
+    Bug {
+        name: "RenewalForgetsPause",
+        breaks: "A renewal takes the pause out of the record.",
+        changes: &[Change {
+            file: RENEW,
+            good: "Some(asked)), paused: «self.left_of_pause(on, &held.record)»,",
+            bad: "None",
+        }],
+        caught_by: &["pauses"],
+        case: Some("a pause takes nothing from the leader"),
+    },
+    Bug {
+        name: "ReleaseForgetsPause",
+        breaks: "A release takes the pause out of the record.",
+        changes: &[Change {
+            file: RENEW,
+            good: "request: None, paused: «self.left_of_pause(on, &held.record)»,",
+            bad: "None",
+        }],
+        caught_by: &["pauses"],
+        case: Some("a pause outlives the leadership, released or silent"),
+    },
+    Bug {
+        name: "PauseBeginsAnew",
+        breaks: "Each renewal writes the whole span of the pause again, so that it never ends for those who come later.",
+        changes: &[Change {
+            file: OBSERVATIONS,
+            good: "seen.map_or(Some(pause.clone()), |seen| «pause.left(seen.until, now)»)",
+            bad: "{
+                let _ = seen;
+                Some(pause.clone())
+            }",
+        }],
+        caught_by: &["pauses"],
+        case: Some("a pause shrinks while a leader renews"),
+    },
+    Bug {
         name: "WaitsTwice",
         breaks: "A follower waits for two ttls without a sign of life.",
         changes: &[Change {

@@ -56,9 +56,11 @@ struct ClusterRecordIn {
 
 impl Layout for Cluster {
     fn capabilities(&self) -> Capabilities {
-        // Buckets of others could not be told from these, so they are not listed.
-        Capabilities::REGISTER
-            .with(|can| (can.floor_outlives_record, can.lists, can.create_once) = (false, false, true))
+        // Buckets of others could not be told from these, so they are not listed. Others know no pauses, and would not keep one.
+        Capabilities::REGISTER.with(|can| {
+            (can.floor_outlives_record, can.lists, can.create_once) = (false, false, true);
+            can.pauses = false;
+        })
     }
 
     fn bucket(&self, on: &ElectionName) -> String {

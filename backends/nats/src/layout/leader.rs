@@ -16,7 +16,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bellwether_backend::{Note, Record, json};
+use bellwether_backend::{Capabilities, Note, Record, json};
 use bellwether_core::{CandidateId, ElectionName, Epoch, ErrorKind, Holder, Incarnation, StoreError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -54,6 +54,12 @@ struct LeaderRecordIn {
 }
 
 impl Layout for Leader {
+    /// As ever, but without pauses: others know none, and would not keep one.
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::REGISTER
+            .with(|can| (can.floor_outlives_record, can.create_once, can.pauses) = (false, true, false))
+    }
+
     fn bucket(&self, _: &ElectionName) -> String {
         self.bucket.clone()
     }

@@ -35,6 +35,7 @@ mod notes;
 mod notifications;
 mod observing;
 mod once;
+mod pauses;
 mod requests;
 mod stale;
 mod time;
@@ -64,6 +65,7 @@ const THEMES: &[&[Case]] = &[
     names::CASES,
     notifications::CASES,
     requests::CASES,
+    pauses::CASES,
     notes::CASES,
     once::CASES,
     crash::CASES,

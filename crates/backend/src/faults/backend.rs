@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use bellwether_core::{Bid, Boot, ElectionName, Grant, Outcome, ReleaseOptions, Request, Seen, StoreError};
+use bellwether_core::{
+    Bid, Boot, ElectionName, Grant, Outcome, Pause, ReleaseOptions, Request, Seen, StoreError,
+};
 
 use super::{Faults, Op, again};
 use crate::{Backend, Creation, Followers, Forward, Fut, Past};
@@ -57,6 +59,12 @@ impl Forward for FaultyBackend {
 
     fn request<'a>(&'a self, on: &'a ElectionName, what: &'a Request) -> Fut<'a, Outcome<()>> {
         let call = again!(self, on, what => |inner| inner.request(&on, &what));
+        Box::pin(self.faults.meet(Op::Write, self.inner.name(), call, Outcome::failed))
+    }
+
+    fn pause<'a>(&'a self, on: &'a ElectionName, pause: Option<&'a Pause>) -> Fut<'a, Outcome<()>> {
+        let pause = pause.cloned();
+        let call = again!(self, on, pause => |inner| inner.pause(&on, pause.as_ref()));
         Box::pin(self.faults.meet(Op::Write, self.inner.name(), call, Outcome::failed))
     }
 

@@ -1,6 +1,8 @@
 //! What is written is read back, and whatever else is read makes sense or none, without a panic.
 
-use bellwether_core::{Ask, CandidateId, ElectionName, Epoch, Holder, Incarnation, Request, Rng, Wall};
+use bellwether_core::{
+    Ask, CandidateId, ElectionName, Epoch, Holder, Incarnation, PAUSE_MAX, Pause, Request, Rng, Wall,
+};
 use std::time::Duration;
 
 use super::{Read, print, read};
@@ -22,6 +24,11 @@ fn full() -> Record {
         renewed: Wall::parse("2026-01-31T08:00:01Z"),
         request: Some(Request { epoch: Epoch::new(41).unwrap(), what: Ask::StepDown { to: Some(id("b")) } }),
         reserved: None,
+        paused: Pause::new(
+            Duration::from_millis(90_001),
+            Some(id("ops")),
+            Wall::parse("2026-01-31T08:00:00.5Z"),
+        ),
         metadata: [("url".to_owned(), "http://[::1]/\\".to_owned())].into(),
         broken: false,
     }
@@ -139,4 +146,20 @@ fn no_bytes_make_it_panic() {
         sensible += u32::from(!read(&bytes).record.broken);
     }
     assert!(sensible > 100, "mutations that keep the record whole are tried too: {sensible}");
+}
+
+#[test]
+fn a_pause_that_makes_no_sense_is_none_and_a_long_one_is_capped() {
+    let paused = |pause: &str| of(&format!(r#"{{"holder":"","paused":{pause}}}"#)).paused;
+    for nonsense in [r#""10m""#, "7", "null", "{}", r#"{"left":7}"#, r#"{"left":"-1s"}"#, r#"{"left":"0s"}"#]
+    {
+        assert_eq!(paused(nonsense), None, "{nonsense}");
+    }
+    for long in [r#"{"left":"8760h"}"#, r#"{"left":"2562047h"}"#] {
+        assert_eq!(paused(long), Pause::new(PAUSE_MAX, None, None), "{long}");
+    }
+    // Beyond what a duration can say is no duration.
+    assert_eq!(paused(r#"{"left":"99999999999999999999h"}"#), None);
+    let odd = paused(r#"{"left":"5m","by":"","at":"yesterday","more":1}"#).unwrap();
+    assert_eq!(odd, Pause::new(Duration::from_secs(300), None, None).unwrap());
 }

@@ -116,16 +116,20 @@ impl<R: Register> Shared<R> {
         bid: &Bid,
         replaced: Option<&(Record, R::Version)>,
     ) -> Result<Epoch, StoreError> {
-        let highest = self.memory().observations.epoch(on).max(bid.floor);
-        let spent = || {
-            let sentence = "the epochs of this election are used up: the store holds the largest number there is; \
-                            remove the record by hand, or use another name";
-            StoreError::new(ErrorKind::Misconfigured, self.register.name(), sentence)
-        };
-        let least = highest.next().ok_or_else(spent)?;
+        let least = self.least_epoch(on, bid.floor)?;
         let replaced = replaced.map(|(record, version)| (record, version));
         let epoch = self.register.epoch(on, replaced, least).await?;
         Ok(epoch.max(least))
+    }
+
+    /// The next after everything that was seen of this election, and after `floor`.
+    pub(super) fn least_epoch(&self, on: &ElectionName, floor: Epoch) -> Result<Epoch, StoreError> {
+        let highest = self.memory().observations.epoch(on).max(floor);
+        highest.next().ok_or_else(|| {
+            let sentence = "the epochs of this election are used up: the store holds the largest number there is; \
+                            remove the record by hand, or use another name";
+            StoreError::new(ErrorKind::Misconfigured, self.register.name(), sentence)
+        })
     }
 
     /// Whether this id stepped down not long ago, perhaps before it was started anew.

@@ -10,6 +10,7 @@
 
 mod beats;
 mod claim;
+mod pause;
 mod renew;
 mod runtime_change;
 mod signals;
@@ -23,8 +24,8 @@ use std::time::Duration;
 
 use beats::Beats;
 use bellwether_core::{
-    Bid, Boot, Candidate, Clock, ElectionName, ErrorKind, Grant, Incarnation, Outcome, Proof, ReleaseOptions,
-    Request, Seen, StoreError,
+    Bid, Boot, Candidate, Clock, ElectionName, ErrorKind, Grant, Incarnation, Outcome, Pause, Proof,
+    ReleaseOptions, Request, Seen, StoreError,
 };
 use futures_util::future::join;
 use runtime_change::Leaver;
@@ -245,6 +246,10 @@ impl<R: Register> Backend for Lease<R> {
 
     fn request<'a>(&'a self, on: &'a ElectionName, what: &'a Request) -> Fut<'a, Outcome<()>> {
         Box::pin(self.shared.request(on, what))
+    }
+
+    fn pause<'a>(&'a self, on: &'a ElectionName, pause: Option<&'a Pause>) -> Fut<'a, Outcome<()>> {
+        Box::pin(self.shared.pause(on, pause))
     }
 
     fn follow(&self, on: &ElectionName) {

@@ -4,8 +4,8 @@
 use std::sync::OnceLock;
 
 use bellwether_core::{
-    Boot, ElectionName, Epoch, ErrorKind, Grant, Incarnation, Outcome, ReleaseOptions, Request, StoreError,
-    Timing, Wall,
+    Ask, Boot, ElectionName, Epoch, ErrorKind, Grant, Incarnation, Outcome, ReleaseOptions, Request,
+    StoreError, Timing, Wall,
 };
 
 use super::claim::print_cooldown;
@@ -18,6 +18,7 @@ impl<R: Register> Shared<R> {
             beat: self.next_beat(on, grant.incarnation, held.record.beat),
             renewed: Some(now),
             request: held.record.request.clone().filter(|asked| held.told.as_ref() != Some(asked)),
+            paused: self.left_of_pause(on, &held.record),
             ..held.record.clone()
         };
         let written = self.rewrite(on, grant, renewal).await;
@@ -46,6 +47,7 @@ impl<R: Register> Shared<R> {
                 beat: held.record.beat.wrapping_add(1),
                 renewed: Some(now),
                 request: None,
+                paused: self.left_of_pause(on, &held.record),
                 reserved: how.reserve_for.clone().map(|candidate| {
                     let span = Timing::reservation(held.record.ttl.unwrap_or(grant.ttl));
                     Reservation { candidate, span }
@@ -96,7 +98,8 @@ impl<R: Register> Shared<R> {
                 let name = self.register.name();
                 return Outcome::Refused(StoreError::new(ErrorKind::Unsupported, name, sentence));
             }
-            if record.epoch != Some(what.epoch) {
+            let preempts = matches!(what.what, Ask::Preempt { .. });
+            if record.epoch != Some(what.epoch) || preempts && self.is_paused(on) {
                 return Outcome::Denied(self.seen(on));
             }
             let asked = Record { request: Some(what.clone()), ..record };

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use bellwether_core::{Ask, CandidateId, Epoch, Holder, Wall};
+use bellwether_core::{Ask, CandidateId, Epoch, Holder, Pause, Wall};
 use futures_util::{FutureExt, StreamExt, stream};
 
 use super::*;
@@ -370,4 +370,26 @@ async fn reads_under_way_at_once_are_bounded() {
     }
     assert!(lease.signals().next().now_or_never().is_none());
     assert_eq!(lease.register().loads.load(Ordering::SeqCst), signals::LOOKS_MAX as u64);
+}
+
+/// Found by the simulator: a pause that was written and seemed to conflict was written again, and began anew for those alone who had not
+/// seen the first.
+#[tokio::test]
+async fn a_pause_that_is_there_already_is_not_written_again_and_another_one_is() {
+    let stage = Stage::new();
+    let grant = stage.lead().await;
+    let pause = |wall| Pause::new(TTL, None, Some(Wall::from_unix_nanos(wall))).unwrap();
+    for (wall, writes) in [(1_234, 1), (1_234, 0), (5_678, 1)] {
+        let before = stage.store.writes();
+        held(stage.other().pause(&on(), Some(&pause(wall))).await);
+        assert_eq!(stage.store.writes() - before, writes, "{wall}");
+    }
+    held(stage.renew(&grant).await);
+    assert_eq!(stage.record().await.paused, Some(pause(5_678)));
+    stage.clock.set(104);
+    held(stage.renew(&grant).await);
+    assert_eq!(stage.record().await.paused.unwrap().span(), TTL - Duration::from_secs(4));
+    let before = stage.store.writes();
+    held(stage.other().pause(&on(), Some(&pause(5_678))).await);
+    assert_eq!(stage.store.writes(), before, "also where less is left of it by now");
 }

@@ -1,5 +1,6 @@
 //! When a follower may take over, rule by rule. Time is a number here; nothing waits.
 
+mod pause;
 mod release;
 mod rollback;
 mod vanished;

@@ -25,7 +25,7 @@ pub(crate) async fn acquire(global: &Global, acquire: &Acquire) -> Result<Exit, 
             biased;
             leadership = election.wait_for_leadership() => leadership.map(Some),
             Ok(_) = election.wait_until(somebody_lives) => Ok(None),
-            Ok(_) = election.wait_until(why_not_leading::is_in_cooldown) => Ok(None),
+            Ok(_) = election.wait_until(why_not_leading::is_kept_out) => Ok(None),
             Ok(_) = election.wait_until(has_failed) => Ok(None),
         }
     };

@@ -11,6 +11,7 @@ mod members;
 mod nats;
 #[cfg(feature = "node")]
 mod node;
+mod pause;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "node")]
@@ -52,6 +53,8 @@ pub(crate) async fn run(args: Args) -> Result<Exit, Failure> {
         Command::Status(status) => status::status(global, status).await,
         Command::Watch { election } => watch::watch(global, election.as_ref()).await,
         Command::StepDown(step_down) => step_down::step_down(global, step_down).await,
+        Command::Pause(pause) => pause::pause(global, pause).await,
+        Command::Unpause { election } => pause::unpause(global, election.as_ref()).await,
         Command::History { election } => history::history(global, election.as_ref()).await,
         Command::Doctor(doctor) => doctor::doctor(global, doctor).await,
         Command::Top(top) => top::top(global, top).await,

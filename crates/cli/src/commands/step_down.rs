@@ -53,7 +53,7 @@ pub(crate) async fn step_down(global: &Global, step_down: &StepDown) -> Result<E
     };
     // If the notice of the next leader came before that of the release, nobody led for less than this.
     let gap = at.since(free_since.unwrap_or(asked.at));
-    asked.report(global, Some(&next), Some(gap), true)
+    asked.report(global, Some(&next), next.leader().map(|_| gap), true)
 }
 
 /// Asks for a step-down at a later time, and says only that the store has the request.
@@ -72,7 +72,7 @@ async fn ask_for_later(
             format!("--in is at most {most}: a leader rarely lasts longer"),
         ));
     }
-    somebody_leads(on, before)?;
+    can_take_over(on, before, to.as_ref())?;
     let asked = store.ask_to_step_down_later(on, to.clone(), after).await;
     let epoch = asked.map_err(|error| not_asked(on, to.as_ref(), error))?;
     let old = before.leader();
@@ -91,6 +91,19 @@ async fn ask_for_later(
         output::line(&format!("{old} was asked to hand {on} over{to} in {}", output::span(after)))?;
     }
     Ok(Exit::Clean)
+}
+
+/// Whether there is somebody to ask, and nothing that keeps out whoever is named.
+fn can_take_over(on: &ElectionName, before: &Seen, to: Option<&CandidateId>) -> Result<(), Failure> {
+    somebody_leads(on, before)?;
+    match (&before.paused, to) {
+        (Some(paused), Some(to)) => {
+            let sentence =
+                format!("{to} cannot take over: {on} is {}; unpause it first", output::paused(paused));
+            Err(Failure::new(Exit::NotLed, sentence))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A leader that is alive and does not show its id can be asked as well.
@@ -130,7 +143,7 @@ impl<'a> StepDownRequest<'a> {
         to: Option<CandidateId>,
         followers: Option<Followers>,
     ) -> Result<StepDownRequest<'a>, Failure> {
-        somebody_leads(on, before)?;
+        can_take_over(on, before, to.as_ref())?;
         let asked = store.ask_to_step_down(on, to.clone()).await;
         let epoch = asked.map_err(|error| not_asked(on, to.as_ref(), error))?;
         let (holder, ttl) = (before.holder.clone(), before.ttl.unwrap_or(USUAL_TTL));
@@ -180,6 +193,10 @@ impl<'a> StepDownRequest<'a> {
             }
             if matches!(seen.proof, Proof::Released | Proof::Absent | Proof::Dead) {
                 free_since.get_or_insert_with(boot_now);
+                if seen.paused.is_some() {
+                    // Nobody takes over: there is nothing to wait for.
+                    return Ok(Some((seen, boot_now())));
+                }
             } else if self.is_followed_by(&seen) {
                 return Ok(Some((seen, boot_now())));
             }
@@ -212,7 +229,8 @@ impl<'a> StepDownRequest<'a> {
         seen.epoch.is_some_and(|epoch| epoch > self.epoch)
     }
 
-    /// Prints who leads now. It is a success if the candidate of `--to` took over, or without `--to`, any other candidate.
+    /// Prints who leads now. It is a success if the candidate of `--to` took over, or without `--to`, any other candidate, or
+    /// nobody because the election is paused.
     fn report(
         &self,
         global: &Global,
@@ -256,6 +274,15 @@ impl<'a> StepDownRequest<'a> {
                 return Ok(Exit::Clean);
             }
             (_, Some(new), _) => format!("{meant}: {new} leads {on} now"),
+            (Some(Seen { paused: Some(paused), .. }), None, _) => {
+                if global.output == Format::Table {
+                    let left = output::paused(paused);
+                    output::line(&format!(
+                        "{old} released the leadership, and nobody leads {on}: it is {left}"
+                    ))?;
+                }
+                return Ok(Exit::Clean);
+            }
             (_, None, _) => format!("{meant}: {old} released the leadership, and nobody leads {on}"),
         };
         let there_were = match &self.followers {

@@ -113,10 +113,14 @@ fn line(global: &Global, on: &ElectionName, seen: &Seen) -> (String, String) {
     if global.output == Format::Json {
         let mut record = bellwether::record_json(on, seen);
         let text = record.to_string();
-        if let (Some(fields), Some(_)) = (record.as_object_mut(), seen.leader()) {
-            // These change at every renewal.
-            fields.remove("renewed");
-            fields.remove("proof");
+        if let Some(fields) = record.as_object_mut() {
+            // It changes by itself.
+            fields.remove("paused_ms");
+            if seen.leader().is_some() {
+                // These change at every renewal.
+                fields.remove("renewed");
+                fields.remove("proof");
+            }
         }
         return (record.to_string(), text);
     }
@@ -127,6 +131,11 @@ fn line(global: &Global, on: &ElectionName, seen: &Seen) -> (String, String) {
         (None, None, Some(holder)) => format!("{on}: nobody leads; {} is dead", holder.id),
         (None, None, None) => format!("{on}: nobody leads"),
     };
-    let text = format!("{}  {told}", SystemClock.wall());
-    (told, text)
+    let Some(paused) = &seen.paused else {
+        let text = format!("{}  {told}", SystemClock.wall());
+        return (told, text);
+    };
+    let text = format!("{}  {told}; {}", SystemClock.wall(), output::paused(paused));
+    // Another pause is a change; that it runs out is none.
+    (format!("{told}; paused by {:?} at {:?}", paused.by, paused.at), text)
 }

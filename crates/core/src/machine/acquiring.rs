@@ -13,6 +13,9 @@ use crate::{
 /// says "now" must not be asked in a loop.
 const DENIED_PAUSE: std::time::Duration = std::time::Duration::from_millis(5);
 
+/// How often a candidate looks while the election is paused. A pause can be long, and the news that it was ended early can be lost.
+const PAUSED_LOOK: std::time::Duration = std::time::Duration::from_secs(60);
+
 /// One try to lead, from the claim until its outcome is certain.
 #[derive(Clone, Debug)]
 pub(super) struct Attempt {
@@ -226,6 +229,13 @@ impl Core {
     /// The record names us, and we do not lead: an earlier claim, or an earlier leadership, of this very
     /// start. Nobody else may act on it, so it is ours to replace, under a new epoch.
     fn claim_again(&mut self, seen: &Seen) {
+        if seen.paused.is_some() {
+            // It has not begun to lead on that record, and must not begin now.
+            self.disown(seen);
+            let wake = self.wake_for(seen);
+            self.wait(wake);
+            return;
+        }
         if !self.may_compete() {
             self.disown(seen);
             self.wait(self.now);
@@ -259,8 +269,9 @@ impl Core {
             return;
         }
         // Denied although it is kept for us: something else is in the way, until then.
-        let until = seen.free_at.map(|free_at| free_at + self.stagger());
+        let until = seen.claimable_at().map(|free_at| free_at + self.stagger());
         let until = until.unwrap_or_else(|| self.wake_for(&seen)).min(self.handover_check_at(&seen));
+        let until = until.min(self.paused_look_at(&seen));
         self.wait(until.max(self.now + DENIED_PAUSE));
         self.ask_to_preempt(&seen);
     }
@@ -296,13 +307,20 @@ impl Core {
     /// When to try, given what was seen: at the end of what is in the way, or after the retry interval where
     /// only a change can tell. What is free for all is claimed a moment later after lost races.
     pub(super) fn wake_for(&mut self, seen: &Seen) -> Boot {
-        let wake = match (seen.free_at, seen.proof) {
-            (Some(_), _) if seen.reserved_for.as_ref() == Some(&self.who.id) => self.now,
+        let wake = match (seen.claimable_at(), seen.proof) {
+            (Some(_), _) if seen.paused.is_none() && seen.reserved_for.as_ref() == Some(&self.who.id) => {
+                self.now
+            }
             (Some(free_at), _) => free_at + self.stagger(),
             (None, Proof::Released | Proof::Absent | Proof::Dead) => self.now + self.stagger(),
             (None, _) => self.now + self.settings.timing().retry(),
         };
-        wake.min(self.handover_check_at(seen))
+        wake.min(self.handover_check_at(seen)).min(self.paused_look_at(seen))
+    }
+
+    /// When to look again whether a pause is still in force.
+    fn paused_look_at(&self, seen: &Seen) -> Boot {
+        if seen.paused.is_some() { self.now + PAUSED_LOOK } else { Boot::FOREVER }
     }
 
     /// The record changed while we do not lead.
@@ -314,13 +332,14 @@ impl Core {
                 // A change notice ends back-off and breaker alike: the store is alive.
                 self.backoff.over();
                 if seen.is_held_by(&self.who) {
-                    if !self.may_compete() {
+                    if seen.paused.is_some() || !self.may_compete() {
                         self.disown(&seen);
                     } else if !self.own_record.may_reclaim() {
                         self.withdraw();
                     }
                 }
-                let wake = if seen.is_held_by(&self.who) { self.now } else { self.wake_for(&seen) };
+                let again = seen.is_held_by(&self.who) && seen.paused.is_none();
+                let wake = if again { self.now } else { self.wake_for(&seen) };
                 // News that it is still free does not begin the wait anew.
                 let wake = if self.view.is_free(self.now) { wake.min(before) } else { wake };
                 self.state = State::Follower { wake };

@@ -67,7 +67,8 @@ impl Core {
         let (Some(epoch), Some(theirs), Some(_)) = (seen.epoch, seen.priority, seen.leader()) else { return };
         let wanted = options.preempt && options.priority > theirs && self.preemption.may_ask(epoch, self.now);
         let foreign = seen.holder.as_ref().is_none_or(|holder| holder.incarnation.is_none());
-        if !wanted || foreign || !self.may_compete() {
+        // While the election is paused this candidate could not take over: nobody is asked to make room for it.
+        if !wanted || foreign || seen.paused.is_some() || !self.may_compete() {
             return;
         }
         let what = Ask::Preempt { by: self.who.id.clone(), priority: options.priority };

@@ -38,6 +38,11 @@ impl Core {
         Some(self.stay_away.until()).filter(|until| now < *until)
     }
 
+    /// Until when the election is paused, as it was last seen, if it is.
+    pub fn paused_until(&self, now: Boot) -> Option<Boot> {
+        Some(self.view.paused_until()).filter(|until| now < *until)
+    }
+
     /// Stopped, with every call answered and every work ended: nothing more can come.
     pub fn is_quiet(&self) -> bool {
         matches!(self.state, State::Stopped) && self.calls_unanswered() == 0 && !self.work.is_ending()

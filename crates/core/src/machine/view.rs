@@ -15,6 +15,8 @@ pub(super) struct ElectionView {
     proof: Option<Proof>,
     /// When the record is free for all; `None` if that is not known, or this candidate has held it since.
     free_at: Option<Boot>,
+    /// Until when the election is paused, as last seen.
+    paused_until: Boot,
 }
 
 impl ElectionView {
@@ -34,6 +36,10 @@ impl ElectionView {
     /// Whether the record was free for all when it was last seen, or has expired since.
     pub(super) fn is_free(&self, now: Boot) -> bool {
         self.free_at.is_some_and(|free_at| now >= free_at)
+    }
+
+    pub(super) fn paused_until(&self) -> Boot {
+        self.paused_until
     }
 
     /// Whether this candidate may still lead under this epoch.
@@ -64,8 +70,9 @@ impl Core {
     /// Remembers what the store showed: the highest epoch, and who leads.
     pub(super) fn learn(&mut self, seen: &Seen) {
         self.view.proof = Some(seen.proof);
+        self.view.paused_until = seen.paused.as_ref().map_or(Boot::default(), |paused| paused.until);
         let is_held = matches!(seen.proof, Proof::Record | Proof::Alive);
-        self.view.free_at = seen.free_at.or((!is_held).then_some(self.now));
+        self.view.free_at = seen.claimable_at().or((!is_held).then_some(self.now));
         self.learn_own_record(seen);
         if let Some(epoch) = seen.epoch {
             self.view.saw(epoch);

@@ -319,6 +319,7 @@ impl Entry {
         self.status.deadline = leading.map(|(_, deadline)| deadline);
         self.status.highest_epoch = self.core.highest_epoch();
         self.status.cooldown_until = self.core.in_cooldown(self.shared.time.boot());
+        self.status.paused_until = self.core.paused_until(self.shared.time.boot());
         if let Some(observer) = &self.observer {
             observer.connection(self.status.connection);
             observer.epoch(self.status.highest_epoch);

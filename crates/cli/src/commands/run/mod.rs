@@ -170,7 +170,7 @@ impl Candidacy<'_> {
             first = election.wait_for_leadership() => return first.map_err(|error| stopped(election, error)),
             Some(()) = OptionFuture::from(run.wait.map(tokio::time::sleep)) => (kept_out(), true),
             Ok(_) = election.wait_until(somebody_lives), if run.nonblock => (None, false),
-            Ok(_) = election.wait_until(why_not_leading::is_in_cooldown), if run.nonblock => (None, false),
+            Ok(_) = election.wait_until(why_not_leading::is_kept_out), if run.nonblock => (None, false),
             Some(()) = OptionFuture::from(health.map(HealthCommand::fails)), if run.nonblock => (kept_out(), false),
         };
         let done = if run.command_line().is_empty() { "not leading" } else { "not run" };

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use bellwether::{Clock, Election, Status, Store, SystemClock, Wall, boot_now};
+use bellwether::{Clock, Election, StateName, Status, Store, SystemClock, Wall, boot_now};
+
+use crate::output;
 
 /// How long the store may take to tell since when another leads.
 const LOOK_MAX: Duration = Duration::from_secs(1);
@@ -12,6 +14,11 @@ pub(crate) async fn sentence(store: &Store, election: &Election, done: &str) -> 
     let on = election.name();
     let looked = tokio::time::timeout(LOOK_MAX, store.backend().observe(on)).await;
     let seen = looked.ok().and_then(Result::ok);
+    if let Some(seen) = &seen
+        && let Some(paused) = seen.paused.as_ref().filter(|_| seen.leader().is_none())
+    {
+        return format!("{done}: {on} is {}", output::paused(paused));
+    }
     if let Some((holder, seen)) = seen.as_ref().and_then(|seen| Some((seen.holder.as_ref()?, seen))) {
         let since = seen.acquired.map(|since| format!(" since {since}")).unwrap_or_default();
         let epoch = seen.epoch.map(|epoch| format!(" (epoch {epoch})")).unwrap_or_default();
@@ -33,7 +40,8 @@ pub(crate) fn cooldown(election: &Election) -> Option<Wall> {
     Some(Wall::from_unix_nanos(SystemClock.wall().as_unix_nanos().saturating_add(nanos)))
 }
 
-/// Whether this candidate stays away.
-pub(crate) fn is_in_cooldown(status: &Status) -> bool {
-    status.cooldown_until.is_some_and(|until| boot_now() < until)
+/// Whether this candidate stays away, or is kept out by a pause.
+pub(crate) fn is_kept_out(status: &Status) -> bool {
+    let until = status.cooldown_until.max(status.paused_until);
+    status.state != StateName::Leader && until.is_some_and(|until| boot_now() < until)
 }

@@ -14,6 +14,7 @@ mod deadline;
 mod demotion;
 mod failed_renewals;
 mod late_answers;
+mod pausing;
 mod releasing;
 mod requests;
 mod settling;
