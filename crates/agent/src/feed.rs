@@ -76,9 +76,14 @@ impl Feed {
         }
     }
 
+    /// Room for one more stream, of whatever kind.
+    pub(crate) fn room(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.room).try_acquire_owned().ok()
+    }
+
     /// A stream that begins with how the candidate stands; `None` when there is no room for one more.
     pub(crate) fn subscribe(self: &Arc<Feed>) -> Option<impl Stream<Item = Bytes> + Send + 'static> {
-        let place = Arc::clone(&self.room).try_acquire_owned().ok()?;
+        let place = self.room()?;
         let receiver = self.sender().as_ref()?.subscribe();
         let reader = Reader { first: true, receiver, feed: Arc::clone(self), _place: place };
         Some(stream::unfold(reader, |mut reader| async { Some((reader.next().await?, reader)) }))

@@ -19,15 +19,19 @@
 //!
 //! **Reading is free, changing is not.** Whoever can connect may read; what changes something needs the token, and does not work without
 //! one. Nothing here writes to the store but a request to step down.
+//!
+//! **Clients may do the work** (`campaign`): with the token, or on a Unix socket, whose file says who may write to it.
 
 mod accept;
 mod address;
+mod campaign;
 mod endpoints;
 mod error;
 mod feed;
 mod limits;
 mod listener;
 mod patient;
+mod peer;
 mod store_reads;
 mod thread;
 mod tls;
@@ -35,6 +39,7 @@ mod token;
 mod unix_socket;
 
 pub use address::Address;
+pub use campaign::{ClientGate, Clients, KeptProof, ProofKeeper};
 pub use error::AgentError;
 pub use listener::Listener;
 pub use thread::{Agent, Served};

@@ -163,6 +163,16 @@ fn no_half_of_two(args: &Args) -> Result<(), Failure> {
             Err(Failure::new(Exit::Usage, sentence))
         }
         #[cfg(feature = "http")]
+        Command::Run(run) if run.http.for_clients && !run.command_line().is_empty() => {
+            let sentence = "--for-clients is for work in clients, and COMMAND is the work here: leave one of them out";
+            Err(Failure::new(Exit::Usage, sentence))
+        }
+        #[cfg(feature = "http")]
+        Command::Run(run) if run.http.for_clients && run.health.health_cmd.is_some() => {
+            let sentence = "--for-clients and --health-cmd do not go together: a client campaigns only while it is healthy";
+            Err(Failure::new(Exit::Usage, sentence))
+        }
+        #[cfg(feature = "http")]
         Command::Run(run) => run.http.mistake().map_or(Ok(()), |why| Err(Failure::new(Exit::Usage, why))),
         _ => Ok(()),
     }
