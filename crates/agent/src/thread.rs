@@ -69,12 +69,14 @@ async fn serve(listener: Listener, served: Served, main: Handle, stop: oneshot::
         Clients::Welcome(keeper) => Some((keeper, None)),
         Clients::Awaited(keeper, gate) => Some((keeper, Some(gate))),
     };
+    let is_awaited = matches!(keeper, Some((_, Some(_))));
     let campaigns = keeper.is_some().then(|| Arc::clone(&roster));
     let turns = OptionFuture::from(keeper.map(|(keeper, gate)| {
         take_turns(Arc::clone(&roster), election.clone(), store.clone(), keeper, gate)
     }));
     let context = Context {
         campaigns,
+        awaited: is_awaited.then(|| Arc::clone(&roster)),
         record: StoreRead::record(&main, store.clone(), on.clone()),
         history: StoreRead::history(&main, store.clone(), on),
         feed: Arc::clone(&feed),

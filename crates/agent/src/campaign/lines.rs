@@ -33,7 +33,8 @@ pub(crate) fn lines(
 ) -> impl Stream<Item = Bytes> + Send + 'static {
     let place = attached.entry.place();
     let timer = BootTimer::new().ok();
-    let answering = Answering { attached, heard, pace, place, standing: None, timer, is_first: true, _room: room };
+    let answering =
+        Answering { attached, heard, pace, place, standing: None, timer, is_first: true, _room: room };
     stream::unfold(answering, |mut answering| async { Some((answering.next().await?, answering)) })
 }
 

@@ -24,11 +24,7 @@ impl Roster {
     }
 
     /// A new campaign; `None` when there are too many.
-    pub(crate) fn begin(
-        self: &Arc<Roster>,
-        process: Option<ReadableFd>,
-        heard: Boot,
-    ) -> Option<Attached> {
+    pub(crate) fn begin(self: &Arc<Roster>, process: Option<ReadableFd>, heard: Boot) -> Option<Attached> {
         let mut entries = self.entries();
         if entries.len() >= CAMPAIGNS_MAX {
             return None;
@@ -88,7 +84,7 @@ impl Roster {
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.entries().is_empty()
     }
 

@@ -38,7 +38,12 @@ pub(crate) enum Answer {
 }
 
 impl Told {
-    pub(crate) fn new(epoch: Epoch, standing: Standings, pace: Pace, kept: Option<Box<dyn KeptProof>>) -> Told {
+    pub(crate) fn new(
+        epoch: Epoch,
+        standing: Standings,
+        pace: Pace,
+        kept: Option<Box<dyn KeptProof>>,
+    ) -> Told {
         let proof = Mutex::new(kept.map_or(Proof::Needless, Proof::Kept));
         Told { epoch, standing, pace, until: watch::Sender::new(Boot::default()), proof }
     }

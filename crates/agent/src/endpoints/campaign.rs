@@ -78,7 +78,8 @@ pub(super) async fn end(
 }
 
 fn admitted<'a>(context: &'a Context, peer: Peer, headers: &HeaderMap) -> Result<&'a Arc<Roster>, Response> {
-    let off = "campaigning over a network is off: start bellwether with --http-token-file, or use a Unix socket";
+    let off =
+        "campaigning over a network is off: start bellwether with --http-token-file, or use a Unix socket";
     let refusal = if peer.is_local() { None } else { changing::refusal(context, headers, off) };
     match (refusal, &context.campaigns) {
         (Some(refusal), _) => Err(refusal),
@@ -123,9 +124,7 @@ fn full() -> Response {
     error(StatusCode::SERVICE_UNAVAILABLE, "too many clients; try later")
 }
 
-fn streamed(
-    lines: impl futures_util::Stream<Item = axum::body::Bytes> + Send + 'static,
-) -> Response {
+fn streamed(lines: impl futures_util::Stream<Item = axum::body::Bytes> + Send + 'static) -> Response {
     let body = Body::from_stream(lines.map(Ok::<_, Infallible>));
     let mut response = answer(StatusCode::OK, "application/x-ndjson", body);
     // nginx would collect lines until it has enough of them.

@@ -31,6 +31,8 @@ pub(crate) struct Context {
     pub(crate) election: Election,
     /// The clients that campaign, where they may.
     pub(crate) campaigns: Option<Arc<Roster>>,
+    /// The same, where the candidate competes only while there are any.
+    pub(crate) awaited: Option<Arc<Roster>>,
     pub(crate) store: Store,
     pub(crate) metrics: Metrics,
     pub(crate) token: Option<Token>,
@@ -44,7 +46,8 @@ pub(crate) struct Context {
 type Shared = axum::extract::State<Arc<Context>>;
 
 /// For whoever asks for something else.
-const ALL: &str = "/, /leader, /livez, /readyz, /status, /history, /events, /metrics, POST /step-down, POST /campaign";
+const ALL: &str =
+    "/, /leader, /livez, /readyz, /status, /history, /events, /metrics, POST /step-down, POST /campaign";
 
 /// Every endpoint.
 pub(crate) fn router(context: Context) -> Router {

@@ -22,11 +22,7 @@ pub(super) struct Listening {
 }
 
 /// Listens where the flags say, if they say so: before the candidate competes, so that a mistake ends the command at once.
-pub(super) fn listen(
-    run: &Run,
-    store: &Store,
-    on: &ElectionName,
-) -> Result<Option<Listening>, Failure> {
+pub(super) fn listen(run: &Run, store: &Store, on: &ElectionName) -> Result<Option<Listening>, Failure> {
     let flags = &run.http;
     let Some(address) = &flags.http else { return Ok(None) };
     let usage = |error: bellwether_agent::AgentError| Failure::new(Exit::Usage, error.to_string());
