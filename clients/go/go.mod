@@ -1,3 +1,3 @@
-module bellwether.dev/client
+module github.com/bellwether-rs/bellwether/clients/go
 
 go 1.21

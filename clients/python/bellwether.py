@@ -47,6 +47,7 @@ class Leadership:
         self.ended: Optional[str] = None
         """Why it ended, as far as that is known."""
         self._id = campaign_id
+        self._is_taken = False
         self._deadline = 0
         self._changed = condition
 
@@ -134,6 +135,7 @@ class Campaign:
                     raise RuntimeError("the campaign is closed")
                 leadership = self._leadership
                 if leadership is not None and leadership.holds():
+                    leadership._is_taken = True
                     return leadership
                 left = None if until is None else until - time.monotonic()
                 if left is not None and left <= 0:
@@ -216,11 +218,17 @@ class Campaign:
                         self._changed.wait_for(lambda: self._closed or self._is_finished(mine), pause)
                     pause = min(pause * 2, _LONGEST_PAUSE)
         finally:
-            if campaign_id is not None and self._closed:
+            if campaign_id is not None and (self._closed or (mine is not None and not mine._is_taken)):
                 self._server.say_finished(campaign_id)
 
     def _is_finished(self, mine: Optional[Leadership]) -> bool:
-        return mine is not None and self._leadership is not mine
+        if mine is None:
+            return False
+        with self._changed:
+            # Over before anybody took it: there is no work that could say so.
+            if self._leadership is mine and not mine._is_taken and not mine.holds():
+                self._leadership = None
+            return self._leadership is not mine
 
     def _hear(self, line: dict, asked: int, mine: Optional[Leadership]) -> Optional[Leadership]:
         with self._changed:
