@@ -91,7 +91,7 @@ class Campaign:
         self._body = json.dumps({"ends_with_process": ends_with_process})
         self._changed = threading.Condition()
         self._leadership: Optional[Leadership] = None
-        self._refused: Optional[Refused] = None
+        self._failure: Optional[Exception] = None
         self._closed = False
         self._thread = threading.Thread(target=self._run, name="bellwether", daemon=True)
         self._thread.start()
@@ -129,8 +129,8 @@ class Campaign:
         until = None if timeout is None else time.monotonic() + timeout
         with self._changed:
             while True:
-                if self._refused is not None:
-                    raise self._refused
+                if self._failure is not None:
+                    raise self._failure
                 if self._closed:
                     raise RuntimeError("the campaign is closed")
                 leadership = self._leadership
@@ -176,15 +176,16 @@ class Campaign:
             try:
                 self._campaign()
                 pause = _FIRST_PAUSE
-            except Refused as refused:
-                with self._changed:
-                    self._refused = refused
-                    self._changed.notify_all()
-                return
             except (OSError, http.client.HTTPException, ValueError):
                 with self._changed:
                     self._changed.wait_for(lambda: self._closed, pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
+            except Exception as failure:
+                # Refused, or a mistake in here: whoever waits has to hear of it.
+                with self._changed:
+                    self._failure = failure
+                    self._changed.notify_all()
+                return
 
     def _campaign(self) -> None:
         """One campaign: from the first request until its work, if there was any, has stopped."""
@@ -271,9 +272,10 @@ class _Server:
         self._address = address
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._patience = _PATIENCE
-        self._lock = threading.Lock()
         self._connection: Optional[http.client.HTTPConnection] = None
-        self._open().close()
+        self._socket: Optional[socket.socket] = None
+        # A mistake in the address is told at once.
+        self._open()
 
     def _open(self) -> http.client.HTTPConnection:
         if self._address.startswith("unix:"):
@@ -286,15 +288,14 @@ class _Server:
         raise ValueError(f"{self._address!r} is no address of --http: write unix:PATH, http://HOST:PORT or https://HOST:PORT")
 
     def ask(self, path: str, body: str):
-        """The lines of an answer, as they come."""
-        with self._lock:
-            if self._connection is None:
-                self._connection = self._open()
-            connection = self._connection
+        """The lines of an answer, as they come. For the thread that asks."""
+        connection, self._connection = self._connection or self._open(), None
         try:
+            if connection.sock is None:
+                connection.connect()
+            self._socket = connection.sock
+            self._socket.settimeout(self._patience)
             connection.request("POST", path, body, self._headers)
-            if connection.sock is not None:
-                connection.sock.settimeout(self._patience)
             response = connection.getresponse()
             if response.status != 200:
                 self._fail(response)
@@ -302,10 +303,13 @@ class _Server:
                 line = json.loads(line)
                 self._patience = _PATIENCE + line["again_ms"] / 1e3
                 yield line
-        except BaseException:
+            if response.isclosed():
+                # To its end: the next request may use the same connection.
+                self._connection = connection
+        finally:
             # Also when nobody wants the rest of the answer.
-            self.hang_up()
-            raise
+            if self._connection is None:
+                connection.close()
 
     def say_finished(self, campaign_id: str) -> None:
         """Once: if it does not arrive, the leadership ends at its deadline."""
@@ -319,17 +323,12 @@ class _Server:
         self.hang_up()
 
     def hang_up(self) -> None:
-        """Ends the answer that is being read."""
-        with self._lock:
-            connection, self._connection = self._connection, None
-        if connection is None:
-            return
+        """Ends the answer that the other thread reads. The connection is its own to close."""
         try:
-            if connection.sock is not None:
-                connection.sock.shutdown(socket.SHUT_RDWR)
+            if self._socket is not None:
+                self._socket.shutdown(socket.SHUT_RDWR)
         except OSError:
             pass
-        connection.close()
 
     @staticmethod
     def _fail(response: http.client.HTTPResponse) -> None:

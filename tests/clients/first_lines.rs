@@ -37,14 +37,19 @@ fn works(language: Language, of: &str, make: impl Fn(&Path, &str) -> std::proces
     let mut child = command_with_output(command);
     let said = first_words(&mut child);
     assert!(said.starts_with("working under epoch 1"), "{}: {said:?}", language.name());
-    rustix::process::kill_process(rustix::process::Pid::from_child(&child), Signal::KILL).expect("our own child");
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), Signal::KILL)
+        .expect("our own child");
     child.wait().expect("our own child");
     // Its process has ended, and so has its work.
     agent.expect("released");
 }
 
 fn command_with_output(mut command: std::process::Command) -> std::process::Child {
-    command.stdout(std::process::Stdio::piped()).stdin(std::process::Stdio::null()).spawn().expect("it starts")
+    command
+        .stdout(std::process::Stdio::piped())
+        .stdin(std::process::Stdio::null())
+        .spawn()
+        .expect("it starts")
 }
 
 fn first_words(child: &mut std::process::Child) -> String {

@@ -106,7 +106,14 @@ impl ClientRounds<'_> {
     /// Starts both.
     pub fn start(language: Language, directory: &Path) -> ClientRounds<'_> {
         let seats = ["a", "b"].map(|id| Seat::start(language, directory, id));
-        ClientRounds { language, directory, seats, gone: Vec::new(), round: 0, figures: ClientFigures::default() }
+        ClientRounds {
+            language,
+            directory,
+            seats,
+            gone: Vec::new(),
+            round: 0,
+            figures: ClientFigures::default(),
+        }
     }
 
     /// One round: trouble for the one that leads, until the other does.
@@ -167,9 +174,9 @@ impl ClientRounds<'_> {
         for client in &all {
             for beat in client.said.iter().filter(|line| line.event() == "beat") {
                 let who = beat.text("incarnation").unwrap_or_default();
-                let intruded = led.iter().find(|other| {
-                    other.who != who && other.from < beat.boot() && beat.boot() < other.until
-                });
+                let intruded = led
+                    .iter()
+                    .find(|other| other.who != who && other.from < beat.boot() && beat.boot() < other.until);
                 if let Some(other) = intruded {
                     self.figures.intrusions.push(format!("{beat:?} while {other:?}"));
                 }

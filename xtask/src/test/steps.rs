@@ -12,8 +12,8 @@ use crate::metadata::Workspace;
 use crate::postgres::majors;
 use crate::sim;
 use crate::tools::{
-    APISERVER, CLIENT_GO, CLIPPY, DNSMASQ, ETCD, HELM, IPROUTE, NATS, OLD_NATS, PGBOUNCER, POSTGRES,
-    PROMTOOL, RUSTFMT, Tool,
+    APISERVER, CLIENT_GO, CLIPPY, DNSMASQ, ETCD, GO, HELM, IPROUTE, NATS, NODE, NPM, OLD_NATS, PGBOUNCER,
+    POSTGRES, PROMTOOL, PYTHON, RUSTFMT, Tool,
 };
 use std::time::Duration;
 
@@ -80,7 +80,8 @@ const NATS_TOOLS: &[&Tool] = &[&NATS, &OLD_NATS, &IPROUTE];
 const KUBERNETES_TOOLS: &[&Tool] = &[&ETCD, &APISERVER, &CLIENT_GO, &IPROUTE];
 const DEPLOY_TOOLS: &[&Tool] = &[&ETCD, &APISERVER, &CLIENT_GO, &HELM, &IPROUTE];
 const ALL_SERVERS: &[&Tool] = &[&POSTGRES, &PGBOUNCER, &NATS, &OLD_NATS, &DNSMASQ, &IPROUTE];
-const SCENARIO_TOOLS: &[&Tool] = &[&POSTGRES, &PGBOUNCER, &NATS, &OLD_NATS, &DNSMASQ, &IPROUTE, &PROMTOOL];
+const SCENARIO_TOOLS: &[&Tool] =
+    &[&POSTGRES, &PGBOUNCER, &NATS, &OLD_NATS, &DNSMASQ, &IPROUTE, &PROMTOOL, &PYTHON, &GO, &NODE, &NPM];
 
 /// What needs the API server, in packages whose other tests do not: these have a step of their own.
 pub(super) const APART: &[Program] = &[
@@ -141,7 +142,7 @@ const PACKAGES: &[(&str, &str, &str, u64)] = &[
     ("cli", "bellwether-cli", "the command", 5),
     ("sim", sim::PACKAGE, "the simulator's own tests", 10),
     ("xtask", "xtask", "what runs these steps", 5),
-    (SCENARIOS_STEP, "bellwether-tests", "the command on real processes and servers", 330),
+    (SCENARIOS_STEP, "bellwether-tests", "the command on real processes and servers", 380),
 ];
 
 const FORMAT: Action =
