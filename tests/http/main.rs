@@ -2,6 +2,8 @@
 
 mod answers;
 mod bad_input;
+mod campaign;
+mod campaigner;
 mod crowds;
 mod encryption;
 mod events;

@@ -25,7 +25,7 @@ pub(crate) fn beside(name: &str) -> PathBuf {
 }
 
 /// Where programs of the profile of this test are.
-fn directory() -> PathBuf {
+pub(crate) fn directory() -> PathBuf {
     let this = std::env::current_exe().expect("the path of this test");
     let directory = this.parent().expect("a directory");
     // target/PROFILE/deps/test-1234 or target/PROFILE/program → target/PROFILE

@@ -5,6 +5,8 @@
 
 mod binary;
 mod candidate;
+#[cfg(target_os = "linux")]
+pub mod clients;
 mod command;
 mod event_line;
 pub mod http;

@@ -63,7 +63,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "prove",
-        synopsis: "prove run|postgres|nats|kubernetes|raft [OPTION…]",
+        synopsis: "prove run|postgres|nats|kubernetes|raft|clients [OPTION…]",
         what: "the long proofs on the built command, optimised, with their figures",
         more: "run  leaders of `bellwether run` ended in every way there is, with a witness as their command: never two at\n\
                \u{20}    once, never an orphan, the next leader within the bound that `explain` prints\n\
@@ -74,7 +74,9 @@ const COMMANDS: &[Command] = &[
                \u{20}    `bellwether status` that must change no revision of the bucket (needs root)\n\
                raft  leaders of a Raft cluster that are killed, stopped, cut off and asked to leave under clients on every\n\
                \u{20}    machine: one order explains what all of them were told; the conformance suite on a cluster that has\n\
-               \u{20}    just lost its leader (needs root)\n\n\
+               \u{20}    just lost its leader (needs root)\n\
+               clients  clients in Python, Go and TypeScript, and their agents, that are killed, stopped and asked to hand\n\
+               \u{20}    over, --rounds N of each (50): never two at work at once\n\n\
                Of run:\n\
                --rounds N  so many rounds of every way in turn, and a quarter as many in a container and as an\n\
                \u{20}           ordinary user (200)\n\

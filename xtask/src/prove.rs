@@ -2,7 +2,9 @@
 
 use crate::metadata::Workspace;
 use crate::suggest::did_you_mean;
-use crate::tools::{APISERVER, CLIENT_GO, ETCD, IPROUTE, NATS, OLD_NATS, POSTGRES, Tool};
+use crate::tools::{
+    APISERVER, CLIENT_GO, ETCD, GO, IPROUTE, NATS, NODE, NPM, OLD_NATS, POSTGRES, PYTHON, Tool,
+};
 use crate::{Problem, Verdict, process};
 
 const PACKAGE: &str = "bellwether-tests";
@@ -15,6 +17,7 @@ const PROOFS: &[(&str, &[&Tool])] = &[
     ("nats", &[&NATS, &OLD_NATS, &IPROUTE]),
     ("kubernetes", &[&ETCD, &APISERVER, &CLIENT_GO, &IPROUTE]),
     ("raft", &[&IPROUTE]),
+    ("clients", &[&PYTHON, &GO, &NODE, &NPM]),
 ];
 
 pub(crate) fn run(args: &[String]) -> Result<Verdict, Problem> {
@@ -56,6 +59,7 @@ mod tests {
         assert_eq!(check(&["postgres".to_owned()]).map(<[_]>::len), Ok(2));
         assert_eq!(check(&["kubernetes".to_owned()]).map(<[_]>::len), Ok(4));
         assert_eq!(check(&["raft".to_owned()]).map(<[_]>::len), Ok(1));
+        assert_eq!(check(&["clients".to_owned()]).map(<[_]>::len), Ok(4));
         assert!(check(&[]).unwrap_err().contains("run"));
         assert!(check(&["urn".to_owned()]).unwrap_err().contains("did you mean `run`"));
     }

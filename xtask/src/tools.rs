@@ -81,6 +81,38 @@ pub(crate) const DNSMASQ: Tool = Tool {
     install: Some(|| apt::install("dnsmasq-base")),
 };
 
+pub(crate) const PYTHON: Tool = Tool {
+    name: "Python",
+    probe: Probe::Command(&["python3", "--version"]),
+    used_for: "the tests of clients/python",
+    advice: "put python3 (3.9 or later) on the PATH, or install the package of that name",
+    install: Some(|| apt::install("python3")),
+};
+
+pub(crate) const GO: Tool = Tool {
+    name: "Go",
+    probe: Probe::Command(&["go", "version"]),
+    used_for: "the tests of clients/go",
+    advice: "put go (1.21 or later) on the PATH (https://go.dev/dl), or install Debian's package golang",
+    install: Some(|| apt::install("golang")),
+};
+
+pub(crate) const NODE: Tool = Tool {
+    name: "Node",
+    probe: Probe::Command(&["node", "--version"]),
+    used_for: "the tests of clients/typescript",
+    advice: "put node (18 or later) on the PATH, or install Debian's package nodejs",
+    install: Some(|| apt::install("nodejs")),
+};
+
+pub(crate) const NPM: Tool = Tool {
+    name: "npm",
+    probe: Probe::Command(&["npm", "--version"]),
+    used_for: "fetching the compiler of clients/typescript",
+    advice: "put npm on the PATH, or install the package of that name",
+    install: Some(|| apt::install("npm")),
+};
+
 pub(crate) const ETCD: Tool = Tool {
     name: "etcd",
     probe: Probe::Place(kubernetes::etcd_version),
@@ -200,6 +232,9 @@ pub(crate) const ALL: &[&Tool] = &[
     &SYSTEMD_ANALYZE,
     &PYTHON,
     &CHROMIUM,
+    &GO,
+    &NODE,
+    &NPM,
 ];
 
 impl Tool {

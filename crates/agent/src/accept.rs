@@ -6,7 +6,10 @@ use std::io;
 use std::sync::Arc;
 
 use axum::Router;
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
@@ -15,6 +18,7 @@ use tokio::sync::Semaphore;
 use crate::limits::{ACCEPT_PAUSE, BUFFER_MAX_BYTES, HANDSHAKE_TIMEOUT, HEAD_TIMEOUT, WRITE_TIMEOUT};
 use crate::listener::Socket;
 use crate::patient::{Io, Patient};
+use crate::peer::Peer;
 use crate::tls::Certificates;
 use crate::unix_socket::SocketFile;
 
@@ -65,8 +69,9 @@ pub(crate) async fn accept(
         let (router, certificates) = (router.clone(), certificates.clone());
         tokio::spawn(async move {
             let _place = place;
+            let peer = accepted.peer();
             if let Some(stream) = opened(accepted, certificates.as_deref()).await {
-                serve(stream, router).await;
+                serve(stream, peer, router).await;
             }
         });
     }
@@ -82,6 +87,13 @@ impl Listening {
 }
 
 impl Accepted {
+    fn peer(&self) -> Peer {
+        match self {
+            Accepted::Tcp(_) => Peer::Network,
+            Accepted::Unix(stream) => Peer::of(stream),
+        }
+    }
+
     /// Says that there is no room, if that can be said at once, and closes.
     fn refuse(self, is_encrypted: bool) {
         if is_encrypted {
@@ -118,12 +130,17 @@ async fn opened(accepted: Accepted, certificates: Option<&Certificates>) -> Opti
     }
 }
 
-async fn serve(stream: Patient, router: Router) {
+async fn serve(stream: Patient, peer: Peer, router: Router) {
+    let router = TowerToHyperService::new(router);
+    let answered = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(peer);
+        router.call(request)
+    });
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(BUFFER_MAX_BYTES)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        .serve_connection(TokioIo::new(stream), answered);
     if let Err(error) = served.await {
         tracing::debug!(%error, "a connection to --http ended early");
     }

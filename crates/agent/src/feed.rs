@@ -86,13 +86,18 @@ impl Feed {
         drop(self.room.acquire_many(all).await);
     }
 
+    /// Room for one more stream, of whatever kind.
+    pub(crate) fn room(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.room).try_acquire_owned().ok()
+    }
+
     /// A stream that begins with how the candidate stands, and for those who want them goes on with the last events before; `None` when
     /// there is no room for one more.
     pub(crate) fn subscribe(
         self: &Arc<Feed>,
         from: From,
     ) -> Option<impl Stream<Item = Bytes> + Send + 'static> {
-        let place = Arc::clone(&self.room).try_acquire_owned().ok()?;
+        let place = self.room()?;
         // In one look, so that no event is in both, and none in neither.
         let sending = self.sending();
         let receiver = sending.sender.as_ref()?.subscribe();

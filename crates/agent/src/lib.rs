@@ -19,9 +19,12 @@
 //!
 //! **Reading is free, changing is not.** Whoever can connect may read; what changes something needs the token, and does not work without
 //! one. Nothing here writes to the store but a request to step down.
+//!
+//! **Clients may do the work** (`campaign`): with the token, or on a Unix socket, whose file says who may write to it.
 
 mod accept;
 mod address;
+mod campaign;
 mod dashboard;
 mod endpoints;
 mod error;
@@ -30,6 +33,7 @@ mod limits;
 mod listener;
 mod node_endpoints;
 mod patient;
+mod peer;
 mod store_reads;
 mod thread;
 mod tls;
@@ -37,6 +41,7 @@ mod token;
 mod unix_socket;
 
 pub use address::Address;
+pub use campaign::{ClientGate, Clients, KeptProof, ProofKeeper};
 pub use error::AgentError;
 pub use listener::Listener;
 pub use node_endpoints::NodeReport;

@@ -73,3 +73,12 @@ pub(crate) const LAST_EVENTS: Duration = Duration::from_secs(1);
 
 /// How long answers that are being written hold up the end.
 pub(crate) const LAST_ANSWERS: Duration = Duration::from_millis(50);
+
+/// Clients that campaign at once: each has to be looked at when there is a leadership to give. They count as streams, too.
+pub(crate) const CAMPAIGNS_MAX: usize = 256;
+
+/// How long a client that waits for a leadership may be away between two requests before it has to begin anew.
+pub(crate) const CLIENT_RETURNS: Duration = Duration::from_secs(2);
+
+/// How often what nobody announces is looked at, and how long to wait after what could not be done.
+pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(50);

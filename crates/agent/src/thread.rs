@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use bellwether_election::{Election, Events, Metrics, Store};
+use futures_util::future::OptionFuture;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
 use crate::accept::accept;
+use crate::campaign::{Clients, Pace, Roster, take_turns};
 use crate::endpoints::{self, Context};
 use crate::feed::Feed;
 use crate::limits::{LAST_ANSWERS, LAST_EVENTS, connections_max, streams_max};
@@ -30,6 +32,8 @@ pub struct Served {
     pub store: Store,
     /// What it is measured by.
     pub metrics: Metrics,
+    /// What clients may do with its leadership.
+    pub clients: Clients,
 }
 
 /// A server that runs. It holds the election, and ends when it is stopped or dropped.
@@ -87,11 +91,24 @@ async fn serve_node(
 }
 
 async fn serve(listener: Listener, served: Served, main: Handle, stop: oneshot::Receiver<()>) {
-    let Served { election, events, store, metrics } = served;
+    let Served { election, events, store, metrics, clients } = served;
     let connections_max = connections_max();
     let feed = Arc::new(Feed::new(election.clone(), streams_max(connections_max)));
     let on = election.name().clone();
+    let roster = Arc::new(Roster::new(Pace::of(election.settings())));
+    let keeper = match clients {
+        Clients::Refused => None,
+        Clients::Welcome(keeper) => Some((keeper, None)),
+        Clients::Awaited(keeper, gate) => Some((keeper, Some(gate))),
+    };
+    let is_awaited = matches!(keeper, Some((_, Some(_))));
+    let campaigns = keeper.is_some().then(|| Arc::clone(&roster));
+    let turns = OptionFuture::from(keeper.map(|(keeper, gate)| {
+        take_turns(Arc::clone(&roster), election.clone(), store.clone(), keeper, gate)
+    }));
     let context = Context {
+        campaigns,
+        awaited: is_awaited.then(|| Arc::clone(&roster)),
         record: StoreRead::record(&main, store.clone(), on.clone()),
         history: StoreRead::history(&main, store.clone(), on),
         elections: StoreRead::elections(&main, store.clone()),
@@ -111,7 +128,9 @@ async fn serve(listener: Listener, served: Served, main: Handle, stop: oneshot::
             }
         }
         () = feed.run(events, stop) => {}
+        Some(()) = turns => {}
     }
+    roster.close();
     // Nobody is accepted any more, and the socket's file is gone.
     let _ = tokio::time::timeout(LAST_EVENTS, feed.ended()).await;
     tokio::time::sleep(LAST_ANSWERS).await;

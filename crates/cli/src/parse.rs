@@ -163,6 +163,17 @@ fn no_half_of_two(args: &Args) -> Result<(), Failure> {
             Err(Failure::new(Exit::Usage, sentence))
         }
         #[cfg(feature = "http")]
+        Command::Run(run) if run.http.for_clients && !run.command_line().is_empty() => {
+            let sentence =
+                "--for-clients is for work in clients, and COMMAND is the work here: leave one of them out";
+            Err(Failure::new(Exit::Usage, sentence))
+        }
+        #[cfg(feature = "http")]
+        Command::Run(run) if run.http.for_clients && run.health.health_cmd.is_some() => {
+            let sentence = "--for-clients and --health-cmd do not go together: a client campaigns only while it is healthy";
+            Err(Failure::new(Exit::Usage, sentence))
+        }
+        #[cfg(feature = "http")]
         Command::Run(run) => run.http.mistake().map_or(Ok(()), |why| Err(Failure::new(Exit::Usage, why))),
         _ => Ok(()),
     }
@@ -173,6 +184,9 @@ fn no_half_of_two(args: &Args) -> Result<(), Failure> {
 fn no_flags_without_command(found: &ArgMatches) -> Result<(), Failure> {
     let Some(("run", run)) = found.subcommand() else { return Ok(()) };
     let typed = |id: &&&str| run.value_source(id) == Some(ValueSource::CommandLine);
+    // Without the feature, there is no such flag.
+    let is_served = run.try_contains_id("http").unwrap_or(false);
+    let typed = |id: &&&str| typed(id) && !(is_served && **id == "stop_timeout");
     let is_given = |id| run.value_source(id).is_some();
     match Run::OF_COMMAND.iter().find(typed) {
         Some(flag) if !is_given("command") && !is_given("line") => {

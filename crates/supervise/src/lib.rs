@@ -40,6 +40,8 @@
 //! # }
 //! ```
 //!
+//! Work that is not a command, in a process that cannot be killed from here, has a [`ProofKept`] instead of a guard.
+//!
 //! It cannot end descendants that gained more rights than this process has (a setuid program), which it reports
 //! ([`EndCause::Unkillable`]); work that others do for the command (a container engine); and processes in uninterruptible sleep.
 //!
@@ -75,6 +77,8 @@ mod init_protocol;
 #[cfg(target_os = "linux")]
 mod launch;
 #[cfg(target_os = "linux")]
+mod proof_keeper;
+#[cfg(target_os = "linux")]
 mod supervisor;
 #[cfg(not(target_os = "linux"))]
 #[path = "unsupported.rs"]
@@ -92,10 +96,12 @@ pub use containment::Containment;
 pub use containment::containment_here;
 pub use find_command::{NotRunnable, find_command};
 pub use kill_sequence::{KILL_SEQUENCE, KillStep};
+#[cfg(target_os = "linux")]
+pub use proof_keeper::ProofKept;
 pub use start_error::{StartError, advised};
 pub use supervisor::{Child, Supervisor};
 #[cfg(not(target_os = "linux"))]
-pub use supervisor::{containment_here, reap_orphans, start_beside};
+pub use supervisor::{ProofKept, containment_here, reap_orphans, start_beside};
 
 /// The argument that makes a start of this program a guard.
 #[cfg(target_os = "linux")]
@@ -104,8 +110,8 @@ const ROLE: &str = "__guard";
 /// The argument that makes a start of this program a command that waits to be stopped.
 const IDLE_ROLE: &str = "__idle";
 
-/// In a guard process, does the guard's work and never returns; in the process of [`CommandSpec::idle`], waits to be stopped. In any other
-/// process, does nothing.
+/// In a guard process, does the guard's work and never returns; in the process of [`CommandSpec::idle`], waits to be stopped; in the one of a
+/// [`ProofKept`], keeps the proof. In any other process, does nothing.
 ///
 /// Call it first in `main`, before starting threads and before [`bellwether_deadman::leave_pid1`].
 pub fn guard_main_if_asked() {
@@ -114,6 +120,7 @@ pub fn guard_main_if_asked() {
         let mut args = std::env::args_os().skip(1);
         match args.next() {
             Some(role) if role == ROLE => std::process::exit(guard::main(args.collect())),
+            Some(role) if role == proof_keeper::ROLE => std::process::exit(proof_keeper::main()),
             // A signal ends it.
             Some(role) if role == IDLE_ROLE => loop {
                 rustix::event::pause();

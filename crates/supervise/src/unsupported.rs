@@ -68,6 +68,37 @@ pub fn start_beside<C>(
 /// Does nothing: no orphans come to this process.
 pub async fn reap_orphans() {}
 
+/// A process that keeps the proof that this one lives; on Linux only.
+#[derive(Debug)]
+pub struct ProofKept(Infallible);
+
+impl ProofKept {
+    /// Fails with what the system lacks.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn start(
+        _: &[std::os::fd::OwnedFd],
+        _: Option<std::os::fd::BorrowedFd<'_>>,
+        _: bellwether_core::Boot,
+    ) -> io::Result<ProofKept> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, "it needs Linux"))
+    }
+
+    /// Keeps them until then.
+    ///
+    /// # Errors
+    /// When the keeper is gone.
+    pub fn extend(&self, _: bellwether_core::Boot) -> io::Result<()> {
+        match self.0 {}
+    }
+
+    /// Ends the keeper.
+    pub fn release(self) {
+        match self.0 {}
+    }
+}
+
 /// A running command; on Linux only.
 #[derive(Debug)]
 pub struct Child(Infallible);

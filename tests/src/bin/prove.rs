@@ -27,6 +27,7 @@ mod linux {
     use bellwether_deadman::boot_now;
     use bellwether_support::servers::kubernetes::Server;
     use bellwether_support::servers::nats::Version;
+    use bellwether_tests::clients::{self, ClientFigures, Language, Trouble};
     use bellwether_tests::mixed_election::{self, Make, MixedElection};
     use bellwether_tests::raft::{Conformance, Fault, Storm};
     use bellwether_tests::series::{Ending, Figures, Series};
@@ -70,7 +71,11 @@ mod linux {
                 let [rounds, suites] = numbers(options, [("--rounds", 100), ("--suites", 3)])?;
                 Ok(Box::new(move || verdict(conforms(suites) & storm(rounds))))
             }
-            other => Err(format!("`{other}` is none of run, postgres, nats, kubernetes, raft")),
+            "clients" => {
+                let [rounds] = numbers(options, [("--rounds", 50)])?;
+                Ok(Box::new(move || verdict(clients(rounds))))
+            }
+            other => Err(format!("`{other}` is none of run, postgres, nats, kubernetes, raft, clients")),
         }
     }
 
@@ -161,6 +166,21 @@ mod linux {
         println!("# leaders of a Raft cluster that fail under clients, {took:.0?}\n{figures}");
         figures.complaints.iter().for_each(|complaint| println!("FAILED {complaint}"));
         figures.complaints.is_empty() && figures.done > 0
+    }
+
+    /// Clients in other languages that are killed, stopped and handed over, so often each.
+    fn clients(rounds: usize) -> bool {
+        println!("{}", ClientFigures::HEADING);
+        let mut good = true;
+        for language in Language::ALL {
+            for trouble in Trouble::ALL {
+                let figures = clients::series(language, trouble, rounds);
+                println!("{:<12}{trouble:<10}{figures}", language.name());
+                figures.complaints().iter().for_each(|complaint| println!("FAILED {complaint}"));
+                good &= figures.complaints().is_empty();
+            }
+        }
+        good
     }
 
     /// Looks at a bucket, by the number of its last write.

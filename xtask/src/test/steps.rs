@@ -12,8 +12,8 @@ use crate::metadata::Workspace;
 use crate::postgres::majors;
 use crate::sim;
 use crate::tools::{
-    APISERVER, CHROMIUM, CLIENT_GO, CLIPPY, DNSMASQ, ETCD, HELM, IPROUTE, NATS, OLD_NATS, PGBOUNCER, POSTGRES,
-    PROMETHEUS, PROMTOOL, PYTHON, RUSTFMT, SYSTEMD_ANALYZE, Tool,
+    APISERVER, CHROMIUM, CLIENT_GO, CLIPPY, DNSMASQ, ETCD, GO, HELM, IPROUTE, NATS, NODE, NPM, OLD_NATS, PGBOUNCER,
+    POSTGRES, PROMETHEUS, PROMTOOL, PYTHON, RUSTFMT, SYSTEMD_ANALYZE, Tool,
 };
 use std::time::Duration;
 
@@ -92,6 +92,9 @@ const SCENARIO_TOOLS: &[&Tool] = &[
     &SYSTEMD_ANALYZE,
     &PYTHON,
     &CHROMIUM,
+    &GO,
+    &NODE,
+    &NPM,
 ];
 
 /// What needs the API server, in packages whose other tests do not: these have a step of their own.
@@ -153,7 +156,7 @@ const PACKAGES: &[(&str, &str, &str, u64)] = &[
     ("cli", "bellwether-cli", "the command", 5),
     ("sim", sim::PACKAGE, "the simulator's own tests", 10),
     ("xtask", "xtask", "what runs these steps", 5),
-    (SCENARIOS_STEP, "bellwether-tests", "the command on real processes and servers", 330),
+    (SCENARIOS_STEP, "bellwether-tests", "the command on real processes and servers", 380),
 ];
 
 const FORMAT: Action =

@@ -25,7 +25,9 @@ pub(super) async fn livez(State(context): Shared) -> Response {
 pub(super) async fn readyz(State(context): Shared) -> Response {
     let status = context.election.status();
     let takes_part = status.state != StateName::Stopped;
-    let is_ready = status.is_ready();
+    // Without a client it asks the store nothing, and is ready for one.
+    let awaits_client = context.awaited.as_ref().is_some_and(|roster| roster.is_empty());
+    let is_ready = status.is_ready() || (takes_part && awaits_client);
     let body = json!({
         "ready": is_ready,
         "state": status.state.as_str(),

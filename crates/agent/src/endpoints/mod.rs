@@ -1,5 +1,7 @@
 //! What is answered to whom: one file an endpoint, or a few that belong together.
 
+mod campaign;
+mod changing;
 mod events;
 mod health;
 mod leader;
@@ -20,12 +22,17 @@ use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
 use crate::Token;
+use crate::campaign::Roster;
 use crate::feed::Feed;
 use crate::store_reads::StoreRead;
 
 /// What answers are made of.
 pub(crate) struct Context {
     pub(crate) election: Election,
+    /// The clients that campaign, where they may.
+    pub(crate) campaigns: Option<Arc<Roster>>,
+    /// The same, where the candidate competes only while there are any.
+    pub(crate) awaited: Option<Arc<Roster>>,
     pub(crate) store: Store,
     pub(crate) metrics: Metrics,
     pub(crate) token: Option<Token>,
@@ -40,7 +47,7 @@ pub(crate) struct Context {
 type Shared = axum::extract::State<Arc<Context>>;
 
 /// For whoever asks for something else.
-const ALL: &str = "/, /leader, /livez, /readyz, /candidate, /status, /elections, /history, /events, /metrics, POST /step-down";
+const ALL: &str = "/, /leader, /livez, /readyz, /candidate, /status, /elections, /history, /events, /metrics, POST /step-down, POST /campaign";
 
 /// Every endpoint.
 pub(crate) fn router(context: Context) -> Router {
@@ -57,6 +64,8 @@ pub(crate) fn router(context: Context) -> Router {
         .route("/metrics", get(metrics::metrics))
         .route("/dashboard/{file}", get(root::file))
         .route("/step-down", post(step_down::step_down))
+        .route("/campaign", post(campaign::begin))
+        .route("/campaign/{id}", post(campaign::again).delete(campaign::end))
         .fallback(|uri| not_found(uri, ALL))
         .method_not_allowed_fallback(|| not_allowed(ALL))
         .with_state(Arc::new(context))

@@ -4,25 +4,18 @@
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use bellwether_election::{CandidateId, Error};
-use http_body_util::{BodyExt, Limited};
 use serde_json::{Value, json};
 
-use super::{Context, Shared, error, object};
-use crate::limits::{BODY_MAX_BYTES, BODY_TIMEOUT, STEP_DOWN_TIMEOUT};
+use super::{Context, Shared, changing, error, object};
+use crate::limits::STEP_DOWN_TIMEOUT;
 
 pub(super) async fn step_down(State(context): Shared, headers: HeaderMap, body: Body) -> Response {
-    let Some(token) = &context.token else {
-        let sentence = "stepping down over HTTP is off: start bellwether with --http-token-file";
-        return error(StatusCode::FORBIDDEN, sentence);
-    };
-    if !token.is_shown_by(&headers) {
-        let sentence = "send the token of --http-token-file: `Authorization: Bearer TOKEN`";
-        let mut response = error(StatusCode::UNAUTHORIZED, sentence);
-        response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-        return response;
+    let off = "stepping down over HTTP is off: start bellwether with --http-token-file";
+    if let Some(refusal) = changing::refusal(&context, &headers, off) {
+        return refusal;
     }
     match successor(body).await {
         Ok(to) => ask(&context, to).await,
@@ -32,14 +25,7 @@ pub(super) async fn step_down(State(context): Shared, headers: HeaderMap, body: 
 
 /// Whom the body names.
 async fn successor(body: Body) -> Result<Option<CandidateId>, String> {
-    let read = tokio::time::timeout(BODY_TIMEOUT, Limited::new(body, BODY_MAX_BYTES).collect());
-    let bytes = match read.await {
-        Ok(Ok(collected)) => collected.to_bytes(),
-        Ok(Err(_)) => {
-            return Err(format!("the body could not be read, or has more than {BODY_MAX_BYTES} bytes"));
-        }
-        Err(_) => return Err(format!("the body did not arrive within {BODY_TIMEOUT:?}")),
-    };
+    let bytes = changing::whole(body).await?;
     if bytes.trim_ascii().is_empty() {
         return Ok(None);
     }

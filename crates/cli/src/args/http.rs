@@ -14,9 +14,15 @@ pub(crate) struct HttpFlags {
     #[arg(long, value_name = "ADDR", value_parser = address)]
     pub(crate) http: Option<Address>,
 
-    /// Let clients that send the token in this file ask the leader to step down. Without it, HTTP changes nothing.
+    /// Let clients that send the token in this file ask the leader to step down, and campaign over a network. Without it, HTTP changes
+    /// nothing, except that clients on a Unix socket campaign without the token.
     #[arg(long, value_name = "FILE")]
     pub(crate) http_token_file: Option<PathBuf>,
+
+    /// Compete only while a client campaigns (POST /campaign), and step down when the last one has left: for work in another language,
+    /// which runs in the client. Without it, the candidate competes with or without clients.
+    #[arg(long)]
+    pub(crate) for_clients: bool,
 
     /// Encrypt HTTP with the certificate chain in this PEM file. A renewed certificate counts from the next connection on.
     #[arg(long, value_name = "FILE")]
@@ -49,9 +55,10 @@ pub(crate) struct NodeHttpFlags {
 impl HttpFlags {
     /// What is wrong with the flags together.
     pub(crate) fn mistake(&self) -> Option<&'static str> {
-        let HttpFlags { http, http_token_file, http_tls_cert, http_tls_key } = self;
+        let HttpFlags { http, http_token_file, for_clients, http_tls_cert, http_tls_key } = self;
         let alone = [
             (http_token_file.is_some(), "--http-token-file is for --http, which is missing: add --http ADDR"),
+            (*for_clients, "--for-clients is for --http, which is missing: add --http ADDR"),
             (http_tls_cert.is_some(), "--http-tls-cert is for --http, which is missing: add --http ADDR"),
             (http_tls_key.is_some(), "--http-tls-key is for --http, which is missing: add --http ADDR"),
         ];

@@ -53,7 +53,7 @@ pub(crate) struct Run {
     pub(crate) grace: Option<Duration>,
 
     /// Time between TERM and KILL on a planned end: a signal, `step-down`, preemption, a failed health check. The lease is still
-    /// renewed meanwhile, and the deadline still applies.
+    /// renewed meanwhile, and the deadline still applies. A client of --http has as long to stop its work.
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = super::STOP_TIMEOUT)]
     pub(crate) stop_timeout: Duration,
 

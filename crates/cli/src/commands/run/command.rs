@@ -36,6 +36,11 @@ pub(super) fn apply(run: &Run, options: &mut Options) {
         options.timing.work_grace = grace(run.grace, options.timing.rounded_ttl());
         options.stop_timeout = run.stop_timeout;
     }
+    // The work of clients is theirs to stop: before the deadline, which they know.
+    #[cfg(feature = "http")]
+    if run.http.http.is_some() {
+        options.stop_timeout = run.stop_timeout;
+    }
 }
 
 /// What is to be run, and the guard that will run it.

@@ -49,7 +49,7 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
     let id = CandidateId::new(id(global)).map_err(Error::from)?;
     let companion = super::companion(&store, &on, &id)?;
     #[cfg(feature = "http")]
-    let mut listening = http::listen(&run.http, &store, &on)?;
+    let mut listening = http::listen(run, &store, &on)?;
     // Before competing: a node that cannot run the command must not win.
     let work = tokio::select! {
         work = command::SupervisedCommand::prepare(run, &options) => work?,

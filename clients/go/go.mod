@@ -1,0 +1,3 @@
+module github.com/bellwether-rs/bellwether/clients/go
+
+go 1.21
