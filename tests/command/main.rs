@@ -1,5 +1,6 @@
 //! The command as scripts use it: exit codes, output, signals.
 
+mod audit;
 mod bad_input;
 mod doctor;
 mod help;

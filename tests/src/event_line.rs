@@ -1,11 +1,19 @@
 //! Event lines, as scripts read them.
 
+use std::fmt;
+
 use bellwether_core::Boot;
 use serde_json::Value;
 
 /// One event line of one process.
 #[derive(Clone, Debug)]
 pub struct EventLine(Value);
+
+impl fmt::Display for EventLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 impl EventLine {
     /// `None` if it is not an event line.

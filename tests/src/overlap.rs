@@ -5,8 +5,7 @@
 //! so late, or the process being killed. Candidates of client-go say other words: they begin with `started_leading`, and
 //! end with `work_ended`, when the context of their work is cancelled.
 
-use std::collections::BTreeMap;
-
+use bellwether_audit::{Audit, Line, What};
 use bellwether_core::Boot;
 
 use crate::{Candidate, EventLine};
@@ -39,59 +38,32 @@ pub struct Led {
 
 impl Candidate {
     /// Every leadership that it has told of so far.
-    pub fn leaderships(&self) -> Vec<Led> {
-        leaderships(&self.said, self.killed)
-    }
-}
-
-/// Every pair of leaderships that overlapped, by any of these candidates.
-pub fn overlaps<'a>(candidates: impl IntoIterator<Item = &'a Candidate>) -> Vec<Overlap> {
-    let mut all: Vec<Led> = candidates.into_iter().flat_map(Candidate::leaderships).collect();
-    all.sort_by_key(|led| led.from);
-    let mut found = Vec::new();
-    for (at, first) in all.iter().enumerate() {
-        for second in &all[at + 1..] {
-            if second.from < first.until {
-                let nanos = first.until.min(second.until).since(second.from).as_nanos() as u64;
-                found.push(Overlap { first: first.clone(), second: second.clone(), nanos });
-            }
-        }
-    }
-    found
-}
-
+    pub /// By the rules of `bellwether audit`. Whoever said nothing of an end, and was not killed, may lead for ever.
 fn leaderships(said: &[EventLine], killed: Option<Boot>) -> Vec<Led> {
-    let killed = killed.unwrap_or(Boot::FOREVER);
-    // By their epochs; client-go has none, and one at a time.
-    let mut open: BTreeMap<Option<u64>, Led> = BTreeMap::new();
-    let mut done = Vec::new();
-    for line in said {
-        match (line.event(), line.epoch()) {
-            ("acquired" | "resumed", epoch @ Some(_)) => {
-                let who = line.text("incarnation").unwrap_or_default().to_owned();
-                open.insert(epoch, Led { who, epoch, from: line.boot(), until: killed });
-            }
-            ("state_changed", _) if line.text("from") == Some("leader") => {
-                for led in open.values_mut() {
-                    led.until = led.until.min(line.boot());
-                }
-            }
-            ("started_leading", epoch @ None) => {
-                let led = Led { who: CLIENT_GO.to_owned(), epoch, from: line.boot(), until: killed };
-                done.extend(open.insert(epoch, led));
-            }
-            ("released" | "lost" | "suspended", epoch @ Some(_)) | ("work_ended", epoch @ None) => {
-                if let Some(mut led) = open.remove(&epoch) {
-                    let deadline = line.instant("deadline_boot_ns").unwrap_or(Boot::FOREVER);
-                    led.until = led.until.min(line.boot()).min(deadline);
-                    done.push(led);
-                }
-            }
-            _ => {}
-        }
+    let mut audit = Audit::new();
+    let mut last = None;
+    for line in said.iter().filter_map(audited) {
+        last = Some(line.clone());
+        audit.add(line);
     }
-    done.extend(open.into_values());
-    done
+    if let (Some(line), Some(at)) = (last, killed) {
+        audit.add(Line { at, what: What::Killed, ..line });
+    }
+    let all = audit.verdict().leaderships.into_iter();
+    all.map(|led| Led { who: led.owner.incarnation, epoch: led.epoch, from: led.from, until: led.until.at_most })
+        .collect()
+}
+
+/// The line, and in the words of `bellwether` what a candidate of client-go says.
+fn audited(said: &EventLine) -> Option<Line> {
+    let what = match said.event() {
+        "started_leading" => What::Began { deadline: None },
+        "work_ended" => What::Ended { deadline: None, is_release: false },
+        _ => return Line::parse(&said.to_string()),
+    };
+    let who = CLIENT_GO.to_owned();
+    let (election, boot_id) = (String::new(), None);
+    Some(Line { at: said.boot(), election, id: who.clone(), incarnation: who, epoch: None, boot_id, what })
 }
 
 #[cfg(test)]
@@ -100,7 +72,9 @@ mod tests {
 
     fn said(lines: &[(&str, u64, u64)]) -> Vec<Led> {
         let line = |(event, epoch, at): &(&str, u64, u64)| {
-            let text = format!(r#"{{"event":"{event}","epoch":{epoch},"boot_ns":{at},"incarnation":"x"}}"#);
+            let text = format!(
+                r#"{{"event":"{event}","epoch":{epoch},"boot_ns":{at},"incarnation":"x","election":"e"}}"#
+            );
             EventLine::parse(&text).expect("a line")
         };
         leaderships(&lines.iter().map(line).collect::<Vec<_>>(), None)

@@ -84,7 +84,7 @@ pub(crate) const DNSMASQ: Tool = Tool {
 pub(crate) const PYTHON: Tool = Tool {
     name: "Python",
     probe: Probe::Command(&["python3", "--version"]),
-    used_for: "the tests of clients/python",
+    used_for: "the tests of clients/python, and those that stop single threads or forbid system calls",
     advice: "put python3 (3.9 or later) on the PATH, or install the package of that name",
     install: Some(|| apt::install("python3")),
 };
@@ -184,14 +184,6 @@ pub(crate) const SYSTEMD_ANALYZE: Tool = Tool {
     used_for: "the tests of deploy/systemd, which need no running systemd",
     advice: "install the package systemd",
     install: Some(|| apt::install("systemd")),
-};
-
-pub(crate) const PYTHON: Tool = Tool {
-    name: "Python",
-    probe: Probe::Command(&["python3", "--version"]),
-    used_for: "tests that stop single threads, or start a process under a filter of system calls",
-    advice: "install the package python3",
-    install: Some(|| apt::install("python3")),
 };
 
 pub(crate) const CHROMIUM: Tool = Tool {

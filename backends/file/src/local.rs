@@ -52,8 +52,7 @@ pub fn is_local(dir: &Path) -> Result<bool, StoreError> {
 
 /// Which start of which machine this is; `None` where the kernel does not tell. Containers share their host's.
 pub fn boot_id() -> Option<String> {
-    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-    Some(id.trim().to_owned()).filter(|id| !id.is_empty())
+    bellwether_deadman::boot_id().map(str::to_owned)
 }
 
 pub(crate) fn directory_is_local(dir: &Directory) -> rustix::io::Result<bool> {

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod audit;
 #[cfg(feature = "http")]
 mod http;
 mod looking;
@@ -18,6 +19,7 @@ use std::time::Duration;
 use bellwether::{CandidateId, ElectionName, Scheme};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
+pub(crate) use audit::Audit;
 #[cfg(feature = "http")]
 pub(crate) use http::HttpFlags;
 #[cfg(all(feature = "http", feature = "node"))]
@@ -146,6 +148,7 @@ pub(crate) enum Command {
         #[arg(value_name = "ELECTION", value_parser = election)]
         election: Option<ElectionName>,
     },
+    Audit(Audit),
     Doctor(Doctor),
     Top(Top),
     /// PostgreSQL-specific commands.

@@ -77,7 +77,8 @@ impl Exit {
             Exit::None => (
                 1,
                 "`status`: nobody holds the election, or with `--is-leader`, another candidate does; `watch` without ELECTION: \
-                 there is none yet; `nats health` without NODE: nobody leads; `members nodes`: a node is not ready",
+                 there is none yet; `nats health` without NODE: nobody leads; `members nodes`: a node is not ready; `audit`: a promise was broken, or the lines \
+                 do not tell",
             ),
             Exit::Usage => (64, "bad usage or settings"),
             Exit::Unavailable => (69, "the store cannot be reached, or cannot do what was asked"),

@@ -1,6 +1,18 @@
-//! What tells one start of a process from another.
+//! What tells one start of a process from another, and one boot of a machine from another.
 
 use std::io;
+use std::sync::OnceLock;
+
+/// Which boot of which machine this is, and so which clock [`boot_now`](crate::boot_now) reads; `None` where the kernel does not tell.
+/// Containers share their host's.
+pub fn boot_id() -> Option<&'static str> {
+    static ID: OnceLock<Option<String>> = OnceLock::new();
+    let read = || {
+        let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+        Some(id.trim().to_owned()).filter(|id| !id.is_empty())
+    };
+    ID.get_or_init(read).as_deref()
+}
 
 /// 128 bits from the kernel's random generator, waiting for it early in boot until it is seeded.
 ///
@@ -41,6 +53,14 @@ fn fill(bytes: &mut [u8; 16]) -> io::Result<()> {
 mod tests {
     use super::*;
     use std::collections::HashSet;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_boot_has_one_id() {
+        let id = boot_id().expect("the kernel tells");
+        assert!(id.len() > 30 && !id.contains(char::is_whitespace), "{id:?}");
+        assert_eq!(boot_id(), Some(id));
+    }
 
     #[test]
     fn random_bits_do_not_repeat_and_use_all_their_width() {

@@ -6,7 +6,7 @@
 //! - [`SystemClock`] and [`boot_now`] read the boot-time clock, which runs on while the machine sleeps.
 //! - [`BootTimer`] wakes a task at an instant of that clock. Ordinary async timers stand still in suspend, and
 //!   a leader that slept through its own deadline has to hear of it on waking.
-//! - [`random_bits`] makes incarnations that never repeat.
+//! - [`random_bits`] makes incarnations that never repeat, and [`boot_id`] tells one boot of a machine from every other.
 //! - [`KernelDeadline`] is a SIGKILL to this very process at an instant, which the kernel sends even when the process is
 //!   stopped.
 //! - [`process`] makes and ties processes together: fork into a PID namespace, parent-death signal, orphans, signals.
@@ -39,7 +39,7 @@ mod timerfd;
 
 pub use clock::{COUNTS_SUSPEND, SystemClock, boot_now};
 pub use deadline::KernelDeadline;
-pub use identity::random_bits;
+pub use identity::{boot_id, random_bits};
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub use packet_socket::packet_socket;
 pub use pid1::{Pid1Deadline, Pid1Spared, leave_pid1};

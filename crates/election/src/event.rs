@@ -4,6 +4,7 @@ use bellwether_core::{
     Boot, Candidate, CandidateId, CoreEvent, ElectionName, Epoch, ErrorKind, Reason, StateName, StoreError,
     Wall,
 };
+use bellwether_deadman::boot_id;
 use serde_json::{Value, json};
 
 /// Something happened to a candidate in an election.
@@ -142,6 +143,14 @@ pub enum What {
         /// The leader's epoch, where the store shows it.
         epoch: Option<Epoch>,
     },
+    /// The leadership was renewed, or it has just begun. Only for subscribers that ask for it:
+    /// [`Events::with_renewals`](crate::Events::with_renewals).
+    Renewed {
+        /// The leadership.
+        epoch: Epoch,
+        /// It ends then, unless renewed again.
+        deadline: Boot,
+    },
     /// A renewal is overdue by half the time that is left until the work is told to stop.
     Danger {
         /// The leadership in danger.
@@ -186,6 +195,7 @@ impl What {
             What::Resumed { epoch, deadline },
             What::AcquireFailed { holder: None },
             What::LeaderChanged { leader: None, epoch: None },
+            What::Renewed { epoch, deadline },
             What::Danger { epoch, deadline },
             What::ChildStarted { pid: 0 },
             What::ChildExited { code: 0 },
@@ -229,6 +239,10 @@ impl What {
                 ("acquire_failed", "the store denied a claim; the holder, where the store can tell")
             }
             What::LeaderChanged { .. } => ("leader_changed", "somebody else leads, or nobody (null)"),
+            What::Renewed { .. } => (
+                "renewed",
+                "the leadership was renewed, or has just begun; only with `--events-renewals`, and for a hook that names it",
+            ),
             What::Danger { .. } => {
                 ("danger", "a renewal is overdue by half the time left until the work is told to stop")
             }
@@ -255,6 +269,7 @@ impl What {
             | What::Lost { epoch, .. }
             | What::Suspended { epoch, .. }
             | What::Resumed { epoch, .. }
+            | What::Renewed { epoch, .. }
             | What::Danger { epoch, .. } => Some(*epoch),
             What::LeaderChanged { epoch, .. } => *epoch,
             What::StateChanged { .. }
@@ -291,7 +306,10 @@ impl From<CoreEvent> for What {
 fn details(what: &What) -> Vec<(&'static str, Value)> {
     match what {
         What::StateChanged { from, to } => vec![("from", from.as_str().into()), ("to", to.as_str().into())],
-        What::Acquired { deadline, .. } | What::Resumed { deadline, .. } | What::Danger { deadline, .. } => {
+        What::Acquired { deadline, .. } | What::Resumed { deadline, .. } => {
+            vec![("deadline_boot_ns", deadline.as_nanos().into()), ("boot_id", boot_id().into())]
+        }
+        What::Renewed { deadline, .. } | What::Danger { deadline, .. } => {
             vec![("deadline_boot_ns", deadline.as_nanos().into())]
         }
         What::Released { confirmed, .. } => vec![("confirmed", (*confirmed).into())],
@@ -329,13 +347,15 @@ mod tests {
         let deadline = Boot::from_nanos(99);
         let id = || CandidateId::new("b").unwrap();
         let error = StoreError::new(ErrorKind::TimedOut, "memory", "no answer");
+        let began = format!(r#""deadline_boot_ns":99,"boot_id":{}"#, json!(boot_id()));
         let cases = [
             (
                 What::StateChanged { from: StateName::Follower, to: StateName::Acquiring },
                 r#""from":"follower","to":"acquiring""#,
             ),
-            (What::Acquired { epoch, deadline }, r#""deadline_boot_ns":99"#),
-            (What::Resumed { epoch, deadline }, r#""deadline_boot_ns":99"#),
+            (What::Acquired { epoch, deadline }, &began),
+            (What::Resumed { epoch, deadline }, &began),
+            (What::Renewed { epoch, deadline }, r#""deadline_boot_ns":99"#),
             (What::Danger { epoch, deadline }, r#""deadline_boot_ns":99"#),
             (What::Released { epoch, confirmed: true }, r#""confirmed":true"#),
             (

@@ -110,6 +110,11 @@ impl Shared {
         lock(&self.subscribers).retain(|queue| queue.put(event.clone()));
     }
 
+    /// A renewal, which is made an event only where somebody asked for it.
+    pub(crate) fn publish_renewal(&self, event: impl Fn() -> Event) {
+        lock(&self.subscribers).retain(|queue| !queue.wants_renewals() || queue.put(event()));
+    }
+
     /// There is no driver any more.
     pub(crate) fn orphaned(&self) {
         self.disbelieve();

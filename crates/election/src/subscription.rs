@@ -46,12 +46,20 @@ struct Waiting {
     state: StateName,
     waker: Option<Waker>,
     closed: bool,
+    wants_renewals: bool,
 }
 
 impl Events {
     pub(crate) fn new() -> (Events, Arc<EventQueue>) {
         let queue = Arc::new(EventQueue::default());
         (Events(Arc::clone(&queue)), queue)
+    }
+
+    /// Also [`What::Renewed`], from now on: one with every renewal, and one at the begin of a leadership.
+    #[must_use]
+    pub fn with_renewals(self) -> Events {
+        lock(&self.0.0).wants_renewals = true;
+        self
     }
 
     /// The next event; `None` when there will be no more.
@@ -91,6 +99,11 @@ impl EventQueue {
             waker.wake();
         }
         true
+    }
+
+    /// Whether its reader asked for renewals.
+    pub(crate) fn wants_renewals(&self) -> bool {
+        lock(&self.0).wants_renewals
     }
 
     /// Whether nobody listens any more, or nothing more comes.

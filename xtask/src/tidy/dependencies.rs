@@ -29,9 +29,11 @@ const LAYERS: &[(&str, May)] = &[
     (CORE, May::Use(&[])),
     ("bellwether-backend", May::Use(&[CORE])),
     ("bellwether-deadman", May::Use(&[CORE])),
+    // It knows event lines, and nothing of who wrote them.
+    ("bellwether-audit", May::Use(&[CORE])),
     ("bellwether-cluster", May::Use(&[CORE, "bellwether-deadman"])),
     ("bellwether-election", May::Use(&[CORE, "bellwether-backend", "bellwether-deadman"])),
-    // A store of its own nodes, and so the one backend that knows clusters.
+    // A store of its own nodes, and so the one backend that knows clusters. The engine is a feature which it leaves off.
     ("bellwether-raft", May::Use(&[CORE, "bellwether-backend", "bellwether-cluster", "bellwether-deadman"])),
     ("bellwether-vip", May::Use(ELECTION_AND_BELOW)),
     // Its guard holds the address of a leader.
@@ -57,8 +59,6 @@ const LAYERS: &[(&str, May)] = &[
             BACKENDS,
         ]),
     ),
-    // Its messages and connections are the cluster's. The engine is not its concern: that is a feature which it leaves off.
-    ("bellwether-raft", May::Use(&[CORE, "bellwether-backend", "bellwether-cluster", "bellwether-deadman"])),
     ("bellwether-cli", May::UseAnything),
     // Compiled first, and has to work when nothing else builds.
     ("xtask", May::Use(&[])),

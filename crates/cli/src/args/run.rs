@@ -37,6 +37,10 @@ pub(crate) struct Run {
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     pub(crate) events: Option<PathBuf>,
 
+    /// Also write an event `renewed` for every renewal. With them, `bellwether audit` knows until when a leader believed that was killed.
+    #[arg(long, requires = "events")]
+    pub(crate) events_renewals: bool,
+
     /// Run CMD with /bin/sh -c for every event, with the event's JSON on standard input. It is killed after 10s and delays nothing else.
     /// On exit, events that wait are still handed over for up to 5s.
     #[arg(long, value_name = "CMD")]

@@ -1,6 +1,7 @@
 //! One file a subcommand.
 
 mod acquire;
+mod audit;
 mod doctor;
 mod explain;
 mod history;
@@ -56,6 +57,7 @@ pub(crate) async fn run(args: Args) -> Result<Exit, Failure> {
         Command::Pause(pause) => pause::pause(global, pause).await,
         Command::Unpause { election } => pause::unpause(global, election.as_ref()).await,
         Command::History { election } => history::history(global, election.as_ref()).await,
+        Command::Audit(flags) => audit::audit(global, flags),
         Command::Doctor(doctor) => doctor::doctor(global, doctor).await,
         Command::Top(top) => top::top(global, top).await,
         #[cfg(feature = "postgres")]

@@ -136,7 +136,15 @@ impl Entry {
             Output::Event { at, attempt, what } => {
                 let what = What::from(what);
                 self.history.write(self.shared.time.wall(), self.core.who(), &what, caller, calls);
+                let begun = match &what {
+                    What::Acquired { epoch, deadline } | What::Resumed { epoch, deadline } => Some((*epoch, *deadline)),
+                    _ => None,
+                };
                 self.tell(at, attempt, what);
+                // So that whoever reads them knows that renewals are told, also of a leadership that was never renewed.
+                if let Some((epoch, deadline)) = begun {
+                    self.tell_renewal(at, epoch, deadline);
+                }
             }
         }
         None
@@ -144,7 +152,10 @@ impl Entry {
 
     fn believe(&mut self, epoch: Epoch, until: Boot) {
         match &self.leadership {
-            Some(leadership) if leadership.epoch() == epoch => leadership.extend(until),
+            Some(leadership) if leadership.epoch() == epoch => {
+                leadership.extend(until);
+                self.tell_renewal(self.shared.time.boot(), epoch, until);
+            }
             _ => {
                 let who = self.core.who().clone();
                 let (on, time) = (self.shared.election.clone(), self.shared.time.clone());
@@ -308,6 +319,18 @@ impl Entry {
             observer.event(&event);
         }
         self.shared.publish(&event);
+    }
+
+    fn tell_renewal(&self, at: Boot, epoch: Epoch, deadline: Boot) {
+        self.shared.publish_renewal(|| Event {
+            time: self.shared.time.wall(),
+            boot: at,
+            election: self.shared.election.clone(),
+            candidate: self.core.who().clone(),
+            epoch: Some(epoch),
+            attempt: self.status.attempts,
+            what: What::Renewed { epoch, deadline },
+        });
     }
 
     fn publish(&mut self) {

@@ -67,7 +67,11 @@ const LAST_HOOKS: Duration = Duration::from_secs(5);
 
 /// Runs the hook for one event after the other, of those named, or all. A slow hook delays only the next call of itself: what comes
 /// meanwhile waits, up to the bound of every subscriber.
-pub(super) fn run_hook(mut events: Events, command: String, named: Vec<String>) -> Subscriber {
+///
+/// Renewals are many, and a hook is called for them only if it names them.
+pub(super) fn run_hook(events: Events, command: String, named: Vec<String>) -> Subscriber {
+    let renewals = named.iter().any(|name| name == "renewed");
+    let mut events = if renewals { events.with_renewals() } else { events };
     let task = tokio::spawn(async move {
         while let Some(event) = events.next().await {
             let line = event.to_json_line();

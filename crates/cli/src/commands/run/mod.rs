@@ -64,7 +64,9 @@ pub(crate) async fn run(global: &Global, run: &Run, live: bool) -> Result<Exit, 
     }
     let mut watching = Vec::new();
     if let Some(file) = &run.events {
-        watching.push(events::print(builder.subscribe(), file)?);
+        let told = builder.subscribe();
+        let told = if run.events_renewals { told.with_renewals() } else { told };
+        watching.push(events::print(told, file)?);
     }
     if let Some(command) = &run.hook {
         watching.push(events::run_hook(builder.subscribe(), command.clone(), run.hook_on.clone()));
