@@ -56,8 +56,8 @@ pub(crate) const STORE_TIMEOUT: Duration = Duration::from_secs(5);
 pub(crate) const STORE_PAUSE: Duration = Duration::from_millis(100);
 
 /// Of the elections that a store lists, so many are read and shown. A list is as many reads as it has elections and counts as so many, so
-/// that the next waits for as many pauses, which is less than anybody who asks waits.
-pub(crate) const ELECTIONS_MAX: usize = 40;
+/// that the next waits for as many pauses: 3.3 s, of the five that anybody who asks waits.
+pub(crate) const ELECTIONS_MAX: usize = 32;
 
 /// How long a request to step down waits for the end of the leadership before it says that it was asked for. Work may take long to stop.
 pub(crate) const STEP_DOWN_TIMEOUT: Duration = Duration::from_secs(60);

@@ -121,6 +121,9 @@ async fn elections(store: &Store) -> Read {
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
+    use bellwether_core::Clock;
+    use bellwether_deadman::SystemClock;
+
     use super::*;
 
     #[tokio::test]
@@ -140,5 +143,15 @@ mod tests {
             Some(before as u64 + 1),
             "no answer is older than its question"
         );
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_took_many_reads_keeps_the_next_waiting_for_as_many_pauses() {
+        let read = StoreRead::new(&Handle::current(), || Box::pin(async { (Ok(Arc::default()), 4) }));
+        let before = SystemClock.boot();
+        for _ in 0..2 {
+            read.ask().await.unwrap();
+        }
+        assert!(SystemClock.boot().since(before) >= STORE_PAUSE * 4);
     }
 }

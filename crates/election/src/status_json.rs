@@ -111,16 +111,18 @@ pub fn candidate_json(election: &Election) -> Value {
 }
 
 /// The last renewals that were answered, oldest first; null where nothing measures them.
+#[cfg(feature = "metrics")]
 fn renewals_json(election: &Election, now: Boot) -> Value {
-    #[cfg(feature = "metrics")]
-    if let Some(kept) = election.renewals() {
-        let each = kept.iter().map(|renewal| {
-            let took_ms = renewal.took.as_secs_f64() * 1e3;
-            json!({ "ago_ms": millis(now.since(renewal.at)), "took_ms": took_ms, "status": renewal.how.as_str() })
-        });
-        return each.collect();
-    }
-    let _ = (election, now);
+    let Some(kept) = election.renewals() else { return Value::Null };
+    let each = kept.iter().map(|renewal| {
+        let took_ms = renewal.took.as_secs_f64() * 1e3;
+        json!({ "ago_ms": millis(now.since(renewal.at)), "took_ms": took_ms, "status": renewal.how.as_str() })
+    });
+    each.collect()
+}
+
+#[cfg(not(feature = "metrics"))]
+fn renewals_json(_: &Election, _: Boot) -> Value {
     Value::Null
 }
 

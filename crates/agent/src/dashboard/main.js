@@ -116,7 +116,8 @@ function draw() {
   }
   drawn = said;
   clearTimeout(next);
-  next = setTimeout(draw, Math.min(DRAW_MS, standing.left ?? DRAW_MS));
+  // A deadline is not drawn late.
+  next = setTimeout(draw, standing.kind === "leading" ? Math.min(DRAW_MS, standing.left) : DRAW_MS);
 }
 
 let next;
