@@ -15,7 +15,7 @@ pub(crate) struct Answer {
     stream: Box<dyn HttpStream>,
     text: String,
     /// The client's clock before the request.
-    asked: Boot,
+    pub(crate) asked: Boot,
     pub(crate) status: u16,
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct Heard {
 
 /// A client that asks again and again, in a thread of its own.
 pub(crate) struct Campaigner {
-    place: HttpPlace,
+    pub(crate) place: HttpPlace,
     headers: Vec<String>,
     heard: Arc<Mutex<Heard>>,
     asks: Arc<AtomicBool>,
