@@ -29,6 +29,10 @@ pub enum RegisterCall {
 
 /// What the store answers.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "made once and moved once; a box would cost more than it spares"
+)]
 pub enum RegisterAnswer {
     /// To [`RegisterCall::Load`].
     Loaded(Result<Found<u64>, StoreError>),
@@ -75,6 +79,10 @@ pub enum Purpose {
 pub struct Slot(Arc<Mutex<SlotState>>);
 
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "made once and moved once; a box would cost more than it spares"
+)]
 enum SlotState {
     For(RegisterCall, Option<Waker>),
     Has(RegisterAnswer),

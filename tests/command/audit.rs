@@ -36,7 +36,11 @@ fn candidates_that_hand_over_are_clean_and_are_drawn() {
     let judged = on(directory.path(), &["audit", &file, "--svg", &picture, "-o", "json"]);
     assert_eq!(judged.status.code(), Some(0), "{judged:?}");
     let verdict = json(&judged);
-    assert_eq!((verdict["verdict"].as_str(), verdict["leaderships"].as_u64()), (Some("clean"), Some(2)), "{verdict}");
+    assert_eq!(
+        (verdict["verdict"].as_str(), verdict["leaderships"].as_u64()),
+        (Some("clean"), Some(2)),
+        "{verdict}"
+    );
     assert_eq!((verdict["skipped"].as_u64(), verdict["boots"].as_u64()), (Some(1), Some(1)), "{verdict}");
     assert!(std::fs::read_to_string(&picture).expect("it was drawn").contains("<svg"));
     let again = on(directory.path(), &["audit", &file, "--svg", &picture]);

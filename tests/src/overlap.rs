@@ -38,7 +38,28 @@ pub struct Led {
 
 impl Candidate {
     /// Every leadership that it has told of so far.
-    pub /// By the rules of `bellwether audit`. Whoever said nothing of an end, and was not killed, may lead for ever.
+    pub fn leaderships(&self) -> Vec<Led> {
+        leaderships(&self.said, self.killed)
+    }
+}
+
+/// Every pair of leaderships that overlapped, by any of these candidates.
+pub fn overlaps<'a>(candidates: impl IntoIterator<Item = &'a Candidate>) -> Vec<Overlap> {
+    let mut all: Vec<Led> = candidates.into_iter().flat_map(Candidate::leaderships).collect();
+    all.sort_by_key(|led| led.from);
+    let mut found = Vec::new();
+    for (at, first) in all.iter().enumerate() {
+        for second in &all[at + 1..] {
+            if second.from < first.until {
+                let nanos = first.until.min(second.until).since(second.from).as_nanos() as u64;
+                found.push(Overlap { first: first.clone(), second: second.clone(), nanos });
+            }
+        }
+    }
+    found
+}
+
+/// By the rules of `bellwether audit`. Whoever said nothing of an end, and was not killed, may lead for ever.
 fn leaderships(said: &[EventLine], killed: Option<Boot>) -> Vec<Led> {
     let mut audit = Audit::new();
     let mut last = None;
@@ -50,8 +71,13 @@ fn leaderships(said: &[EventLine], killed: Option<Boot>) -> Vec<Led> {
         audit.add(Line { at, what: What::Killed, ..line });
     }
     let all = audit.verdict().leaderships.into_iter();
-    all.map(|led| Led { who: led.owner.incarnation, epoch: led.epoch, from: led.from, until: led.until.at_most })
-        .collect()
+    all.map(|led| Led {
+        who: led.owner.incarnation,
+        epoch: led.epoch,
+        from: led.from,
+        until: led.until.at_most,
+    })
+    .collect()
 }
 
 /// The line, and in the words of `bellwether` what a candidate of client-go says.

@@ -55,6 +55,7 @@ impl Until {
 
 /// For how long both led, of two leaderships of one clock where `second` began no earlier: certainly, and at most, in nanoseconds.
 pub fn overlap(first: &Leadership, second: &Leadership) -> (u64, u64) {
-    let nanos = |one: Boot, other: Boot| one.min(other).since(second.from).as_nanos().min(u64::MAX.into()) as u64;
+    let nanos =
+        |one: Boot, other: Boot| one.min(other).since(second.from).as_nanos().min(u64::MAX.into()) as u64;
     (nanos(first.until.at_least, second.until.at_least), nanos(first.until.at_most, second.until.at_most))
 }

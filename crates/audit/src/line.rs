@@ -94,14 +94,17 @@ mod tests {
         let line = Line::parse(text).unwrap();
         assert_eq!((line.at.as_nanos(), line.epoch, line.boot_id), (5, Some(7), None));
         assert_eq!(line.what, What::Began { deadline: Some(Boot::from_nanos(9)) });
-        for other in ["", "hello", "{}", "[1]", r#"{"event":"acquired"}"#, r#"{"boot_ns":"x","event":"acquired"}"#] {
+        for other in
+            ["", "hello", "{}", "[1]", r#"{"event":"acquired"}"#, r#"{"boot_ns":"x","event":"acquired"}"#]
+        {
             assert_eq!(Line::parse(other), None, "{other}");
         }
     }
 
     #[test]
     fn an_unknown_event_is_a_sign_of_life() {
-        let text = r#"{"boot_ns":5,"election":"e","incarnation":"1f","event":"newer_than_this","epoch":null}"#;
+        let text =
+            r#"{"boot_ns":5,"election":"e","incarnation":"1f","event":"newer_than_this","epoch":null}"#;
         assert_eq!(Line::parse(text).unwrap().what, What::Other);
     }
 }

@@ -84,7 +84,10 @@ fn bar(stretch: &Stretch<'_>, row: &[&Leadership]) -> String {
     let column = |at: Boot| ((stretch.place(at) * WIDTH as f64) as usize).min(WIDTH - 1);
     for led in row {
         let most = led.until.at_most.min(stretch.to);
-        cells[column(led.from)..=column(most)].iter_mut().filter(|cell| **cell == ' ').for_each(|cell| *cell = '▒');
+        cells[column(led.from)..=column(most)]
+            .iter_mut()
+            .filter(|cell| **cell == ' ')
+            .for_each(|cell| *cell = '▒');
         cells[column(led.from)..=column(led.until.at_least)].fill('█');
     }
     cells.iter().collect()

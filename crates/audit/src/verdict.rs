@@ -95,7 +95,8 @@ impl Audit {
     /// The verdict on all that was read.
     pub fn verdict(self) -> Verdict {
         let mut verdict = Verdict::default();
-        let candidates: BTreeSet<&String> = self.journals.keys().map(|(_, incarnation)| incarnation).collect();
+        let candidates: BTreeSet<&String> =
+            self.journals.keys().map(|(_, incarnation)| incarnation).collect();
         verdict.figures.candidates = candidates.len();
         (verdict.figures.lines, verdict.figures.skipped) = (self.lines, self.skipped);
         let mut elections: BTreeMap<String, Vec<Leadership>> = BTreeMap::new();
@@ -173,7 +174,9 @@ fn epochs_rise(of_one_clock: &[&Leadership], verdict: &mut Verdict) {
     for led in of_one_clock.iter().filter(|led| led.epoch.is_some()) {
         match highest {
             // Two owners of one epoch are told already.
-            Some(before) if led.epoch < before.epoch || (led.epoch == before.epoch && led.owner == before.owner) => {
+            Some(before)
+                if led.epoch < before.epoch || (led.epoch == before.epoch && led.owner == before.owner) =>
+            {
                 let (before, after) = (before.clone(), (*led).clone());
                 verdict.violations.push(Violation::EpochFell { before, after });
             }

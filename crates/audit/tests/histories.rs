@@ -58,7 +58,11 @@ fn leaderships_one_after_the_other_are_clean_in_whatever_order_they_are_read() {
         assert_eq!(verdict.judgement(), Judgement::Clean);
         let gaps = &verdict.figures.gaps;
         assert_eq!(gaps.handovers().map(|gap| gap.max.as_nanos()), Some(5));
-        assert_eq!(gaps.failovers().map(|gap| gap.max.as_nanos()), Some(1), "from the deadline, not from the line");
+        assert_eq!(
+            gaps.failovers().map(|gap| gap.max.as_nanos()),
+            Some(1),
+            "from the deadline, not from the line"
+        );
         lines.rotate_left(1);
     }
 }
@@ -77,7 +81,9 @@ fn two_who_lead_at_once_are_found() {
 /// The leader believed until its deadline, whenever it came round to saying so.
 #[test]
 fn an_overlap_with_one_that_was_stopped_counts_up_to_its_deadline() {
-    let late = |deadline: u64| line("a", 500, "lost", 1, &format!(r#""reason":"deadline","deadline_boot_ns":{deadline}"#));
+    let late = |deadline: u64| {
+        line("a", 500, "lost", 1, &format!(r#""reason":"deadline","deadline_boot_ns":{deadline}"#))
+    };
     let next = [acquired("b", 90, 2, 190), released("b", 150, 2)];
     finds(&[vec![acquired("a", 10, 1, 80), late(80)], next.to_vec()].concat(), &[], &[]);
     finds(&[vec![acquired("a", 10, 1, 100), late(100)], next.to_vec()].concat(), &["overlap"], &[]);
@@ -87,7 +93,17 @@ fn an_overlap_with_one_that_was_stopped_counts_up_to_its_deadline() {
 #[test]
 fn belief_ends_when_the_state_leader_is_left() {
     let left = line("a", 30, "state_changed", 1, r#""from":"leader","to":"releasing""#);
-    finds(&[acquired("a", 10, 1, 100), left, released("a", 60, 1), acquired("b", 40, 2, 140), released("b", 50, 2)], &[], &[]);
+    finds(
+        &[
+            acquired("a", 10, 1, 100),
+            left,
+            released("a", 60, 1),
+            acquired("b", 40, 2, 140),
+            released("b", 50, 2),
+        ],
+        &[],
+        &[],
+    );
 }
 
 #[test]
@@ -102,7 +118,11 @@ fn epochs_that_fall_or_repeat_are_found() {
 
 #[test]
 fn promotion_and_demotion_that_do_not_alternate_are_found() {
-    finds(&[acquired("a", 10, 1, 100), acquired("a", 20, 2, 120), released("a", 30, 2)], &["begun_twice"], &[]);
+    finds(
+        &[acquired("a", 10, 1, 100), acquired("a", 20, 2, 120), released("a", 30, 2)],
+        &["begun_twice"],
+        &[],
+    );
     finds(&[acquired("a", 10, 1, 100), released("a", 20, 1), released("a", 30, 1)], &["ended_unbegun"], &[]);
     finds(&[released("a", 20, 1)], &["ended_unbegun"], &[]);
 }
@@ -113,14 +133,23 @@ fn a_leader_without_an_end_is_unknown_after_its_first_deadline() {
     let verdict = finds(&lines, &[], &["unknown_after"]);
     assert_eq!(verdict.judgement(), Judgement::Unknown);
     let known = [lines.to_vec(), vec![renewed("a", 11, 1, 100)]].concat();
-    assert_eq!(finds(&known, &[], &[]).judgement(), Judgement::Clean, "it was not renewed, and that is known");
+    assert_eq!(
+        finds(&known, &[], &[]).judgement(),
+        Judgement::Clean,
+        "it was not renewed, and that is known"
+    );
     let renewed_after = [known, vec![renewed("a", 90, 1, 320)]].concat();
     finds(&renewed_after, &[], &["killed_or_beside"]);
 }
 
 #[test]
 fn whoever_says_that_a_leader_was_killed_settles_it() {
-    let lines = [acquired("a", 10, 1, 100), renewed("a", 10, 1, 100), acquired("b", 50, 2, 150), released("b", 90, 2)];
+    let lines = [
+        acquired("a", 10, 1, 100),
+        renewed("a", 10, 1, 100),
+        acquired("b", 50, 2, 150),
+        released("b", 90, 2),
+    ];
     finds(&lines, &[], &["killed_or_beside"]);
     let with = |at: u64| [lines.to_vec(), vec![line("a", at, "killed", 1, "")]].concat();
     assert_eq!(finds(&with(40), &[], &[]).figures.gaps.failovers().map(|gap| gap.max.as_nanos()), Some(10));
@@ -131,7 +160,11 @@ fn whoever_says_that_a_leader_was_killed_settles_it() {
 #[test]
 fn a_later_line_of_a_leader_shows_that_it_lived() {
     let sign = line("a", 70, "error", 1, r#""error":"x","kind":"timed_out""#);
-    finds(&[acquired("a", 10, 1, 100), sign, acquired("b", 50, 2, 150), released("b", 90, 2)], &["overlap"], &[]);
+    finds(
+        &[acquired("a", 10, 1, 100), sign, acquired("b", 50, 2, 150), released("b", 90, 2)],
+        &["overlap"],
+        &[],
+    );
 }
 
 #[test]

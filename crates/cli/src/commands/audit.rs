@@ -105,9 +105,7 @@ fn verdict_json(verdict: &Verdict) -> Value {
         }),
         None => Value::Null,
     };
-    let found = |kind: &str, election: &str, sentence: String| {
-        json!({ "kind": kind, "election": election, "sentence": sentence })
-    };
+    let found = |kind: &str, election: &str, sentence: String| json!({ "kind": kind, "election": election, "sentence": sentence });
     json!({
         "verdict": verdict.judgement().as_str(),
         "violations": verdict.violations.iter().map(|one| found(one.kind(), one.election(), one.to_string())).collect::<Vec<_>>(),

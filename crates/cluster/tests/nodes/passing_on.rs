@@ -27,7 +27,11 @@ impl ClientService for Silent {
         std::future::pending().boxed()
     }
 
-    fn propose(&self, node: ServiceNode, command: Vec<u8>) -> BoxFuture<'static, Result<Applied, RaftFailure>> {
+    fn propose(
+        &self,
+        node: ServiceNode,
+        command: Vec<u8>,
+    ) -> BoxFuture<'static, Result<Applied, RaftFailure>> {
         async move { node.propose(command).await }.boxed()
     }
 
@@ -59,7 +63,8 @@ async fn a_request_at_a_leader_that_was_replaced_is_given_up() {
     services[leader].asked.notified().await;
     let replaced = Instant::now();
     nodes[leader].0.transfer(Some(Named::Id(nodes[next].0.node_id()))).await.expect("handed over");
-    let answer = tokio::time::timeout(PATIENCE, passed_on).await.expect("it does not wait for the whole limit");
+    let answer =
+        tokio::time::timeout(PATIENCE, passed_on).await.expect("it does not wait for the whole limit");
     let answer = answer.expect("no panic");
     assert!(matches!(answer, Err(CallError::Unknown(_))), "it may have been done: {answer:?}");
     println!("given up {:?} after the leader was asked to go", replaced.elapsed());

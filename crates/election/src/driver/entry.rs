@@ -137,7 +137,9 @@ impl Entry {
                 let what = What::from(what);
                 self.history.write(self.shared.time.wall(), self.core.who(), &what, caller, calls);
                 let begun = match &what {
-                    What::Acquired { epoch, deadline } | What::Resumed { epoch, deadline } => Some((*epoch, *deadline)),
+                    What::Acquired { epoch, deadline } | What::Resumed { epoch, deadline } => {
+                        Some((*epoch, *deadline))
+                    }
                     _ => None,
                 };
                 self.tell(at, attempt, what);
