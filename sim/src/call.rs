@@ -29,6 +29,10 @@ pub enum RegisterCall {
 
 /// What the store answers.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a world has few answers at a time, and most of them are records"
+)]
 pub enum RegisterAnswer {
     /// To [`RegisterCall::Load`].
     Loaded(Result<Found<u64>, StoreError>),
@@ -75,6 +79,10 @@ pub enum Purpose {
 pub struct Slot(Arc<Mutex<SlotState>>);
 
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a world has few answers at a time, and most of them are records"
+)]
 enum SlotState {
     For(RegisterCall, Option<Waker>),
     Has(RegisterAnswer),
