@@ -31,7 +31,7 @@ pub enum RegisterCall {
 #[derive(Clone, Debug)]
 #[expect(
     clippy::large_enum_variant,
-    reason = "made once and moved once; a box would cost more than it spares"
+    reason = "a world has few answers at a time, and most of them are records"
 )]
 pub enum RegisterAnswer {
     /// To [`RegisterCall::Load`].
@@ -81,7 +81,7 @@ pub struct Slot(Arc<Mutex<SlotState>>);
 #[derive(Debug)]
 #[expect(
     clippy::large_enum_variant,
-    reason = "made once and moved once; a box would cost more than it spares"
+    reason = "a world has few answers at a time, and most of them are records"
 )]
 enum SlotState {
     For(RegisterCall, Option<Waker>),

@@ -6,10 +6,11 @@
 use bellwether_tests::raft::Conformance;
 
 /// Why a case does not apply to this store, on a healthy cluster as on this one.
-const SKIPPED: [&str; 5] = [
+const SKIPPED: [&str; 6] = [
     "the death of a process cannot be proven",
     "the harness cannot remove a record",
     "a claim does not read first",
+    "elections cannot be paused",
     "a claim on a session changes nothing that is watched",
     "a session's heartbeat changes nothing that is watched",
 ];

@@ -48,6 +48,7 @@ async fn three_nodes_conform() {
             "the death of a process cannot be proven",
             "the harness cannot remove a record",
             "a claim does not read first",
+            "elections cannot be paused",
             "a claim on a session changes nothing that is watched",
             "a session's heartbeat changes nothing that is watched",
         ];

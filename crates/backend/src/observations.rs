@@ -338,7 +338,7 @@ impl<V: Clone + Ord> Observations<V> {
             acquired: record.acquired,
             renewed: record.renewed,
             reserved_for: kept.map(|kept| kept.candidate.clone()),
-            paused,
+            paused: paused.map(Box::new),
             metadata: record.metadata.clone(),
         }
     }

@@ -144,7 +144,7 @@ pub struct Seen {
     /// The candidate for which a released record is reserved.
     pub reserved_for: Option<CandidateId>,
     /// The pause in force, if there is one: nobody is elected before it ends.
-    pub paused: Option<Paused>,
+    pub paused: Option<Box<Paused>>,
     /// Data that the holder publishes about itself.
     pub metadata: BTreeMap<String, String>,
 }

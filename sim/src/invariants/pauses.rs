@@ -4,6 +4,8 @@
 //! release takes the pause out of the record, and no leader puts the end off from one renewal to the next. The ledger is kept apart from the
 //! record, so that a pause that the record has lost is still in force.
 
+use std::collections::BTreeMap;
+
 use bellwether_backend::Record;
 
 use super::{BrokenInvariant, Verdict};
@@ -21,6 +23,9 @@ pub struct Pauses {
     /// How long a write may be on its way, and a candidate may take to look.
     lateness: Nanos,
     in_force: Option<InForce>,
+    /// When each pause was first written, by its own time. One that is written again, by a try that never heard that the first was taken,
+    /// counts from the first for those who saw that.
+    first: BTreeMap<i64, Nanos>,
     /// When the last one that saw any pause may still wait for it.
     waited_for_until: Nanos,
 }
@@ -36,7 +41,7 @@ struct InForce {
 impl Pauses {
     /// In a world with such clocks.
     pub fn new(clocks: (u64, u64), lateness: Nanos) -> Pauses {
-        Pauses { clocks, lateness, in_force: None, waited_for_until: 0 }
+        Pauses { clocks, lateness, in_force: None, first: BTreeMap::new(), waited_for_until: 0 }
     }
 
     /// The store took a write.
@@ -48,7 +53,9 @@ impl Pauses {
         }
         match (purpose, &mut self.in_force) {
             (Purpose::Pause, _) => {
-                let from_end = now + self.scaled(left, self.clocks.1);
+                let at = after.paused.as_ref().and_then(|pause| pause.at);
+                let first = at.map_or(now, |at| *self.first.entry(at.as_unix_nanos()).or_insert(now));
+                let from_end = first + self.scaled(left, self.clocks.1);
                 self.in_force = (left > 0).then_some(InForce { from_end, latest_end: None });
                 Ok(())
             }

@@ -230,8 +230,8 @@ pub(super) const BUGS: &[Bug] = &[
         breaks: "A candidate forgets the epochs that it has seen, and relies on the store's own count.",
         changes: &[Change {
             file: CLAIM,
-            good: "self.memory().observations.epoch(on).max(bid.floor)",
-            bad: "replaced.and_then(|(record, _)| record.epoch).unwrap_or(Epoch::ZERO)",
+            good: "let least = «self.least_epoch(on, bid.floor)?»;",
+            bad: "replaced.and_then(|(record, _)| record.epoch).unwrap_or(Epoch::ZERO).next().unwrap_or(Epoch::ZERO)",
         }],
         caught_by: &["epochs up"],
         case: None,
@@ -292,8 +292,8 @@ pub(super) const BUGS: &[Bug] = &[
         breaks: "A follower that sees the record free sleeps for its retry interval first.",
         changes: &[Change {
             file: ACQUIRING,
-            good: "(seen.free_at, seen.proof)",
-            bad: "(seen.free_at, Proof::Record)",
+            good: "(seen.claimable_at(), seen.proof)",
+            bad: "(seen.claimable_at(), Proof::Record)",
         }],
         caught_by: &["recovery"],
         case: None,

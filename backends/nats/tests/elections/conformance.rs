@@ -77,13 +77,13 @@ const NATIVE: Profile =
 const LEADER: Profile = Profile {
     query: "?profile=leader&bucket=leaders",
     lease: |name| (LEADERS.to_owned(), name.to_owned()),
-    without: &[],
+    without: &["elections cannot be paused"],
 };
 
 const CLUSTER: Profile = Profile {
     query: "?profile=cluster&create=yes",
     lease: |name| (cluster_bucket(name), "lease".to_owned()),
-    without: &["the store cannot list its elections"],
+    without: &["the store cannot list its elections", "elections cannot be paused"],
 };
 
 fn cluster_bucket(name: &str) -> String {

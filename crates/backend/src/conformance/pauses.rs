@@ -210,7 +210,8 @@ async fn no_way_past(stage: Stage) -> Ran {
 }
 
 async fn not_preempted(stage: Stage) -> Ran {
-    needs!(stage.can.pauses && stage.can.requests, "elections cannot be paused, or a leader not be asked");
+    needs!(stage.can.pauses, "elections cannot be paused");
+    needs!(stage.can.requests, "a leader cannot be asked");
     let (a, c) = (stage.candidate("a").await?, stage.candidate("c").await?);
     let grant = a.lead().await?;
     c.pause(stage.long_pause()).await?;

@@ -37,7 +37,7 @@ pub(crate) async fn status(global: &Global, status: &StatusFlags) -> Result<Exit
         }
         Format::Table => {
             let mut lines = table(&[(on.clone(), seen.clone())]);
-            lines.extend(seen.paused.as_ref().map(output::paused));
+            lines.extend(seen.paused.as_deref().map(output::paused));
             lines.extend(followers.map(|followers| format!("followers: {followers}")));
             output::lines(&lines)
         }

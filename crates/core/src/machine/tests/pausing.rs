@@ -6,7 +6,7 @@ use crate::{Boot, CandidateId, Options, Paused, Proof, Seen};
 /// As it is seen, and paused until then.
 fn paused(until: u64, seen: Seen) -> Seen {
     let paused = Paused { until: boot(until), left: ms(0), by: CandidateId::new("ops").ok(), at: None };
-    Seen { paused: Some(paused), ..seen }
+    Seen { paused: Some(Box::new(paused)), ..seen }
 }
 
 fn preempting(options: &mut Options) {
