@@ -225,10 +225,6 @@ pub enum Ask {
 /// News from a store, without a call.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "made once and moved once; a box would cost more than it spares"
-)]
 pub enum Signal {
     /// The record changed, or what is known about its holder.
     Changed(Seen),

@@ -77,6 +77,7 @@ pub(super) async fn end(
     }
 }
 
+#[expect(clippy::result_large_err, reason = "the refusal is an answer, made once and sent")]
 fn admitted<'a>(context: &'a Context, peer: Peer, headers: &HeaderMap) -> Result<&'a Arc<Roster>, Response> {
     let off =
         "campaigning over a network is off: start bellwether with --http-token-file, or use a Unix socket";
