@@ -142,17 +142,17 @@ const PACKAGES: &[(&str, &str, &str, u64)] = &[
     ("core", "bellwether-core", "the election as pure logic", 5),
     ("backend", "bellwether-backend", "what a backend must do, and the one in memory", 20),
     ("deadman", "bellwether-deadman", "boot-time clock and timer, kernel deadline, processes", 5),
-    ("file", "bellwether-file", "elections in a directory", 25),
+    ("file", "bellwether-file", "elections in a directory", 20),
     (POSTGRES_STEP, "bellwether-postgres", "elections on PostgreSQL servers", 300),
-    (NATS_STEP, "bellwether-nats", "elections on NATS servers, a current and an old one", 165),
+    (NATS_STEP, "bellwether-nats", "elections on NATS servers, a current and an old one", 155),
     (KUBERNETES_STEP, "bellwether-kubernetes", "elections on a real API server of Kubernetes", 85),
     (CLUSTER_STEP, "bellwether-cluster", "forming Raft clusters: decisions, storage, connections, nodes", 75),
     ("raft", "bellwether-raft", "elections on Raft clusters", 30),
-    ("election", "bellwether-election", "the election running", 25),
-    (VIP_STEP, "bellwether-vip", "virtual addresses on real interfaces, in network namespaces", 15),
+    ("election", "bellwether-election", "the election running", 35),
+    (VIP_STEP, "bellwether-vip", "virtual addresses on real interfaces, in network namespaces", 5),
     ("agent", "bellwether-agent", "a candidate over HTTP", 5),
-    ("supervise", "bellwether-supervise", "a command that lives as long as a leadership", 50),
-    (FACADE_STEP, "bellwether", "the crate that users add; every example runs and does what it says", 25),
+    ("supervise", "bellwether-supervise", "a command that lives as long as a leadership", 45),
+    (FACADE_STEP, "bellwether", "the crate that users add; every example runs and does what it says", 15),
     ("cli", "bellwether-cli", "the command", 5),
     ("sim", sim::PACKAGE, "the simulator's own tests", 10),
     ("xtask", "xtask", "what runs these steps", 5),
@@ -195,7 +195,7 @@ pub(super) fn all(workspace: &Workspace) -> Vec<Step> {
     let mut steps = vec![
         step("format", "rustfmt has nothing to change", &[&RUSTFMT], 10, FORMAT),
         step("tidy", "the rules of the house", &[], 10, Action::Tidy),
-        step("lint", "clippy has nothing to say", &[&CLIPPY], 60, LINT),
+        step("lint", "clippy has nothing to say", &[&CLIPPY], 45, LINT),
         step("features", "every feature builds alone, and all together", &[], 45, Action::Features),
         step(BUILD, BUILD_WHAT, &[], 160, Action::Build),
     ];
@@ -212,7 +212,7 @@ pub(super) fn all(workspace: &Workspace) -> Vec<Step> {
         };
         steps.push(step(name, what, needs, *budget, Action::Tests { package: (*package).to_owned() }));
         if *name == POSTGRES_STEP {
-            steps.push(on_major(FURTHER_MAJOR, 60, SOME_PROGRAMS));
+            steps.push(on_major(FURTHER_MAJOR, 55, SOME_PROGRAMS));
         }
         if *name == KUBERNETES_STEP {
             let what = "manifests, chart, example, peers, silent leaders and client-go beside ours, on a real API server";

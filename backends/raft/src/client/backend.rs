@@ -28,6 +28,7 @@ impl Backend for Raft {
         Capabilities::REGISTER.with(|can| {
             can.session_bound = true;
             can.create_once = true;
+            can.pauses = false;
         })
     }
 
