@@ -29,6 +29,7 @@ function say(event, leadership, at) {
     boot_ns: at,
     incarnation: `typescript-${process.pid}`,
     deadline_boot_ns: leadership.deadlineMs * 1_000_000,
+    holds: leadership.holds() ? "yes" : "no",
   };
   writeSync(1, `${JSON.stringify(line)}\n`);
 }

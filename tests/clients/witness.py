@@ -22,7 +22,8 @@ who = f"python-{os.getpid()}"
 
 def say(event, leadership, at):
     line = {"event": event, "election": "job", "epoch": leadership.epoch, "boot_ns": at, "incarnation": who,
-            "deadline_boot_ns": leadership.deadline_boot_ns, "why": leadership.ended}
+            "deadline_boot_ns": leadership.deadline_boot_ns, "why": leadership.ended,
+            "holds": "yes" if leadership.holds() else "no"}
     os.write(1, (json.dumps(line) + "\n").encode())
 
 

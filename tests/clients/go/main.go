@@ -20,8 +20,12 @@ const stopsIn = 50 * time.Millisecond
 var told = make(chan os.Signal, 1)
 
 func say(event string, leadership *bellwether.Leadership, at int64) {
-	fmt.Printf("{\"event\":%q,\"election\":\"job\",\"epoch\":%d,\"boot_ns\":%d,\"incarnation\":\"go-%d\",\"deadline_boot_ns\":%d}\n",
-		event, leadership.Epoch, at, os.Getpid(), leadership.Deadline())
+	holds := "no"
+	if leadership.Holds() {
+		holds = "yes"
+	}
+	fmt.Printf("{\"event\":%q,\"election\":\"job\",\"epoch\":%d,\"boot_ns\":%d,\"incarnation\":\"go-%d\",\"deadline_boot_ns\":%d,\"holds\":%q}\n",
+		event, leadership.Epoch, at, os.Getpid(), leadership.Deadline(), holds)
 }
 
 func work(ctx context.Context, leadership *bellwether.Leadership) error {
