@@ -55,9 +55,13 @@ type Leadership struct {
 	moved    chan struct{}
 }
 
-// Holds says whether the work may go on. It reads the clock, and asks nobody.
+// Holds says whether the work may go on. It reads the clock, and asks nobody. Once it has said no, it says no for ever.
 func (l *Leadership) Holds() bool {
-	return !l.over.Load() && BootNanos() < l.deadline.Load()
+	// The work stops then: an answer that comes later must not make it look as if it had stopped by itself.
+	if !l.over.Load() && BootNanos() >= l.deadline.Load() {
+		l.over.Store(true)
+	}
+	return !l.over.Load()
 }
 
 // Deadline is the instant at which the leadership ends unless renewed, in nanoseconds of the boot-time clock.

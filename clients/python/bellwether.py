@@ -41,19 +41,22 @@ def boot_ns() -> int:
 class Leadership:
     """The right to work, for one epoch."""
 
-    def __init__(self, epoch: int, campaign_id: str, condition: threading.Condition):
+    def __init__(self, epoch: int, campaign_id: str, deadline: int, condition: threading.Condition):
         self.epoch = epoch
         """The fencing token: give it to whatever the work writes to, and let that refuse smaller ones."""
         self.ended: Optional[str] = None
         """Why it ended, as far as that is known."""
         self._id = campaign_id
         self._is_taken = False
-        self._deadline = 0
+        self._deadline = deadline
         self._changed = condition
 
     def holds(self) -> bool:
-        """Whether the work may go on. Reads the clock, and asks nobody."""
-        return self.ended is None and boot_ns() < self._deadline
+        """Whether the work may go on. Reads the clock, and asks nobody. Once it has said no, it says no for ever."""
+        # The work stops then: an answer that comes later must not make it look as if it had stopped by itself.
+        if self.ended is None and boot_ns() >= self._deadline:
+            self._end("deadline")
+        return self.ended is None
 
     def remaining(self) -> float:
         """Seconds until the deadline, which every renewal moves."""
@@ -237,9 +240,10 @@ class Campaign:
                 if mine is not None:
                     mine._end(line["ended"])
             elif line["valid_ms"] > 0:
+                deadline = asked + line["valid_ms"] * 1_000_000
                 if mine is None:
-                    mine = self._leadership = Leadership(line["epoch"], line["campaign"], self._changed)
-                mine._extend(asked + line["valid_ms"] * 1_000_000)
+                    mine = self._leadership = Leadership(line["epoch"], line["campaign"], deadline, self._changed)
+                mine._extend(deadline)
             self._changed.notify_all()
             return mine
 

@@ -52,20 +52,19 @@ export class Leadership {
     this.signal = this.over.signal;
   }
 
-  /** Whether the work may go on. Reads the clock, and asks nobody. */
+  /** Whether the work may go on. Reads the clock, and asks nobody. Once it has said no, it says no for ever. */
   holds(): boolean {
-    // The clock may have gone on by nearly one step since what it shows.
-    return !this.signal.aborted && bootMs() + CLOCK_STEP_MS <= this.deadlineMs;
+    // The clock may have gone on by nearly one step since what it shows. The work stops then: an answer that comes later must not make
+    // it look as if it had stopped by itself.
+    if (!this.signal.aborted && bootMs() + CLOCK_STEP_MS > this.deadlineMs) this.end("deadline");
+    return !this.signal.aborted;
   }
 
   /** @internal */
   extend(deadlineMs: number): void {
     this.deadlineMs = Math.max(this.deadlineMs, deadlineMs);
     clearTimeout(this.timer);
-    if (!this.holds()) {
-      this.end("deadline");
-      return;
-    }
+    if (!this.holds()) return;
     const left = Math.max(1, this.deadlineMs - CLOCK_STEP_MS - bootMs());
     this.timer = setTimeout(() => this.extend(0), Math.min(left, TIMER_MAX_MS));
   }

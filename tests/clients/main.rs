@@ -3,11 +3,31 @@
 #![cfg(target_os = "linux")]
 
 mod first_lines;
+mod handover;
+mod late_answer;
+mod network;
+mod proxy;
 
+use std::path::Path;
+
+use bellwether_tests::Candidate;
 use bellwether_tests::clients::{ClientRounds, Language, Trouble};
 
 /// So that each trouble comes to the client, to its agent, and to both.
 const ROUNDS_EACH: usize = 3;
+
+/// A candidate whose work clients do.
+fn agent(directory: &Path, id: &str, http: &str, more: &[&str]) -> Candidate {
+    let flags = [&["--for-clients", "--http", http], more].concat();
+    Candidate::on_file(&directory.join("store"), "job", id, &flags)
+}
+
+/// A witness that campaigns at this address.
+fn client(language: Language, address: &str, environment: &[(&str, &str)]) -> Candidate {
+    let mut witness = language.witness(address);
+    witness.envs(environment.iter().copied());
+    Candidate::start(witness)
+}
 
 fn never_two_at_once(language: Language) {
     let directory = tempfile::tempdir().expect("a temporary directory");

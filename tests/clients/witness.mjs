@@ -1,4 +1,6 @@
-// Work that says on stdout when it begins, goes on and ends: event lines, on the boot-time clock.
+// Work that says on stdout when it begins, goes on, begins to stop and ends: event lines, on the boot-time clock.
+//
+// The environment may have WITNESS_TOKEN, and WITNESS_STOPS=told: then the work ends only after a SIGHUP.
 
 import { writeSync } from "node:fs";
 import { Campaign, bootMs } from "./dist/bellwether.js";
@@ -6,6 +8,7 @@ import { Campaign, bootMs } from "./dist/bellwether.js";
 /** How long the work takes to stop. */
 const STOPS_IN_MS = 50;
 
+const told = new Promise((resolve) => process.on("SIGHUP", resolve));
 const leaving = new AbortController();
 process.on("SIGTERM", () => leaving.abort());
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -21,10 +24,12 @@ const bootNs = () => Number(process.hrtime.bigint() + suspended);
 function say(event, leadership, at) {
   const line = {
     event,
+    election: "job",
     epoch: leadership.epoch,
     boot_ns: at,
     incarnation: `typescript-${process.pid}`,
     deadline_boot_ns: leadership.deadlineMs * 1_000_000,
+    holds: leadership.holds() ? "yes" : "no",
   };
   writeSync(1, `${JSON.stringify(line)}\n`);
 }
@@ -38,12 +43,13 @@ async function work(leadership) {
     say("beat", leadership, now);
     await sleep(20);
   }
-  await sleep(STOPS_IN_MS);
+  say("stopping", leadership, bootNs());
+  await (process.env.WITNESS_STOPS === "told" ? told : sleep(STOPS_IN_MS));
   say("released", leadership, bootNs());
   throw new Error("over");
 }
 
-const campaign = new Campaign(process.argv[2], { signal: leaving.signal });
+const campaign = new Campaign(process.argv[2], { token: process.env.WITNESS_TOKEN, signal: leaving.signal });
 while (!leaving.signal.aborted) {
   try {
     await campaign.lead(work);

@@ -85,6 +85,25 @@ pub fn series(language: Language, trouble: Trouble, rounds: usize) -> ClientFigu
     all.judged()
 }
 
+/// The judgement of clients by what they have said.
+pub fn judged(all: &[&Candidate]) -> ClientFigures {
+    let led: Vec<Led> = all.iter().flat_map(|client| client.leaderships()).collect();
+    let mut figures = ClientFigures { leaderships: led.len(), ..ClientFigures::default() };
+    figures.overlaps = overlaps(all.iter().copied());
+    for client in all {
+        for beat in client.said.iter().filter(|line| line.event() == "beat") {
+            let who = beat.text("incarnation").unwrap_or_default();
+            let intruded = led
+                .iter()
+                .find(|other| other.who != who && other.from < beat.boot() && beat.boot() < other.until);
+            if let Some(other) = intruded {
+                figures.intrusions.push(format!("{beat} while {other:?}"));
+            }
+        }
+    }
+    figures
+}
+
 struct Seat {
     id: &'static str,
     agent: Candidate,
@@ -168,21 +187,7 @@ impl ClientRounds<'_> {
         }
         let all: Vec<&Candidate> =
             self.gone.iter().chain(self.seats.iter().map(|seat| &seat.client)).collect();
-        let led: Vec<Led> = all.iter().flat_map(|client| client.leaderships()).collect();
-        self.figures.leaderships = led.len();
-        self.figures.overlaps = overlaps(all.iter().copied());
-        for client in &all {
-            for beat in client.said.iter().filter(|line| line.event() == "beat") {
-                let who = beat.text("incarnation").unwrap_or_default();
-                let intruded = led
-                    .iter()
-                    .find(|other| other.who != who && other.from < beat.boot() && beat.boot() < other.until);
-                if let Some(other) = intruded {
-                    self.figures.intrusions.push(format!("{beat:?} while {other:?}"));
-                }
-            }
-        }
-        self.figures
+        ClientFigures { gaps: self.figures.gaps, ..judged(&all) }
     }
 
     fn leader(&mut self) -> usize {

@@ -1,4 +1,6 @@
-// Work that says on stdout when it begins, goes on and ends: event lines, on the boot-time clock.
+// Work that says on stdout when it begins, goes on, begins to stop and ends: event lines, on the boot-time clock.
+//
+// The environment may have WITNESS_TOKEN, and WITNESS_STOPS=told: then the work ends only after a SIGHUP.
 package main
 
 import (
@@ -15,9 +17,15 @@ import (
 // How long the work takes to stop.
 const stopsIn = 50 * time.Millisecond
 
+var told = make(chan os.Signal, 1)
+
 func say(event string, leadership *bellwether.Leadership, at int64) {
-	fmt.Printf("{\"event\":%q,\"epoch\":%d,\"boot_ns\":%d,\"incarnation\":\"go-%d\",\"deadline_boot_ns\":%d}\n",
-		event, leadership.Epoch, at, os.Getpid(), leadership.Deadline())
+	holds := "no"
+	if leadership.Holds() {
+		holds = "yes"
+	}
+	fmt.Printf("{\"event\":%q,\"election\":\"job\",\"epoch\":%d,\"boot_ns\":%d,\"incarnation\":\"go-%d\",\"deadline_boot_ns\":%d,\"holds\":%q}\n",
+		event, leadership.Epoch, at, os.Getpid(), leadership.Deadline(), holds)
 }
 
 func work(ctx context.Context, leadership *bellwether.Leadership) error {
@@ -34,7 +42,12 @@ func work(ctx context.Context, leadership *bellwether.Leadership) error {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-	time.Sleep(stopsIn)
+	say("stopping", leadership, bellwether.BootNanos())
+	if os.Getenv("WITNESS_STOPS") == "told" {
+		<-told
+	} else {
+		time.Sleep(stopsIn)
+	}
 	say("released", leadership, bellwether.BootNanos())
 	return ctx.Err()
 }
@@ -42,7 +55,8 @@ func work(ctx context.Context, leadership *bellwether.Leadership) error {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	campaign, err := bellwether.New(os.Args[1])
+	signal.Notify(told, syscall.SIGHUP)
+	campaign, err := bellwether.New(os.Args[1], bellwether.WithToken(os.Getenv("WITNESS_TOKEN")))
 	for err == nil && ctx.Err() == nil {
 		err = campaign.Lead(ctx, work)
 	}
