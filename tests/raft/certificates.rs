@@ -31,7 +31,7 @@ fn an_expired_certificate_is_refused_by_name_and_the_others_go_on() {
 
     let [_, expired_certificate, expired_key] = &expired;
     let looked = list(&nodes, [&ca, expired_certificate, expired_key]);
-    assert_eq!(looked.status.code(), Some(69), "{}", stderr(&looked));
+    assert_eq!(looked.status.code(), Some(77), "{}", stderr(&looked));
     assert!(stderr(&looked).contains("Expired"), "{}", stderr(&looked));
 
     let joining = nodes.add_seat_beside();

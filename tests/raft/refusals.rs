@@ -51,10 +51,10 @@ fn a_wrong_secret_is_refused_on_both_sides() {
 
     let mut list = Command::new(bellwether_tests::bellwether());
     list.args(["members", "list", "--backend", &format!("raft://{address}?secret-file={wrong}")]);
-    refused(list, 69, &["secret", &address]);
+    refused(list, 77, &["secret", &address]);
     let mut list = Command::new(bellwether_tests::bellwether());
     list.args(["members", "list", "--backend", &format!("raft://{address}")]);
-    refused(list, 69, &["secret", &address]);
+    refused(list, 77, &["secret", &address]);
 
     let joining = nodes.add_seat_beside();
     let mut node = nodes.node_command(joining);

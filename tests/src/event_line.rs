@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use bellwether_audit::Line;
 use bellwether_core::Boot;
 use serde_json::Value;
 
@@ -20,6 +21,13 @@ impl EventLine {
     pub fn parse(text: &str) -> Option<EventLine> {
         let value: Value = serde_json::from_str(text).ok()?;
         (value.get("event")?.is_string() && value.get("boot_ns")?.is_u64()).then_some(EventLine(value))
+    }
+
+    /// As the judge reads it. Witnesses that are clients do not know the name of their election.
+    pub(crate) fn audited(&self) -> Option<Line> {
+        let mut fields = self.0.clone();
+        fields.as_object_mut()?.entry("election").or_insert_with(|| "".into());
+        Line::parse(&fields.to_string())
     }
 
     /// The event's word.

@@ -85,7 +85,13 @@ fn audited(said: &EventLine) -> Option<Line> {
     let what = match said.event() {
         "started_leading" => What::Began { deadline: None },
         "work_ended" => What::Ended { deadline: None, is_release: false },
-        _ => return Line::parse(&said.to_string()),
+        // What is not understood must not be judged as if nobody had led.
+        "acquired" | "resumed" | "released" | "lost" | "suspended" => {
+            let line = said.audited();
+            assert!(line.is_some(), "the judge does not understand {said}");
+            return line;
+        }
+        _ => return said.audited(),
     };
     let who = CLIENT_GO.to_owned();
     let (election, boot_id) = (String::new(), None);

@@ -156,7 +156,7 @@ const PACKAGES: &[(&str, &str, &str, u64)] = &[
     ("cli", "bellwether-cli", "the command", 5),
     ("sim", sim::PACKAGE, "the simulator's own tests", 10),
     ("xtask", "xtask", "what runs these steps", 5),
-    (SCENARIOS_STEP, "bellwether-tests", "the command on real processes and servers", 380),
+    (SCENARIOS_STEP, "bellwether-tests", "the command on real processes and servers", 430),
 ];
 
 const FORMAT: Action =
