@@ -145,7 +145,7 @@ const PACKAGES: &[(&str, &str, &str, u64)] = &[
     ("file", "bellwether-file", "elections in a directory", 20),
     (POSTGRES_STEP, "bellwether-postgres", "elections on PostgreSQL servers", 300),
     (NATS_STEP, "bellwether-nats", "elections on NATS servers, a current and an old one", 155),
-    (KUBERNETES_STEP, "bellwether-kubernetes", "elections on a real API server of Kubernetes", 85),
+    (KUBERNETES_STEP, "bellwether-kubernetes", "elections on a real API server of Kubernetes", 60),
     (CLUSTER_STEP, "bellwether-cluster", "forming Raft clusters: decisions, storage, connections, nodes", 75),
     ("raft", "bellwether-raft", "elections on Raft clusters", 30),
     ("election", "bellwether-election", "the election running", 35),
@@ -225,7 +225,7 @@ pub(super) fn all(workspace: &Workspace) -> Vec<Step> {
             let what = format!("tests of {}", package.name);
             // What the tests of backends share starts servers too.
             let (needs, budget): (&[&Tool], u64) = match name {
-                "support" => (KUBERNETES_TOOLS, 40),
+                "support" => (KUBERNETES_TOOLS, 25),
                 _ => (&[], 10),
             };
             steps.push(step(name, &what, needs, budget, Action::Tests { package: package.name.clone() }));
@@ -235,7 +235,7 @@ pub(super) fn all(workspace: &Workspace) -> Vec<Step> {
         step("doctests", "the code in the documentation", &[], 30, DOCTESTS),
         step("docs", "the documentation builds without a warning", &[], 25, DOCS),
         step("sim", "500 seeds without a violation", &[], 50, SEEDS),
-        step("sim", "every planted bug is caught", &[], 90, Action::Bugs),
+        step("sim", "every planted bug is caught", &[], 80, Action::Bugs),
     ]);
     steps.sort_by_key(Step::needs_apiserver);
     steps
