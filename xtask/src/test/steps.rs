@@ -197,7 +197,7 @@ pub(super) fn all(workspace: &Workspace) -> Vec<Step> {
         step("tidy", "the rules of the house", &[], 10, Action::Tidy),
         step("lint", "clippy has nothing to say", &[&CLIPPY], 45, LINT),
         step("features", "every feature builds alone, and all together", &[], 45, Action::Features),
-        step(BUILD, BUILD_WHAT, &[], 160, Action::Build),
+        step(BUILD, BUILD_WHAT, &[], 120, Action::Build),
     ];
     for (name, package, what, budget) in PACKAGES {
         let needs: &[&Tool] = match *name {
