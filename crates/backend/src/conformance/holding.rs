@@ -96,6 +96,8 @@ async fn one_successor_of_many(stage: Stage) -> Ran {
         ensure!(winners.len() <= 1, "{} candidates took over: {winners:?}", winners.len());
         if let [Outcome::Done(won)] = winners[..] {
             ensure!(won.epoch > grant.epoch, "{:?} followed {:?}", won.epoch, grant.epoch);
+            let until = grant.counted_from + grant.ttl;
+            ensure!(old.clock.boot() >= until, "one took over before the ttl had passed");
             return Ok(());
         }
         ensure!(old.clock.boot() < by, "nobody took over: {outcomes:?}");

@@ -42,7 +42,9 @@ const TTL: Duration = Duration::from_secs(4);
 const SLACK: Duration = Duration::from_secs(10);
 
 /// Cases that say which of two calls comes first by their instants, or have less than a ttl for a call.
-const TIMED: [&str; 5] = [
+const TIMED: [&str; 6] = [
+    // Four candidates, one after the other, ask for the first time within the ttl of a leader that is silent already.
+    "of many at once one succeeds a silent leader",
     // Half of a ttl passes before the leader renews, which leaves no time for the follower to look for a node.
     "the last renewal counts, not the claim",
     "a renewal that nobody saw counts when the record vanishes",
