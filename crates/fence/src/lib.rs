@@ -11,7 +11,11 @@
 //!
 //! | resource | type | check and write are one by |
 //! |---|---|---|
-//! | a file | [`file::FencedFile`] | numbered versions, made by `link(2)` |
+//! | a file | `file::FencedFile` | numbered versions, made by `link(2)` |
+//! | a key of a NATS bucket | `nats::FencedKey` | the revision that was read, by the server |
+//! | an object of Kubernetes | `kubernetes::FencedObject` | `resourceVersion` and `uid`, by the API server |
+//!
+//! Each is a feature of its own name.
 //!
 //! Every call takes the epoch, `leadership.epoch()`; each resource is opened for one election, and another election's value is refused.
 //!
@@ -28,12 +32,22 @@
 //!   the next fenced write then fails with [`Failure::Unstamped`] instead of guessing.
 //! - A resource that is deleted by other means, or restored from a backup, has forgotten its latest epoch.
 
+#[cfg(any(feature = "kubernetes", feature = "nats"))]
+mod compare_and_set;
 mod error;
+#[cfg(any(feature = "kubernetes", feature = "nats"))]
+mod fields;
 #[cfg(feature = "file")]
 pub mod file;
+#[cfg(feature = "kubernetes")]
+pub mod kubernetes;
+#[cfg(feature = "nats")]
+pub mod nats;
 mod rule;
 mod stamp;
 
 pub use error::{Failure, FenceError, Fenced};
+#[cfg(any(feature = "kubernetes", feature = "nats"))]
+pub use fields::{ELECTION_HEADER, EPOCH_HEADER};
 pub use rule::{Found, admit, admit_adopting};
 pub use stamp::{Stamp, Value};
