@@ -14,6 +14,7 @@
 //! | a file | `file::FencedFile` | numbered versions, made by `link(2)` |
 //! | a key of a NATS bucket | `nats::FencedKey` | the revision that was read, by the server |
 //! | an object of Kubernetes | `kubernetes::FencedObject` | `resourceVersion` and `uid`, by the API server |
+//! | a service over HTTP | `http::FenceLayer` | holding the fence while a request is handled |
 //!
 //! Each is a feature of its own name.
 //!
@@ -35,10 +36,12 @@
 #[cfg(any(feature = "kubernetes", feature = "nats"))]
 mod compare_and_set;
 mod error;
-#[cfg(any(feature = "kubernetes", feature = "nats"))]
+#[cfg(any(feature = "http", feature = "kubernetes", feature = "nats"))]
 mod fields;
 #[cfg(feature = "file")]
 pub mod file;
+#[cfg(feature = "http")]
+pub mod http;
 #[cfg(feature = "kubernetes")]
 pub mod kubernetes;
 #[cfg(feature = "nats")]
@@ -47,7 +50,7 @@ mod rule;
 mod stamp;
 
 pub use error::{Failure, FenceError, Fenced};
-#[cfg(any(feature = "kubernetes", feature = "nats"))]
+#[cfg(any(feature = "http", feature = "kubernetes", feature = "nats"))]
 pub use fields::{ELECTION_HEADER, EPOCH_HEADER};
 pub use rule::{Found, admit, admit_adopting};
 pub use stamp::{Stamp, Value};

@@ -8,7 +8,7 @@ use bellwether_support::servers::kubernetes::{ADMIN, LIMITED};
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 
-use crate::stage::{NAME, Namespace, election, epoch, refused, route, routed, stamp};
+use crate::stage::{NAME, Namespace, election, epoch, meanwhile, refused, route, routed, stamp};
 
 fn failure<T: std::fmt::Debug>(written: Result<T, FenceError>) -> Failure {
     match written.unwrap_err() {
@@ -99,6 +99,18 @@ async fn a_kind_known_only_at_run_time_is_fenced_as_well() {
     lease.update(epoch(2), held).await.unwrap();
     assert_eq!(refused(lease.update(epoch(1), held).await), (1, 2));
     assert_eq!(lease.raise(epoch(3)).await.unwrap().data["spec"]["holderIdentity"], "somebody");
+    // A PUT of a Lease would make one that was deleted, if it did not name the one that it replaces.
+    let mut looks = 0;
+    let path = format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases/{NAME}", namespace.name);
+    let made = lease.update(epoch(3), |before| {
+        looks += 1;
+        if looks == 1 {
+            meanwhile(namespace.server.api("DELETE", &path, Value::Null));
+        }
+        held(before)
+    });
+    made.await.unwrap();
+    assert_eq!(looks, 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
