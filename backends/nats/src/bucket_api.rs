@@ -28,6 +28,7 @@ use serde_json::json;
 
 use crate::connection::NatsConnection;
 use crate::errors::{CallFailure, MESSAGE_NOT_FOUND, unavailable};
+use crate::key_message::KeyMessage;
 
 const EXPECTED: &str = "Nats-Expected-Last-Subject-Sequence";
 const EXPECTED_STREAM: &str = "Nats-Expected-Stream";
@@ -46,29 +47,6 @@ const REPEATS: u64 = 120_000_000_000;
 pub(crate) struct KeyEntry {
     pub(crate) revision: u64,
     pub(crate) content: Content,
-}
-
-/// The same with its headers as they came, in lines.
-pub(crate) struct KeyMessage {
-    pub(crate) revision: u64,
-    headers: String,
-    pub(crate) payload: Vec<u8>,
-}
-
-impl KeyMessage {
-    /// The first header of this name.
-    pub(crate) fn header(&self, name: &str) -> Option<String> {
-        self.headers(name).next().map(str::to_owned)
-    }
-
-    pub(crate) fn headers<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        self.headers.lines().filter_map(move |line| Some(line.strip_prefix(name)?.strip_prefix(':')?.trim()))
-    }
-
-    /// Whether it stands for a value that somebody deleted, or that the server took away.
-    pub(crate) fn is_mark(&self) -> bool {
-        mark(|name| self.header(name)).is_some()
-    }
 }
 
 /// What lies, or is to lie, under a key.
@@ -208,7 +186,7 @@ impl BucketApi<'_> {
         let unread = |_| CallFailure::NoAnswer(unavailable("the server's answer cannot be read"));
         let headers = String::from_utf8_lossy(&STANDARD.decode(stored.hdrs).map_err(unread)?).into_owned();
         let payload = STANDARD.decode(stored.data).map_err(unread)?;
-        Ok(Some(KeyMessage { revision: stored.seq, headers, payload }))
+        Ok(Some(KeyMessage::new(stored.seq, headers, payload)))
     }
 
     /// Writes if the key's newest message has this revision, 0 if there is none. The answer is the new revision.
@@ -364,7 +342,7 @@ pub(crate) fn content(headers: Option<&HeaderMap>, payload: &[u8]) -> Content {
 }
 
 /// The mark that a message with these headers is; `None`: it is none.
-fn mark(said: impl Fn(&str) -> Option<String>) -> Option<Content> {
+pub(crate) fn mark(said: impl Fn(&str) -> Option<String>) -> Option<Content> {
     if let Some(reason) = said(MARKER) {
         return Some(if reason == "MaxAge" { Content::Expired } else { Content::Deleted });
     }

@@ -13,10 +13,11 @@ use bellwether_backend::Write;
 use bellwether_core::{StoreError, duration};
 
 use crate::bucket::{Bucket, BucketUse};
-use crate::bucket_api::{KeyMessage, OPERATION};
+use crate::bucket_api::OPERATION;
 use crate::config::Config;
 use crate::connection::NatsConnection;
 use crate::errors::{STREAM_NOT_FOUND, invalid, misconfigured};
+use crate::key_message::KeyMessage;
 
 /// Longer than a stream takes to find a new leader, and short enough for a caller that has a lease to mind.
 const LIMIT: Duration = Duration::from_secs(5);

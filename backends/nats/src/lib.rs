@@ -36,6 +36,7 @@ mod errors;
 mod fitness;
 mod following;
 mod health;
+mod key_message;
 mod keys;
 mod layout;
 mod names;
