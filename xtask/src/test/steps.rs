@@ -150,7 +150,7 @@ const PACKAGES: &[(&str, &str, &str, u64)] = &[
     (KUBERNETES_STEP, "bellwether-kubernetes", "elections on a real API server of Kubernetes", 60),
     (CLUSTER_STEP, "bellwether-cluster", "forming Raft clusters: decisions, storage, connections, nodes", 75),
     ("raft", "bellwether-raft", "elections on Raft clusters", 30),
-    (FENCE_STEP, "bellwether-fence", "writes that are refused once a later epoch has written", 15),
+    (FENCE_STEP, "bellwether-fence", "writes that are refused once a later epoch has written", 10),
     ("election", "bellwether-election", "the election running", 35),
     (VIP_STEP, "bellwether-vip", "virtual addresses on real interfaces, in network namespaces", 5),
     ("agent", "bellwether-agent", "a candidate over HTTP", 5),
@@ -200,7 +200,7 @@ pub(super) fn all(workspace: &Workspace) -> Vec<Step> {
         step("tidy", "the rules of the house", &[], 10, Action::Tidy),
         step("lint", "clippy has nothing to say", &[&CLIPPY], 45, LINT),
         step("features", "every feature builds alone, and all together", &[], 45, Action::Features),
-        step(BUILD, BUILD_WHAT, &[], 160, Action::Build),
+        step(BUILD, BUILD_WHAT, &[], 120, Action::Build),
     ];
     for (name, package, what, budget) in PACKAGES {
         let needs: &[&Tool] = match *name {
@@ -220,7 +220,7 @@ pub(super) fn all(workspace: &Workspace) -> Vec<Step> {
         }
         if *name == KUBERNETES_STEP {
             let what = "manifests, chart, example, peers, fenced objects, silent leaders and client-go beside ours, on a real API server";
-            steps.push(step(name, what, DEPLOY_TOOLS, 90, Action::Programs { programs: APART }));
+            steps.push(step(name, what, DEPLOY_TOOLS, 85, Action::Programs { programs: APART }));
         }
     }
     for package in &workspace.packages {
