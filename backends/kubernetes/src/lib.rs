@@ -6,6 +6,7 @@
 //!                    ├─ notes: past leaderships, cooldowns, in a Lease of their own
 //!                    ├─ events: Events on the Lease
 //!                    ├─ announce: the leader's pod (pod_label) and address (leader_address)
+//!           objects ─┤  (of the program's own, beside elections)
 //!                    └─ changes ─ watch: one for the namespace, or one for each Lease
 //! ```
 //!
@@ -33,6 +34,7 @@ mod leader_address;
 mod lease_object;
 mod names;
 mod notes;
+mod objects;
 mod pod_label;
 mod register;
 mod watch;
@@ -41,4 +43,5 @@ pub use config::{Config, Environment};
 pub use kube;
 pub use leader_address::LeaderAddress;
 pub use lease_object::LeaseVersion;
+pub use objects::Objects;
 pub use register::{Kubernetes, KubernetesRegister, from_config, from_env, from_url, options};

@@ -27,6 +27,8 @@ pub(crate) enum BucketUse {
     Elections,
     /// Notes only. Nothing depends on it.
     Notes,
+    /// What a program keeps there itself; see [`Keys`](crate::Keys).
+    Values,
 }
 
 /// How long a claim that was denied waits to hear whether it could have written.
@@ -226,6 +228,16 @@ impl Bucket {
         epoch::after(before, least, created, info.state.last_seq)
     }
 
+    /// How long it keeps values, by its settings as they are known; `None` for good.
+    pub(crate) fn max_age(&self) -> Option<Duration> {
+        lock(&self.known).max_age()
+    }
+
+    /// The next call judges the settings anew.
+    pub(crate) fn forget_settings(&self) {
+        lock(&self.known).settings = None;
+    }
+
     pub(crate) fn was_made_here(&self) -> bool {
         lock(&self.known).made_here
     }
@@ -258,7 +270,7 @@ impl Bucket {
             return Ok(());
         }
         let another = match self.purpose {
-            BucketUse::Elections => "bucket=BUCKET",
+            BucketUse::Elections | BucketUse::Values => "bucket=BUCKET",
             BucketUse::Notes => "notes=BUCKET",
         };
         Err(misconfigured(format!(
@@ -311,6 +323,7 @@ impl Bucket {
                 let cannot = match self.purpose {
                     BucketUse::Elections => "no election can be held on",
                     BucketUse::Notes => "no notes can be kept in",
+                    BucketUse::Values => "no values can be kept safe in",
                 };
                 Err(misconfigured(format!("{cannot} the bucket {}, because {reason}", self.name)))
             }
@@ -329,7 +342,7 @@ impl Bucket {
         // What is made anew in its place is looked at like a new one.
         lock(&self.known).settings = None;
         let (what, another) = match self.purpose {
-            BucketUse::Elections => ("", ""),
+            BucketUse::Elections | BucketUse::Values => ("", ""),
             BucketUse::Notes => (" for notes, such as past leaderships", " name another with notes=BUCKET,"),
         };
         misconfigured(format!(
@@ -347,7 +360,7 @@ impl Bucket {
         }
     }
 
-    async fn judged(&self, written: Result<u64, CallFailure>, limit: Duration) -> Write<u64> {
+    pub(crate) async fn judged(&self, written: Result<u64, CallFailure>, limit: Duration) -> Write<u64> {
         let failure = match written {
             Ok(revision) => return Write::Done(revision),
             Err(failure) if failure.is(WRONG_LAST_SEQUENCE) => return Write::Conflict,

@@ -28,12 +28,13 @@ use serde_json::json;
 
 use crate::connection::NatsConnection;
 use crate::errors::{CallFailure, MESSAGE_NOT_FOUND, unavailable};
+use crate::key_message::KeyMessage;
 
 const EXPECTED: &str = "Nats-Expected-Last-Subject-Sequence";
 const EXPECTED_STREAM: &str = "Nats-Expected-Stream";
 /// Beyond what any stream counts to, and still a number to every server.
 const NO_REVISION: u64 = i64::MAX as u64;
-const OPERATION: &str = "KV-Operation";
+pub(crate) const OPERATION: &str = "KV-Operation";
 /// What the server itself writes in the place of what expired or was removed.
 const MARKER: &str = "Nats-Marker-Reason";
 /// What a leader leaves in the mark of its record's deletion when it releases.
@@ -152,6 +153,17 @@ impl BucketApi<'_> {
 
     /// From the stream's leader, or not at all.
     pub(crate) async fn last(&self, key: &str) -> Result<Option<KeyEntry>, CallFailure> {
+        Ok(self.last_message(key).await?.map(|message| {
+            let content = mark(|name| message.header(name));
+            KeyEntry {
+                revision: message.revision,
+                content: content.unwrap_or(Content::Value(message.payload)),
+            }
+        }))
+    }
+
+    /// The same, with every header.
+    pub(crate) async fn last_message(&self, key: &str) -> Result<Option<KeyMessage>, CallFailure> {
         #[derive(Deserialize)]
         struct Got {
             message: Stored,
@@ -173,15 +185,8 @@ impl BucketApi<'_> {
         };
         let unread = |_| CallFailure::NoAnswer(unavailable("the server's answer cannot be read"));
         let headers = String::from_utf8_lossy(&STANDARD.decode(stored.hdrs).map_err(unread)?).into_owned();
-        let said = |name: &str| {
-            let line = headers.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-            line.map(|value| value.trim().to_owned())
-        };
-        let content = match mark(said) {
-            Some(mark) => mark,
-            None => Content::Value(STANDARD.decode(stored.data).map_err(unread)?),
-        };
-        Ok(Some(KeyEntry { revision: stored.seq, content }))
+        let payload = STANDARD.decode(stored.data).map_err(unread)?;
+        Ok(Some(KeyMessage::new(stored.seq, headers, payload)))
     }
 
     /// Writes if the key's newest message has this revision, 0 if there is none. The answer is the new revision.
@@ -263,7 +268,7 @@ impl BucketApi<'_> {
         Ok(made.num_pending)
     }
 
-    async fn publish(
+    pub(crate) async fn publish(
         &self,
         key: &str,
         expected: u64,
@@ -337,7 +342,7 @@ pub(crate) fn content(headers: Option<&HeaderMap>, payload: &[u8]) -> Content {
 }
 
 /// The mark that a message with these headers is; `None`: it is none.
-fn mark(said: impl Fn(&str) -> Option<String>) -> Option<Content> {
+pub(crate) fn mark(said: impl Fn(&str) -> Option<String>) -> Option<Content> {
     if let Some(reason) = said(MARKER) {
         return Some(if reason == "MaxAge" { Content::Expired } else { Content::Deleted });
     }

@@ -5,6 +5,7 @@
 //!  Lease ─ register ─┤                                                   ├─ bucket_api ─ servers, 2.9 and later
 //!                    ├─ bucket: settings, read, write at a revision ─────┤
 //!                    ├─ notes: past leaderships, cooldowns ──────────────┤
+//!             keys ──┤  (values of the program's own, beside elections) ─┤
 //!                    └─ changes ─ watch: one consumer for all elections ─┘
 //!        layout: what a profile decides (native, cluster, leader), names of keys and the record
 //! ```
@@ -35,6 +36,8 @@ mod errors;
 mod fitness;
 mod following;
 mod health;
+mod key_message;
+mod keys;
 mod layout;
 mod names;
 mod notes;
@@ -44,5 +47,6 @@ mod watch;
 
 pub use config::Config;
 pub use health::{HealthChecker, Response};
+pub use keys::{Keys, StoredKey};
 pub use profile::Profile;
 pub use register::{Nats, NatsRegister, from_url};

@@ -22,6 +22,7 @@ use crate::connection::NatsConnection;
 use crate::errors::{BACKEND, STREAM_NOT_FOUND};
 use crate::following::Following;
 use crate::health::HealthChecker;
+use crate::keys::Keys;
 use crate::layout::Layout;
 use crate::layout::cluster::{self, Cluster};
 use crate::layout::leader::Leader;
@@ -97,6 +98,11 @@ impl NatsRegister {
     /// The bucket that this election is held in.
     pub fn bucket_of(&self, on: &ElectionName) -> String {
         self.store.layout.bucket(on)
+    }
+
+    /// Keys of this bucket, on the connection of the elections.
+    pub fn keys(&self, bucket: impl Into<String>) -> Keys {
+        Keys::on(Arc::clone(&self.store.connection), bucket.into())
     }
 
     /// Questions about health, and answers to them, on the connection of the elections.

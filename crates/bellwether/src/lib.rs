@@ -63,6 +63,13 @@ pub mod cluster {
     pub use crate::ledger::BackendLedger;
 }
 
+/// Writes that a resource refuses once a later leader has written: to a file, a key of NATS, an object of Kubernetes, or a service
+/// over HTTP. Each has the feature of its store; the service has `fence-http`.
+#[cfg(feature = "fence")]
+pub mod fence {
+    pub use bellwether_fence::*;
+}
+
 /// Elections in a directory.
 #[cfg(feature = "file")]
 pub mod file {
@@ -73,14 +80,15 @@ pub mod file {
 #[cfg(feature = "kubernetes-any-version")]
 pub mod kubernetes {
     pub use bellwether_kubernetes::{
-        Config, Environment, Kubernetes, KubernetesRegister, from_config, from_env, from_url, kube, options,
+        Config, Environment, Kubernetes, KubernetesRegister, Objects, from_config, from_env, from_url, kube,
+        options,
     };
 }
 
 /// Elections on NATS JetStream: profiles, and the health of a cluster's nodes.
 #[cfg(feature = "nats")]
 pub mod nats {
-    pub use bellwether_nats::{Config, HealthChecker, Nats, NatsRegister, Profile, Response, from_url};
+    pub use bellwether_nats::{Config, HealthChecker, Keys, Nats, NatsRegister, Profile, Response, from_url};
 }
 
 /// Elections on PostgreSQL: how to connect, which locks to use, and the tables for fencing.

@@ -78,6 +78,22 @@ fn hooks() {
     }
 }
 
+#[test]
+fn fenced_file() {
+    let outputs = twice("fenced_file");
+    let (first, second) = (epochs(&outputs, "under the epochs "), epochs(&outputs, " and "));
+    for (text, (first, second)) in outputs.iter().zip(first.iter().zip(&second)) {
+        assert!(
+            first < second && text.contains(&format!("too late, refused: epoch {first} is fenced")),
+            "{text}"
+        );
+        assert!(!text.contains("by me alone"), "{text}");
+    }
+    // Whoever ended last has seen what all four leaderships wrote.
+    let steps = outputs.iter().map(|text| text.matches("step ").count()).max();
+    assert_eq!(steps, Some(12), "{outputs:?}");
+}
+
 /// Formed by the first run, found on its disks by the second, with what was agreed on before.
 #[test]
 fn embedded_cluster() {

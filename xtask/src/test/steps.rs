@@ -72,6 +72,7 @@ const POSTGRES_STEP: &str = "postgres";
 const NATS_STEP: &str = "nats";
 const KUBERNETES_STEP: &str = "kubernetes";
 const CLUSTER_STEP: &str = "cluster";
+const FENCE_STEP: &str = "fence";
 const FACADE_STEP: &str = "bellwether";
 const VIP_STEP: &str = "vip";
 const SCENARIOS_STEP: &str = "tests";
@@ -102,6 +103,7 @@ pub(super) const APART: &[Program] = &[
     ("bellwether-tests", "kubernetes", &[]),
     ("bellwether", "kubernetes", &[]),
     ("bellwether-cluster", "kubernetes", &[]),
+    ("bellwether-fence", "kubernetes", &[]),
 ];
 
 /// What the tests run on besides the installed server, which is Debian's and older: the newest.
@@ -148,6 +150,7 @@ const PACKAGES: &[(&str, &str, &str, u64)] = &[
     (KUBERNETES_STEP, "bellwether-kubernetes", "elections on a real API server of Kubernetes", 60),
     (CLUSTER_STEP, "bellwether-cluster", "forming Raft clusters: decisions, storage, connections, nodes", 75),
     ("raft", "bellwether-raft", "elections on Raft clusters", 30),
+    (FENCE_STEP, "bellwether-fence", "writes that are refused once a later epoch has written", 10),
     ("election", "bellwether-election", "the election running", 35),
     (VIP_STEP, "bellwether-vip", "virtual addresses on real interfaces, in network namespaces", 5),
     ("agent", "bellwether-agent", "a candidate over HTTP", 5),
@@ -207,6 +210,7 @@ pub(super) fn all(workspace: &Workspace) -> Vec<Step> {
             FACADE_STEP => ALL_SERVERS,
             SCENARIOS_STEP => SCENARIO_TOOLS,
             CLUSTER_STEP => &[&DNSMASQ],
+            FENCE_STEP => &[&NATS, &OLD_NATS],
             VIP_STEP => &[&IPROUTE],
             _ => &[],
         };
@@ -215,8 +219,8 @@ pub(super) fn all(workspace: &Workspace) -> Vec<Step> {
             steps.push(on_major(FURTHER_MAJOR, 55, SOME_PROGRAMS));
         }
         if *name == KUBERNETES_STEP {
-            let what = "manifests, chart, example, peers, silent leaders and client-go beside ours, on a real API server";
-            steps.push(step(name, what, DEPLOY_TOOLS, 80, Action::Programs { programs: APART }));
+            let what = "manifests, chart, example, peers, fenced objects, silent leaders and client-go beside ours, on a real API server";
+            steps.push(step(name, what, DEPLOY_TOOLS, 85, Action::Programs { programs: APART }));
         }
     }
     for package in &workspace.packages {
