@@ -23,6 +23,8 @@ mod status;
 mod step_down;
 mod tables;
 mod top;
+#[cfg(feature = "torture")]
+mod torture;
 mod watch;
 
 use bellwether::{CandidateId, Election, ElectionName, Store};
@@ -58,6 +60,8 @@ pub(crate) async fn run(args: Args) -> Result<Exit, Failure> {
         Command::Unpause { election } => pause::unpause(global, election.as_ref()).await,
         Command::History { election } => history::history(global, election.as_ref()).await,
         Command::Audit(flags) => audit::audit(global, flags),
+        #[cfg(feature = "torture")]
+        Command::Torture(flags) => torture::torture(global, flags).await,
         Command::Doctor(doctor) => doctor::doctor(global, doctor).await,
         Command::Top(top) => top::top(global, top).await,
         #[cfg(feature = "postgres")]
