@@ -90,6 +90,11 @@ impl Directory {
 
     /// Reads at most [`RECORD_MAX_BYTES`].
     pub(crate) fn read(&self, name: &str) -> Result<Option<(FileIdentity, Value)>> {
+        self.read_up_to(name, RECORD_MAX_BYTES)
+    }
+
+    /// Reads at most so many bytes.
+    pub(crate) fn read_up_to(&self, name: &str, max_bytes: usize) -> Result<Option<(FileIdentity, Value)>> {
         let fd = match rustix::fs::openat(&self.fd, name, reading(), Mode::empty()) {
             Ok(fd) => fd,
             Err(Errno::NOENT) => return Ok(None),
@@ -100,7 +105,7 @@ impl Directory {
             Err(errno) => return Err(errno),
         };
         let stat = rustix::fs::fstat(&fd)?;
-        let value = if is_regular(&stat) { read_whole(&fd)? } else { Value::NotAFile };
+        let value = if is_regular(&stat) { read_whole(&fd, max_bytes)? } else { Value::NotAFile };
         Ok(Some((FileIdentity::of(&stat), value)))
     }
 
@@ -198,8 +203,8 @@ fn reading() -> OFlags {
     OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC
 }
 
-fn read_whole(fd: &OwnedFd) -> Result<Value> {
-    let mut bytes = vec![0; RECORD_MAX_BYTES + 1];
+fn read_whole(fd: &OwnedFd, max_bytes: usize) -> Result<Value> {
+    let mut bytes = vec![0; max_bytes + 1];
     let mut length = 0;
     while length < bytes.len() {
         match rustix::io::read(fd, &mut bytes[length..]) {
@@ -210,5 +215,5 @@ fn read_whole(fd: &OwnedFd) -> Result<Value> {
         }
     }
     bytes.truncate(length);
-    Ok(if length <= RECORD_MAX_BYTES { Value::Bytes(bytes) } else { Value::Huge })
+    Ok(if length <= max_bytes { Value::Bytes(bytes) } else { Value::Huge })
 }

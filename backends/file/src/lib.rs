@@ -53,4 +53,4 @@ pub use numbered::Numbered;
 pub use prepare::prepare;
 pub use register::{File, FileRegister, from_url, open};
 pub use url::directory;
-pub use value::{FoundValue, NUMBER_MAX, Ours, RECORD_MAX_BYTES, Value, Version};
+pub use value::{FoundValue, NUMBER_MAX, Ours, RECORD_MAX_BYTES, Value, Version, Written};

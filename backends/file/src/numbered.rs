@@ -1,6 +1,6 @@
 //! A compare-and-set register made of numbered files: no lock, so a process stopped anywhere holds nobody up.
 //!
-//! Owns the files `<prefix>N.json` of one directory: the file with the highest number is the value, and its
+//! Owns the files `<prefix>N.json` of one directory, or `N` with another ending: the file with the highest number is the value, and its
 //! number and identity are the version. Assumes of the file system that `link(2)` is atomic and exclusive, and
 //! that a listing contains every name that was there during all of it. Leaves to the caller what the bytes
 //! mean, who may write, and to make the directory ([`crate::prepare`]). Every call blocks for disk time, so
@@ -33,6 +33,8 @@
 //! - **Creation** (`at` is `None`) needs an empty listing twice and takes the highest number it ever knew, plus one.
 //!   Creators that knew different numbers can both link; then at step 6 the upper one sees a lower number and the
 //!   lower one a gap above itself, and of two whose links and looks overlap no two are Done. Both may lose and try again.
+//! - **A creator that slept until the first value was swept** finds as many values above its own as a sweep leaves. It counts as a
+//!   creator only where there are fewer.
 //!
 //! # Records deleted by hand
 //!
@@ -63,7 +65,7 @@ use rustix::io::Errno;
 use crate::directory::{Directory, FileIdentity};
 use crate::errors::{BACKEND, linking, meaning, misconfigured};
 use crate::sweep;
-use crate::value::{FoundValue, NUMBER_MAX, Ours, RECORD_MAX_BYTES, Value, Version};
+use crate::value::{FoundValue, NUMBER_MAX, Ours, RECORD_MAX_BYTES, Value, Version, Written};
 
 /// How often a reader follows records that are swept under its hands before it says so.
 const READ_ATTEMPTS: usize = 16;
@@ -73,6 +75,8 @@ const READ_ATTEMPTS: usize = 16;
 pub struct Numbered {
     dir: PathBuf,
     prefix: String,
+    ending: &'static str,
+    pub(crate) max_bytes: usize,
     pub(crate) ours: Ours,
     /// The highest number seen by this process: after a deletion numbers go on above it.
     known: AtomicU64,
@@ -87,11 +91,19 @@ impl Numbered {
         Numbered {
             dir: dir.into(),
             prefix: prefix.into(),
+            ending: ".json",
+            max_bytes: RECORD_MAX_BYTES,
             ours,
             known: AtomicU64::new(0),
             #[cfg(test)]
             pauses: Default::default(),
         }
+    }
+
+    /// The same for values that are not records of elections: files that end in `ending`, of at most `max_bytes` each.
+    #[must_use]
+    pub fn holding(self, ending: &'static str, max_bytes: usize) -> Numbered {
+        Numbered { ending, max_bytes, ..self }
     }
 
     /// Where the files are.
@@ -134,20 +146,33 @@ impl Numbered {
         Err(StoreError::new(ErrorKind::Unavailable, BACKEND, message))
     }
 
-    /// Replaces the value `at`, or makes the first one; the module's documentation has the argument.
+    /// Replaces the value `at`, or makes the first one; the module's documentation has the argument. What was taken back counts as a
+    /// conflict.
     ///
     /// # Errors
     /// When it is certainly not written.
     pub fn write(&self, at: Option<Version>, bytes: &[u8]) -> Result<Write<Version>, StoreError> {
+        Ok(match self.replace(at, bytes)? {
+            Written::Done(version) => Write::Done(version),
+            Written::Conflict | Written::TakenBack => Write::Conflict,
+            Written::Unknown(error) => Write::Unknown(error),
+        })
+    }
+
+    /// As [`write`](Numbered::write), and tells what was taken back from what never was there.
+    ///
+    /// # Errors
+    /// When it is certainly not written.
+    pub fn replace(&self, at: Option<Version>, bytes: &[u8]) -> Result<Written, StoreError> {
         let failed = |errno| meaning("write to", &self.dir, errno);
-        if bytes.len() > RECORD_MAX_BYTES {
-            let message = format!("a record has at most {RECORD_MAX_BYTES} bytes, not {}", bytes.len());
+        if bytes.len() > self.max_bytes {
+            let message = format!("a record has at most {} bytes, not {}", self.max_bytes, bytes.len());
             return Err(StoreError::new(ErrorKind::InvalidInput, BACKEND, message));
         }
         let number = self.number_after(at)?;
         let dir = Directory::open(&self.dir).map_err(failed)?;
         if !self.is_newest(&dir, at).map_err(failed)? {
-            return Ok(Write::Conflict);
+            return Ok(Written::Conflict);
         }
         self.pause("checked");
         let temporary = dir.temporary(bytes).map_err(failed)?;
@@ -157,12 +182,12 @@ impl Numbered {
         };
         let ours = Version { number, identity };
         if !self.is_newest(&dir, at).map_err(failed)? {
-            return Ok(Write::Conflict);
+            return Ok(Written::Conflict);
         }
         self.pause("checked again");
         match dir.link(&temporary.name, &self.name(number)) {
             Ok(()) => {}
-            Err(Errno::EXIST) => return Ok(Write::Conflict),
+            Err(Errno::EXIST) => return Ok(Written::Conflict),
             Err(Errno::NOENT) => return self.swept_away(&dir),
             Err(errno) => return Err(linking(&self.dir, errno)),
         }
@@ -176,13 +201,13 @@ impl Numbered {
             Ok(true) => {}
             Ok(false) => {
                 self.take_back(&dir, ours);
-                return Ok(Write::Conflict);
+                return Ok(Written::TakenBack);
             }
-            Err(errno) => return Ok(Write::Unknown(failed(errno))),
+            Err(errno) => return Ok(Written::Unknown(failed(errno))),
         }
         drop(temporary);
         sweep::records(&dir, self, ours.identity);
-        Ok(Write::Done(ours))
+        Ok(Written::Done(ours))
     }
 
     fn number_after(&self, at: Option<Version>) -> Result<u64, StoreError> {
@@ -210,7 +235,8 @@ impl Numbered {
         let overtaken = numbers.last().is_some_and(|&last| last > ours.number);
         let replaced = match at {
             Some(version) => self.is_there(dir, version)? && (!overtaken || self.is_swept(dir, version)?),
-            None => numbers.first() == Some(&ours.number),
+            // Where as many stay as a sweep leaves, the first value may have been swept before we linked it once more.
+            None => numbers.first() == Some(&ours.number) && numbers.len() <= sweep::KEPT,
         };
         // Asked by name, as in `load`.
         let gap_above = overtaken && dir.stat(&self.name(ours.number + 1))?.is_none();
@@ -238,9 +264,9 @@ impl Numbered {
     }
 
     /// The temporary file has gone: with the directory, or because this process slept until it was swept.
-    fn swept_away(&self, dir: &Directory) -> Result<Write<Version>, StoreError> {
+    fn swept_away(&self, dir: &Directory) -> Result<Written, StoreError> {
         match dir.is_in_place() {
-            Ok(true) => Ok(Write::Conflict),
+            Ok(true) => Ok(Written::Conflict),
             Ok(false) => Err(meaning("write to", &self.dir, Errno::NOENT)),
             Err(errno) => Err(meaning("write to", &self.dir, errno)),
         }
@@ -263,7 +289,7 @@ impl Numbered {
     }
 
     fn value(&self, dir: &Directory, number: u64) -> Result<Option<(FileIdentity, Value)>, Errno> {
-        dir.read(&self.name(number))
+        dir.read_up_to(&self.name(number), self.max_bytes)
     }
 
     /// All numbers, upwards.
@@ -277,11 +303,11 @@ impl Numbered {
     }
 
     pub(crate) fn name(&self, number: u64) -> String {
-        format!("{}{number}.json", self.prefix)
+        format!("{}{number}{}", self.prefix, self.ending)
     }
 
     pub(crate) fn number_of(&self, name: &str) -> Option<u64> {
-        number(name.strip_prefix(self.prefix.as_str())?.strip_suffix(".json")?)
+        number(name.strip_prefix(self.prefix.as_str())?.strip_suffix(self.ending)?)
     }
 
     #[cfg(test)]

@@ -124,6 +124,21 @@ fn a_creator_stopped_at_any_step_never_hides_what_others_created_meanwhile() {
     }
 }
 
+/// Where the name that it links has been swept, nothing that was there when it looked tells: it must not take that for success.
+#[test]
+fn a_creator_that_slept_until_the_first_value_was_swept_did_not_create_it() {
+    for others in 1..=2 * KEPT {
+        for step in ["checked", "temporary", "checked again"] {
+            let scratch = Scratch::new();
+            let (slow, other) = (scratch.records(), scratch.records());
+            slow.pauses.once(step, move || advance(&other, others));
+            let outcome = slow.write(None, b"slow").unwrap();
+            assert!(matches!(outcome, Write::Conflict), "{others} others, {step}: {outcome:?}");
+            assert_eq!(text(&slow).as_deref(), Some("other"));
+        }
+    }
+}
+
 #[test]
 fn a_writer_killed_at_any_step_leaves_a_register_that_works() {
     for step in STEPS {

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use crate::directory::{Directory, FileIdentity, TEMPORARY};
 use crate::numbered::Numbered;
-use crate::value::{Ours, Value};
+use crate::value::Value;
 
 /// How many records stay, so that no listing finds an empty directory while numbers move on.
 pub(crate) const KEPT: usize = 8;
@@ -22,7 +22,7 @@ pub(crate) fn records(dir: &Directory, records: &Numbered, newest: FileIdentity)
     let Ok(names) = dir.names() else { return };
     for name in names.iter().filter(|name| is_temporary(name)) {
         let forgotten = |file: FileIdentity| newest.modified_ns() - file.modified_ns() > FORGOTTEN_AFTER_NS;
-        if let Ok(Some((file, Value::Bytes(bytes)))) = dir.read(name)
+        if let Ok(Some((file, Value::Bytes(bytes)))) = dir.read_up_to(name, records.max_bytes)
             && forgotten(file)
             && (bytes.is_empty() || (records.ours)(&bytes))
         {
@@ -41,7 +41,7 @@ pub(crate) fn records(dir: &Directory, records: &Numbered, newest: FileIdentity)
         }
     }
     for (number, file) in old {
-        if !remove(dir, &records.name(number), records.ours, file) {
+        if !remove(dir, records, &records.name(number), file) {
             return;
         }
     }
@@ -54,11 +54,11 @@ pub(crate) fn is_temporary(name: &str) -> bool {
 }
 
 /// Whether the sweep may go on: the name is free now, or taken by what is not ours and stays.
-fn remove(dir: &Directory, name: &str, ours: Ours, expected: FileIdentity) -> bool {
-    match dir.read(name) {
+fn remove(dir: &Directory, records: &Numbered, name: &str, expected: FileIdentity) -> bool {
+    match dir.read_up_to(name, records.max_bytes) {
         Ok(None) => true,
         Ok(Some((found, _))) if found != expected => false,
-        Ok(Some((_, Value::Bytes(bytes)))) if ours(&bytes) => dir.remove(name).is_ok(),
+        Ok(Some((_, Value::Bytes(bytes)))) if (records.ours)(&bytes) => dir.remove(name).is_ok(),
         Ok(Some(_)) => true,
         Err(_) => false,
     }

@@ -4,6 +4,7 @@
 //! whatever somebody put there.
 
 use bellwether_backend::json;
+use bellwether_core::StoreError;
 
 use crate::directory::FileIdentity;
 
@@ -47,10 +48,25 @@ pub struct FoundValue {
 pub enum Value {
     /// Its bytes, complete as somebody wrote them.
     Bytes(Vec<u8>),
-    /// More than [`RECORD_MAX_BYTES`]; not read.
+    /// More than a value of this register may have, [`RECORD_MAX_BYTES`] for an election's; not read.
     Huge,
     /// A directory, a symbolic link, a pipe: not read, not followed.
     NotAFile,
+}
+
+/// How a write to a register of numbered files ended.
+#[derive(Clone, Debug)]
+#[must_use]
+pub enum Written {
+    /// On disk, and the newest value when it was linked.
+    Done(Version),
+    /// Certainly not written: the newest value was another one.
+    Conflict,
+    /// Taken back. It is not there any more, and never counts again; but while this process slept, others have gone on so far that
+    /// nobody can tell whether it was the newest value for a moment before them.
+    TakenBack,
+    /// Perhaps written, perhaps not.
+    Unknown(StoreError),
 }
 
 /// Whether Bellwether wrote these bytes as a record of an election.

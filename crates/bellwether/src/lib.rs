@@ -63,6 +63,12 @@ pub mod cluster {
     pub use crate::ledger::BackendLedger;
 }
 
+/// Writes that a resource refuses once a later leader has written: to a file and to other things that check nothing by themselves.
+#[cfg(feature = "fence")]
+pub mod fence {
+    pub use bellwether_fence::*;
+}
+
 /// Elections in a directory.
 #[cfg(feature = "file")]
 pub mod file {

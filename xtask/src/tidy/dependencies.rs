@@ -6,6 +6,7 @@
 //! election ← agent ← cli
 //! core, deadman, audit ← torture ← cli
 //! core, deadman ← cluster ← backends/raft, bellwether, cli
+//! core, backend, backends/* ← fence ← bellwether
 //! ```
 //!
 //! What decides must not reach what does: `core` has no dependency at all, not even for its tests, and a
@@ -38,6 +39,8 @@ const LAYERS: &[(&str, May)] = &[
     ("bellwether-election", May::Use(&[CORE, "bellwether-backend", "bellwether-deadman"])),
     // A store of its own nodes, and so the one backend that knows clusters. The engine is a feature which it leaves off.
     ("bellwether-raft", May::Use(&[CORE, "bellwether-backend", "bellwether-cluster", "bellwether-deadman"])),
+    // Its compare-and-set is that of the stores. It is handed an epoch, and knows nothing of whoever got it.
+    ("bellwether-fence", May::Use(&[CORE, "bellwether-backend", BACKENDS])),
     ("bellwether-vip", May::Use(ELECTION_AND_BELOW)),
     // Its guard holds the address of a leader.
     (
@@ -59,6 +62,7 @@ const LAYERS: &[(&str, May)] = &[
             "bellwether-cluster",
             "bellwether-deadman",
             "bellwether-election",
+            "bellwether-fence",
             BACKENDS,
         ]),
     ),
