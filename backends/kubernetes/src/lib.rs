@@ -35,6 +35,7 @@ mod names;
 mod notes;
 mod pod_label;
 mod register;
+mod reroute;
 mod watch;
 
 pub use config::{Config, Environment};
@@ -42,3 +43,4 @@ pub use kube;
 pub use leader_address::LeaderAddress;
 pub use lease_object::LeaseVersion;
 pub use register::{Kubernetes, KubernetesRegister, from_config, from_env, from_url, options};
+pub use reroute::{place, through};

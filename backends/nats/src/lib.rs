@@ -40,9 +40,11 @@ mod names;
 mod notes;
 mod profile;
 mod register;
+mod reroute;
 mod watch;
 
 pub use config::Config;
 pub use health::{HealthChecker, Response};
 pub use profile::Profile;
 pub use register::{Nats, NatsRegister, from_url};
+pub use reroute::through;

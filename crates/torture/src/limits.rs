@@ -32,7 +32,7 @@ pub(crate) const NEWS: usize = 1_024;
 /// What is read of a candidate's log when it ends without having been asked to.
 pub(crate) const LOG_TAIL_BYTES: u64 = 4_096;
 
-/// How often a witness writes. A long run writes less often, so that its two files keep some megabytes.
+/// How often a witness writes. The checked write waits for the disk; a long run writes less often, so that its file keeps some megabytes.
 pub(crate) fn write_interval(length: Duration) -> Duration {
-    (length / 50_000).max(Duration::from_millis(10))
+    (length / 50_000).max(Duration::from_millis(25))
 }

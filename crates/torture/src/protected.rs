@@ -4,23 +4,26 @@
 //! |---|---|
 //! | `exclusive` | a lock that one witness at a time can have |
 //! | `broken` | a line for each witness that met another there |
-//! | `unchecked` | a line for each write, whoever writes |
-//! | `checked` | a line for each write that the fence let pass |
-//! | `refused` | a line for each write that it did not |
+//! | `unchecked` | a line for each write, whoever writes: an epoch, and the candidate that wrote under it |
+//! | `checked` | a fenced file, as `bellwether-fence` has them, which counts the writes that landed in it |
+//! | `refused` | a line for each write that the fence refused |
 //!
-//! A line of the last three is an epoch and the candidate that wrote under it. Lines are written in one piece each, so they are whole and in the order in
-//! which they landed.
+//! Lines are written in one piece each, so they are whole and in the order in which they landed.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use bellwether_core::{ElectionName, Epoch};
+use bellwether_fence::FenceError;
+use bellwether_fence::file::FencedFile;
 use rustix::fs::{FlockOperation, flock};
 
 /// The files of one run.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Protected {
     directory: PathBuf,
+    checked: FencedFile,
 }
 
 /// What landed in the files.
@@ -38,9 +41,19 @@ pub struct Fencing {
     pub refused: u64,
 }
 
+/// The content of the fenced file: every write counts the one before it, so that none can be undone without a trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Count {
+    writes: u64,
+    /// Those after one of a newer epoch.
+    late: u64,
+    newest: u64,
+}
+
 impl Protected {
-    pub(crate) fn in_directory(directory: impl Into<PathBuf>) -> Protected {
-        Protected { directory: directory.into() }
+    pub(crate) fn in_directory(directory: impl Into<PathBuf>, on: ElectionName) -> Protected {
+        let directory = directory.into();
+        Protected { checked: FencedFile::new(directory.join("checked"), on), directory }
     }
 
     /// The lock that one witness at a time can have; `None` while another has it. Kept until the file is closed.
@@ -60,46 +73,43 @@ impl Protected {
 
     /// What was told of that.
     pub(crate) fn told_broken(&self) -> Vec<String> {
-        self.lines("broken").lines().map(str::to_owned).collect()
+        self.text("broken").lines().map(str::to_owned).collect()
     }
 
     /// Writes without asking whether a newer epoch has written.
-    pub(crate) fn write_unchecked(&self, epoch: u64, who: &str) -> io::Result<()> {
+    pub(crate) fn write_unchecked(&self, epoch: Epoch, who: &str) -> io::Result<()> {
         self.append("unchecked", &format!("{epoch} {who}"))
     }
 
     /// Writes unless a newer epoch has written; false if so.
-    pub(crate) fn write_checked(&self, epoch: u64, who: &str) -> io::Result<bool> {
-        let fence = File::options().create(true).append(true).open(self.directory.join("fence"))?;
-        // Until the file is closed, so that nobody writes between the check and the write.
-        flock(&fence, FlockOperation::LockExclusive)?;
-        let passes = epoch >= self.fenced();
-        if passes {
-            // First what others go by: whoever is stopped in between has refused older epochs already.
-            fs::write(self.directory.join("fenced.new"), epoch.to_string())?;
-            fs::rename(self.directory.join("fenced.new"), self.directory.join("fenced"))?;
+    pub(crate) fn write_checked(&self, epoch: Epoch, who: &str) -> io::Result<bool> {
+        let written = self.checked.update(epoch, |before| Count::of(before).and(epoch).content());
+        match written {
+            Ok(_) => Ok(true),
+            Err(FenceError::Fenced(_)) => self.append("refused", &format!("{epoch} {who}")).map(|()| false),
+            // It may have landed; nobody relies on it.
+            Err(FenceError::Unknown(_)) => Ok(true),
+            Err(error) => Err(io::Error::other(error)),
         }
-        self.append(if passes { "checked" } else { "refused" }, &format!("{epoch} {who}"))?;
-        Ok(passes)
     }
 
     /// The highest epoch that passed the fence.
-    pub(crate) fn fenced(&self) -> u64 {
-        fs::read_to_string(self.directory.join("fenced")).ok().and_then(|text| text.parse().ok()).unwrap_or(0)
+    pub(crate) fn fenced(&self) -> Option<Epoch> {
+        Some(self.checked.read().ok()?.stamp?.epoch)
     }
 
     /// What landed so far.
     pub(crate) fn fencing(&self) -> Fencing {
-        let (unchecked, unchecked_late) = self.landed("unchecked");
-        let (checked, checked_late) = self.landed("checked");
-        let (refused, _) = self.landed("refused");
-        Fencing { unchecked, unchecked_late, checked, checked_late, refused }
+        let (unchecked, unchecked_late) = self.landed_unchecked();
+        let count = Count::of(self.checked.read().ok().and_then(|value| value.content));
+        let refused = self.text("refused").lines().count() as u64;
+        Fencing { unchecked, unchecked_late, checked: count.writes, checked_late: count.late, refused }
     }
 
-    /// How many writes landed in a file, and how many after one of a newer epoch.
-    fn landed(&self, name: &str) -> (u64, u64) {
+    /// How many writes landed without a check, and how many of them after one of a newer epoch.
+    fn landed_unchecked(&self) -> (u64, u64) {
         let (mut all, mut late, mut newest) = (0, 0, 0);
-        for line in self.lines(name).lines() {
+        for line in self.text("unchecked").lines() {
             let Some(epoch) = line.split(' ').next().and_then(|epoch| epoch.parse::<u64>().ok()) else {
                 continue;
             };
@@ -115,45 +125,66 @@ impl Protected {
         file.write_all(format!("{line}\n").as_bytes())
     }
 
-    fn lines(&self, name: &str) -> String {
-        read(&self.directory.join(name))
+    /// A file that is not there holds nothing.
+    fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.directory.join(name)).unwrap_or_default()
     }
 }
 
-/// A file that is not there holds nothing.
-fn read(path: &Path) -> String {
-    fs::read_to_string(path).unwrap_or_default()
+impl Count {
+    fn of(content: Option<Vec<u8>>) -> Count {
+        let text = String::from_utf8(content.unwrap_or_default()).unwrap_or_default();
+        let mut numbers = text.split_whitespace().map(|number| number.parse().unwrap_or(0));
+        let mut next = || numbers.next().unwrap_or(0);
+        Count { writes: next(), late: next(), newest: next() }
+    }
+
+    fn and(self, epoch: Epoch) -> Count {
+        let (writes, late) = (self.writes + 1, self.late + u64::from(epoch.get() < self.newest));
+        Count { writes, late, newest: self.newest.max(epoch.get()) }
+    }
+
+    fn content(self) -> Vec<u8> {
+        format!("{} {} {}\n", self.writes, self.late, self.newest).into_bytes()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn epoch(number: u64) -> Epoch {
+        Epoch::new(number).unwrap()
+    }
+
+    fn protected() -> (tempfile::TempDir, Protected) {
+        let directory = tempfile::tempdir().unwrap();
+        let protected = Protected::in_directory(directory.path(), ElectionName::new("e").unwrap());
+        (directory, protected)
+    }
+
     #[test]
     fn a_late_write_lands_unchecked_and_not_where_the_epoch_is_checked() {
-        let directory = tempfile::tempdir().unwrap();
-        let protected = Protected::in_directory(directory.path());
-        for (epoch, passes) in [(3, true), (3, true), (7, true), (3, false), (7, true)] {
-            protected.write_unchecked(epoch, "a").unwrap();
-            assert_eq!(protected.write_checked(epoch, "a").unwrap(), passes);
+        let (_directory, protected) = protected();
+        for (number, passes) in [(3, true), (3, true), (7, true), (3, false), (7, true)] {
+            protected.write_unchecked(epoch(number), "a").unwrap();
+            assert_eq!(protected.write_checked(epoch(number), "a").unwrap(), passes);
         }
         let found = protected.fencing();
         let wanted = Fencing { unchecked: 5, unchecked_late: 1, checked: 4, checked_late: 0, refused: 1 };
-        assert_eq!((found, protected.fenced()), (wanted, 7));
+        assert_eq!((found, protected.fenced()), (wanted, Some(epoch(7))));
     }
 
     #[test]
     fn a_write_that_passed_where_it_must_not_is_counted() {
-        let directory = tempfile::tempdir().unwrap();
-        fs::write(directory.path().join("checked"), "5 a\n6 b\n5 a\nnonsense\n6 b\n").unwrap();
-        let found = Protected::in_directory(directory.path()).fencing();
-        assert_eq!((found.checked, found.checked_late), (4, 1));
+        let written =
+            [5, 6, 5, 6].into_iter().fold(Count::default(), |count, number| count.and(epoch(number)));
+        assert_eq!(Count::of(Some(written.content())), Count { writes: 4, late: 1, newest: 6 });
     }
 
     #[test]
     fn one_at_a_time_has_the_lock() {
-        let directory = tempfile::tempdir().unwrap();
-        let protected = Protected::in_directory(directory.path());
+        let (_directory, protected) = protected();
         let held = protected.exclusive().unwrap();
         assert!(held.is_some() && protected.exclusive().unwrap().is_none());
         drop(held);

@@ -90,7 +90,16 @@ impl Seat {
         let places = &settings.places;
         let mut command = tied_command(&settings.program);
         let ttl = print(settings.ttl);
-        command.args(["--id", &self.name, "run", &settings.election, "--ttl", &ttl, "--stop-timeout", &ttl]);
+        command.args([
+            "--id",
+            &self.name,
+            "run",
+            settings.election.as_str(),
+            "--ttl",
+            &ttl,
+            "--stop-timeout",
+            &ttl,
+        ]);
         let mut events = std::ffi::OsString::from("--events=");
         events.push(places.events(&self.name));
         command.arg(events).args(["--events-renewals", "--"]);

@@ -8,6 +8,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use bellwether_core::ElectionName;
+
 use crate::Kind;
 use crate::plan::PlanOptions;
 
@@ -27,7 +29,7 @@ pub struct Settings {
     /// Those that were left out, and why.
     pub left_out: BTreeMap<Kind, String>,
     /// The election, which nobody else takes part in.
-    pub election: String,
+    pub election: ElectionName,
     /// The URL of the store.
     pub backend: String,
     /// The way to the servers of the store; `None` where nothing can be put between.
@@ -113,7 +115,10 @@ impl Places {
     }
 
     /// Makes a directory for what a candidate needs to reach the store.
-    pub(crate) fn of_candidate(&self, candidate: &str) -> io::Result<PathBuf> {
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn of_candidate(&self, candidate: &str) -> io::Result<PathBuf> {
         let directory = self.root.join(candidate);
         fs::create_dir(&directory)?;
         Ok(directory)

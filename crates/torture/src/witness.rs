@@ -3,13 +3,14 @@
 //!
 //! Whatever ends it ends it: it heeds no signal.
 
+use std::convert::Infallible;
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
+use std::{fs, io};
 
-use bellwether_core::duration;
+use bellwether_core::{ElectionName, Epoch, duration};
 use bellwether_deadman::boot_now;
 
 use crate::limits::write_interval;
@@ -24,13 +25,15 @@ const LENGTH: &str = "length";
 
 /// A witness's whole life; returns its exit code if it cannot live it.
 pub(crate) fn main(directory: Option<OsString>) -> i32 {
-    let epoch = std::env::var("BELLWETHER_EPOCH").ok().and_then(|text| text.parse().ok());
-    let (Some(directory), Some(epoch)) = (directory.map(PathBuf::from), epoch) else {
+    let variable = |name: &str| std::env::var(name).ok();
+    let epoch = variable("BELLWETHER_EPOCH").and_then(|text| Epoch::new(text.parse().ok()?));
+    let on = variable("BELLWETHER_ELECTION").and_then(|name| ElectionName::new(name).ok());
+    let (Some(directory), Some(epoch), Some(on)) = (directory.map(PathBuf::from), epoch, on) else {
         eprintln!("`__witness` is internal: bellwether torture runs it as the command of its candidates");
         return USAGE;
     };
-    let who = std::env::var("BELLWETHER_ID").unwrap_or_default();
-    match live(&directory, epoch, &who) {
+    let who = variable("BELLWETHER_ID").unwrap_or_default();
+    match live(&directory, on, epoch, &who) {
         Ok(never) => match never {},
         Err(error) => {
             eprintln!("the witness cannot write: {error}");
@@ -39,8 +42,8 @@ pub(crate) fn main(directory: Option<OsString>) -> i32 {
     }
 }
 
-fn live(directory: &Path, epoch: u64, who: &str) -> std::io::Result<std::convert::Infallible> {
-    let protected = Protected::in_directory(directory);
+fn live(directory: &Path, on: ElectionName, epoch: Epoch, who: &str) -> io::Result<Infallible> {
+    let protected = Protected::in_directory(directory, on);
     let exclusive = protected.exclusive()?;
     if exclusive.is_none() {
         let (now, pid) = (boot_now().as_nanos(), std::process::id());
@@ -57,7 +60,7 @@ fn live(directory: &Path, epoch: u64, who: &str) -> std::io::Result<std::convert
 }
 
 /// Tells witnesses in this directory how long the run is.
-pub(crate) fn tell_length(directory: &Path, length: Duration) -> std::io::Result<()> {
+pub(crate) fn tell_length(directory: &Path, length: Duration) -> io::Result<()> {
     fs::write(directory.join(LENGTH), duration::print(length))
 }
 

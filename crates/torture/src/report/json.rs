@@ -24,7 +24,7 @@ impl Report {
             "verdict": self.judgement().as_str(),
             "interrupted": self.is_cut_short,
             "seed": self.seed,
-            "election": self.election,
+            "election": self.election.as_str(),
             "elapsed_ms": self.elapsed.as_millis() as u64,
             "changes": self.changes,
             "violations": violations,

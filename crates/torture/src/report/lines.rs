@@ -1,5 +1,6 @@
 //! The report for people.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bellwether_audit::{Gap, Judgement};
@@ -23,8 +24,17 @@ impl Report {
         lines.push(self.counts());
         lines.push(self.fenced());
         lines.extend(self.table());
-        lines.extend(self.left_out.iter().map(|(kind, why)| format!("left out: {kind}: {why}")));
+        lines.extend(self.left_out());
         lines
+    }
+
+    /// A line for each reason.
+    fn left_out(&self) -> Vec<String> {
+        let mut kinds: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (kind, why) in &self.left_out {
+            kinds.entry(why).or_default().push(kind.as_str());
+        }
+        kinds.iter().map(|(why, kinds)| format!("left out: {}: {why}", kinds.join(", "))).collect()
     }
 
     fn headline(&self) -> String {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bellwether_audit::{Audit, Gap, Judgement, Verdict};
-use bellwether_core::Boot;
+use bellwether_core::{Boot, ElectionName};
 
 use crate::protected::{Fencing, Protected};
 use crate::settings::Settings;
@@ -20,7 +20,7 @@ pub struct Report {
     /// What the faults were drawn from.
     pub seed: u64,
     /// The election.
-    pub election: String,
+    pub election: ElectionName,
     /// How long faults happened.
     pub elapsed: Duration,
     /// Whether it was interrupted.

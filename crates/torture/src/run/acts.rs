@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 
-use bellwether_core::Boot;
+use bellwether_core::{Boot, Epoch};
 use bellwether_deadman::{ReadableFd, boot_now};
 use rustix::process::Signal;
 
@@ -43,7 +43,7 @@ impl Run {
         };
         let epoch = self.seats[at].leads;
         if kind.is_sudden() {
-            self.in_flight.extend(epoch);
+            self.in_flight.extend(epoch.and_then(Epoch::new));
         }
         let before = boot_now();
         if let Err(error) = self.harm(at, step.fault, before) {
@@ -108,7 +108,7 @@ impl Run {
         let log = File::options().create(true).append(true).open(self.settings.places.log("step-down"))?;
         let mut command = tied_command(&self.settings.program);
         command
-            .args(["step-down", &self.settings.election])
+            .args(["step-down", self.settings.election.as_str()])
             .env("BELLWETHER_BACKEND", &self.settings.backend);
         let (variable, value) = self.mark.variable();
         command.env(variable, value).env_remove("BELLWETHER_CONFIG").env_remove("PG_DSN");

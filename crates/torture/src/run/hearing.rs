@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 
 use bellwether_audit::{Line, What};
-use bellwether_core::Boot;
+use bellwether_core::{Boot, Epoch};
 use bellwether_deadman::boot_id;
 use rustix::process::Signal;
 use serde_json::json;
@@ -86,7 +86,7 @@ impl Run {
     fn tell_of_kill(&mut self, at: usize, killed: Boot) {
         let seat = &self.seats[at];
         let Some(incarnation) = seat.incarnation.clone() else { return };
-        let (election, id) = (self.settings.election.clone(), seat.name.clone());
+        let (election, id) = (self.settings.election.to_string(), seat.name.clone());
         let line = json!({
             "boot_ns": killed.as_nanos(), "boot_id": boot_id(), "election": election, "id": id,
             "incarnation": incarnation, "event": "killed",
@@ -113,10 +113,10 @@ impl Run {
             return;
         }
         let fenced = self.protected.fenced();
-        let (late, waiting) =
-            std::mem::take(&mut self.in_flight).into_iter().partition(|epoch| *epoch < fenced);
+        let is_late = |epoch: &Epoch| Some(*epoch) < fenced;
+        let (late, waiting): (Vec<Epoch>, Vec<Epoch>) =
+            std::mem::take(&mut self.in_flight).into_iter().partition(is_late);
         self.in_flight = waiting;
-        let late: Vec<u64> = late;
         for epoch in late {
             let unchecked = self.protected.write_unchecked(epoch, "late");
             let checked = self.protected.write_checked(epoch, "late");

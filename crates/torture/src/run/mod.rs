@@ -15,7 +15,7 @@ use std::process::{Child, ExitStatus};
 use std::time::Duration;
 
 use bellwether_audit::Audit;
-use bellwether_core::Boot;
+use bellwether_core::{Boot, Epoch};
 use bellwether_deadman::{ReadableFd, boot_now, random_bits};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
@@ -101,7 +101,7 @@ struct Run {
     /// Steps that nobody could be found for.
     missed: BTreeMap<Kind, usize>,
     /// Epochs of leaders that were not asked to stop: a write of theirs may still be under way.
-    in_flight: Vec<u64>,
+    in_flight: Vec<Epoch>,
     last: Option<String>,
     complaints: Vec<String>,
     /// Those that are counted only.
@@ -169,7 +169,7 @@ impl Run {
             mark: Mark::new(random_bits()),
             seats,
             files,
-            protected: Protected::in_directory(places.witness()),
+            protected: Protected::in_directory(places.witness(), settings.election.clone()),
             audit: Audit::new(),
             ends: channel(NEWS),
             starts: 0,

@@ -32,6 +32,11 @@ impl Directory {
         Ok(Directory { root })
     }
 
+    /// That it cannot be used.
+    pub(super) fn unusable(&self, error: &io::Error) -> Failure {
+        unusable(&self.root, error)
+    }
+
     pub(super) fn root(&self) -> &Path {
         &self.root
     }

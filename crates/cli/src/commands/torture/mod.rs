@@ -5,6 +5,7 @@
 mod directory;
 mod progress;
 mod store;
+mod way;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -40,8 +41,11 @@ pub(crate) async fn torture(global: &Global, flags: &Torture) -> Result<Exit, Fa
         seen = store.backend().observe(&on) => drop(seen?),
         () = signals.leave() => return Err(Failure::new(Exit::NotLed, TortureError::Interrupted.to_string())),
     }
-    let (kinds, left_out) = faults(flags);
     let mut directory = Directory::make(flags.dir.as_deref(), &name)?;
+    let places = directory.places()?;
+    let way =
+        way::way(&url, &on, &places.of_candidate("trial").map_err(|error| directory.unusable(&error))?).await;
+    let (kinds, left_out) = faults(flags, way.as_ref().err());
     let settings = Settings {
         seed,
         length: flags.length,
@@ -49,12 +53,12 @@ pub(crate) async fn torture(global: &Global, flags: &Torture) -> Result<Exit, Fa
         candidates: flags.candidates,
         kinds,
         left_out,
-        election: name,
+        election: on.clone(),
         backend: url.clone(),
-        way: None,
+        way: way.ok(),
         program: std::env::current_exe()
             .map_err(|error| Failure::new(Exit::Bug, format!("this program has no path: {error}")))?,
-        places: directory.places()?,
+        places,
     };
     let again = again(global, &url, &settings);
     let mut shown = Shown::new(global, &settings);
@@ -77,14 +81,14 @@ pub(crate) async fn torture(global: &Global, flags: &Torture) -> Result<Exit, Fa
 }
 
 /// Those that happen, and those that do not, with the reasons.
-fn faults(flags: &Torture) -> (BTreeSet<Kind>, BTreeMap<Kind, String>) {
+fn faults(flags: &Torture, no_way: Option<&String>) -> (BTreeSet<Kind>, BTreeMap<Kind, String>) {
     let asked = |kind: &Kind| flags.faults.is_empty() || flags.faults.contains(kind);
     let mut left_out = BTreeMap::new();
     for kind in Kind::ALL {
         let why = if !asked(&kind) {
             "not among --faults"
-        } else if Kind::OF_NETWORK.contains(&kind) {
-            "a directory has no network"
+        } else if let Some(why) = no_way.filter(|_| Kind::OF_NETWORK.contains(&kind)) {
+            why
         } else if kind == Kind::Clock {
             "libfaketime was not found"
         } else {
