@@ -244,6 +244,10 @@ pub(crate) enum Table {
     RunFlags,
     #[cfg(feature = "node")]
     NodeFlags,
+    #[cfg(feature = "torture")]
+    TortureFlags,
+    #[cfg(feature = "torture")]
+    Faults,
     Events,
     Schemes,
     KillSequence,

@@ -43,6 +43,8 @@ mod seat;
 #[cfg(target_os = "linux")]
 mod settings;
 #[cfg(target_os = "linux")]
+mod wall_clock;
+#[cfg(target_os = "linux")]
 mod witness;
 
 pub use fault::{Fault, Kind};
@@ -57,6 +59,8 @@ pub use roles::role_main_if_asked;
 pub use run::{Progress, TortureError, torture};
 #[cfg(target_os = "linux")]
 pub use settings::{Places, Settings, Through, Way};
+#[cfg(target_os = "linux")]
+pub use wall_clock::clock_library;
 
 /// Does nothing: on this system, no process has a role.
 #[cfg(not(target_os = "linux"))]

@@ -19,8 +19,8 @@ use crate::{Fault, Kind};
 const STEPS_MAX: usize = 1 << 20;
 /// One fault of so many is aimed at a follower.
 const FOLLOWERS_SHARE: u64 = 5;
-/// The furthest that a wall clock is set, in seconds: more than a year, so that certificates run out too.
-const CLOCK_MAX: u64 = 400 * 24 * 60 * 60;
+/// The furthest that a wall clock is set, in seconds: far beyond every ttl. Much further, certificates would not be valid.
+const CLOCK_MAX: u64 = 24 * 60 * 60;
 
 /// What a plan is made from.
 #[derive(Clone, Debug)]

@@ -3,6 +3,7 @@
 //! - [`TIED`]: a process that the kernel kills when whoever started it ends, and that then becomes this program with the arguments behind. So
 //!   nothing that torture started outlives it, even if it is killed itself: a candidate that dies takes its guard and its command along.
 //! - [`WITNESS`]: the command that candidates run.
+//! - [`CLOCKS`]: says what its clocks say.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -10,10 +11,11 @@ use std::process::{Command, exit};
 
 use bellwether_deadman::process::{die_with_parent, exec};
 
-use crate::witness;
+use crate::{wall_clock, witness};
 
 const TIED: &str = "__tied";
 const WITNESS: &str = "__witness";
+const CLOCKS: &str = "__clocks";
 /// Bad usage, as the command has it.
 const USAGE: i32 = 64;
 /// The process could not be tied, or not become what it was to be.
@@ -27,6 +29,11 @@ pub fn role_main_if_asked() {
     let mut args = std::env::args_os().skip(1);
     match args.next() {
         Some(role) if role == WITNESS => exit(witness::main(args.next())),
+        Some(role) if role == CLOCKS => {
+            let (boot, wall) = wall_clock::clocks();
+            println!("{boot} {wall}");
+            exit(0)
+        }
         Some(role) if role == TIED => exit(tied(args.collect())),
         _ => {}
     }
@@ -36,6 +43,13 @@ pub fn role_main_if_asked() {
 pub(crate) fn tied_command(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.arg(TIED).arg(std::process::id().to_string());
+    command
+}
+
+/// A process that says what its clocks say.
+pub(crate) fn clocks_command(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.arg(CLOCKS);
     command
 }
 

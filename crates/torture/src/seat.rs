@@ -15,6 +15,7 @@ use crate::processes::{Held, Mark};
 use crate::proxy::Proxy;
 use crate::roles::{tied_command, witness_args};
 use crate::settings::{Places, Settings};
+use crate::wall_clock;
 
 /// Where the URL of the backend is handed to candidates: it may hold a password, which a command line would show.
 const BACKEND: &str = "BELLWETHER_BACKEND";
@@ -108,6 +109,9 @@ impl Seat {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         for name in UNSET {
             command.env_remove(name);
+        }
+        if let Some(library) = &settings.clock {
+            wall_clock::load(&mut command, library, &places.clock(&self.name));
         }
         let (variable, value) = mark.variable();
         command.env(variable, value).env(BACKEND, &self.url);

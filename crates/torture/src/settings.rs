@@ -34,6 +34,8 @@ pub struct Settings {
     pub backend: String,
     /// The way to the servers of the store; `None` where nothing can be put between.
     pub way: Option<Way>,
+    /// What sets wall clocks, where [`Kind::Clock`] is among the faults.
+    pub clock: Option<PathBuf>,
     /// This very program.
     pub program: PathBuf,
     /// The files.
@@ -108,6 +110,11 @@ impl Places {
 
     pub(crate) fn log(&self, candidate: &str) -> PathBuf {
         self.root.join("log").join(format!("{candidate}.log"))
+    }
+
+    /// How far the wall clock of a candidate is off.
+    pub(crate) fn clock(&self, candidate: &str) -> PathBuf {
+        self.root.join("log").join(format!("{candidate}.clock"))
     }
 
     pub(crate) fn witness(&self) -> PathBuf {

@@ -14,7 +14,7 @@ use crate::processes::Held;
 use crate::report::Hit;
 use crate::roles::tied_command;
 use crate::seat::{Harm, Told};
-use crate::{Aim, Fault, Step};
+use crate::{Aim, Fault, Step, wall_clock};
 
 impl Run {
     /// The seat that a step is for; `None` if nobody would be left who can lead, or there is no such candidate now.
@@ -96,7 +96,8 @@ impl Run {
                 seat.proxies.iter().for_each(|proxy| proxy.slow(by));
                 seat.troubled(Harm::Network, before, fault.span());
             }
-            Fault::Clock { .. } => {
+            Fault::Clock { seconds, .. } => {
+                wall_clock::set(&self.settings.places.clock(&seat.name), seconds)?;
                 seat.troubled(Harm::Clock, before, fault.span());
             }
         }
@@ -151,7 +152,8 @@ impl Run {
                 }
                 Harm::Stopped(stopped) => stopped.iter().for_each(|process| process.signal(Signal::CONT)),
                 Harm::Network => seat.proxies.iter().for_each(|proxy| proxy.heal()),
-                Harm::Clock => {}
+                // It was written before, so it can be now.
+                Harm::Clock => drop(wall_clock::set(&self.settings.places.clock(&seat.name), 0)),
             }
         }
     }

@@ -27,7 +27,7 @@ use crate::proxy::Proxy;
 use crate::report::{Hit, Recorded, Report};
 use crate::seat::Seat;
 use crate::settings::Settings;
-use crate::{Kind, Step, plan, witness};
+use crate::{Kind, Step, plan, wall_clock, witness};
 
 /// How often whoever watches is told at least.
 const TICK: Duration = Duration::from_millis(250);
@@ -154,6 +154,9 @@ impl Run {
             EventFiles::in_directory(&places.all_events(), names.iter().map(|name| places.events(name)))?;
         let mut seats = Vec::new();
         for name in names {
+            if settings.clock.is_some() {
+                wall_clock::set(&places.clock(&name), 0)?;
+            }
             let (mut proxies, mut url) = (Vec::new(), settings.backend.clone());
             if let Some(way) = &settings.way {
                 for server in &way.servers {

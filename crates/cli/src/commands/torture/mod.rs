@@ -9,13 +9,14 @@ mod way;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::time::Duration;
 
 use bellwether::backend::Discarded;
 use bellwether::duration::print;
 use bellwether::{ElectionName, Scheme, Store};
 use bellwether_audit::Judgement;
 use bellwether_deadman::random_bits;
-use bellwether_torture::{Kind, Report, Settings, TortureError, torture as run};
+use bellwether_torture::{Kind, Report, Settings, TortureError, clock_library, torture as run};
 use serde_json::json;
 
 use self::directory::Directory;
@@ -45,20 +46,23 @@ pub(crate) async fn torture(global: &Global, flags: &Torture) -> Result<Exit, Fa
     let places = directory.places()?;
     let way =
         way::way(&url, &on, &places.of_candidate("trial").map_err(|error| directory.unusable(&error))?).await;
-    let (kinds, left_out) = faults(flags, way.as_ref().err());
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::new(Exit::Bug, format!("this program has no path: {error}")))?;
+    let clock = clock_library(&program, places.root());
+    let (kinds, left_out) = faults(flags, way.as_ref().err(), clock.as_ref().err());
     let settings = Settings {
         seed,
         length: flags.length,
         ttl,
         candidates: flags.candidates,
-        kinds,
         left_out,
         election: on.clone(),
         backend: url.clone(),
         way: way.ok(),
-        program: std::env::current_exe()
-            .map_err(|error| Failure::new(Exit::Bug, format!("this program has no path: {error}")))?,
+        clock: clock.ok().filter(|_| kinds.contains(&Kind::Clock)),
+        program,
         places,
+        kinds,
     };
     let again = again(global, &url, &settings);
     let mut shown = Shown::new(global, &settings);
@@ -74,14 +78,19 @@ pub(crate) async fn torture(global: &Global, flags: &Torture) -> Result<Exit, Fa
     shown.end();
     let report = outcome.map_err(|error| failure(error, &directory))?;
     let is_clean = report.judgement() == Judgement::Clean;
-    let remains = if is_clean { clear_away(&store, &on).await } else { Some(format!("the election {on}")) };
+    let remains =
+        if is_clean { clear_away(&store, &on, ttl).await } else { Some(format!("the election {on}")) };
     let kept = directory.end(is_clean, flags.dir.is_some());
     tell(global, &report, remains, kept, &again)?;
     Ok(if is_clean { Exit::Clean } else { Exit::None })
 }
 
 /// Those that happen, and those that do not, with the reasons.
-fn faults(flags: &Torture, no_way: Option<&String>) -> (BTreeSet<Kind>, BTreeMap<Kind, String>) {
+fn faults(
+    flags: &Torture,
+    no_way: Option<&String>,
+    no_clock: Option<&String>,
+) -> (BTreeSet<Kind>, BTreeMap<Kind, String>) {
     let asked = |kind: &Kind| flags.faults.is_empty() || flags.faults.contains(kind);
     let mut left_out = BTreeMap::new();
     for kind in Kind::ALL {
@@ -89,8 +98,8 @@ fn faults(flags: &Torture, no_way: Option<&String>) -> (BTreeSet<Kind>, BTreeMap
             "not among --faults"
         } else if let Some(why) = no_way.filter(|_| Kind::OF_NETWORK.contains(&kind)) {
             why
-        } else if kind == Kind::Clock {
-            "libfaketime was not found"
+        } else if let Some(why) = no_clock.filter(|_| kind == Kind::Clock) {
+            why
         } else {
             continue;
         };
@@ -123,9 +132,14 @@ fn quoted(text: &str) -> String {
     if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
-/// Removes the election; what of it is still there, if anything.
-async fn clear_away(store: &Store, on: &ElectionName) -> Option<String> {
-    match store.backend().danger_discard(on).await {
+/// Removes the election; what of it is still there, if anything. Sessions of candidates that were killed at the end last for a ttl.
+async fn clear_away(store: &Store, on: &ElectionName, ttl: Duration) -> Option<String> {
+    let mut discarded = store.backend().danger_discard(on).await;
+    if matches!(discarded, Ok(Discarded::Remains(_))) {
+        tokio::time::sleep(ttl).await;
+        discarded = store.backend().danger_discard(on).await;
+    }
+    match discarded {
         Ok(Discarded::Gone) => None,
         Ok(Discarded::Remains(what)) => Some(what),
         Err(error) => Some(format!("the election {on}, released; it could not be removed: {error}")),
