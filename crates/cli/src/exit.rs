@@ -52,7 +52,7 @@ impl Exit {
     ];
 
     /// The one with this code; one that none has is a command's.
-    #[cfg(feature = "torture")]
+    #[cfg(all(feature = "torture", target_os = "linux"))]
     pub(crate) fn of_code(code: u8) -> Exit {
         Exit::ALL.into_iter().find(|exit| exit.code() == code).unwrap_or(Exit::Command(code))
     }

@@ -27,11 +27,13 @@ pub enum Kind {
     Delay,
     /// The wall clock of a candidate is set forward or back.
     Clock,
+    /// The user's own command, which restarts a server of the store.
+    ServerRestart,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 9] = [
+    pub const ALL: [Kind; 10] = [
         Kind::Kill,
         Kind::Stop,
         Kind::Freeze,
@@ -41,6 +43,7 @@ impl Kind {
         Kind::Reset,
         Kind::Delay,
         Kind::Clock,
+        Kind::ServerRestart,
     ];
 
     /// Those that happen between a candidate and the servers of its store.
@@ -58,6 +61,7 @@ impl Kind {
             Kind::Reset => "reset",
             Kind::Delay => "delay",
             Kind::Clock => "clock",
+            Kind::ServerRestart => "server-restart",
         }
     }
 
@@ -73,6 +77,7 @@ impl Kind {
             Kind::Reset => "a candidate's connections to the store are reset, and new ones are closed",
             Kind::Delay => "answers of the store come late",
             Kind::Clock => "the wall clock of a candidate is set forward or back",
+            Kind::ServerRestart => "the command of `--server-restart` runs",
         }
     }
 
@@ -148,6 +153,8 @@ pub enum Fault {
         /// Until it is right again.
         span: Duration,
     },
+    /// See [`Kind::ServerRestart`]. It happens to everybody.
+    ServerRestart,
 }
 
 impl Fault {
@@ -163,13 +170,14 @@ impl Fault {
             Fault::Reset { .. } => Kind::Reset,
             Fault::Delay { .. } => Kind::Delay,
             Fault::Clock { .. } => Kind::Clock,
+            Fault::ServerRestart => Kind::ServerRestart,
         }
     }
 
     /// For how long the candidate may be unable to lead.
     pub const fn span(self) -> Duration {
         match self {
-            Fault::StepDown => Duration::ZERO,
+            Fault::StepDown | Fault::ServerRestart => Duration::ZERO,
             Fault::Kill { back: span }
             | Fault::Restart { back: span }
             | Fault::Stop { span }
@@ -186,7 +194,7 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = self.kind();
         match self {
-            Fault::StepDown => write!(f, "{kind}"),
+            Fault::StepDown | Fault::ServerRestart => write!(f, "{kind}"),
             Fault::Delay { by, span } => write!(f, "{kind} by {} for {}", print(*by), print(*span)),
             Fault::Clock { seconds, span } => write!(f, "{kind} {seconds:+} s for {}", print(*span)),
             other => write!(f, "{kind} for {}", print(other.span())),

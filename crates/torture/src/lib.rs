@@ -21,6 +21,8 @@
 //!
 //! The whole is for Linux. Elsewhere, there are the [plan](plan()) and the [`proxy`].
 
+#![cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only runs on Linux use it"))]
+
 mod fault;
 pub mod limits;
 mod plan;

@@ -23,6 +23,9 @@ pub(crate) const GONE: Duration = Duration::from_secs(10);
 /// How long a request to step down may take. It waits for the next leader, whom another fault may keep away.
 pub(crate) const STEP_DOWN: Duration = Duration::from_secs(60);
 
+/// How long the command that restarts a server may take.
+pub(crate) const SERVER_RESTART: Duration = Duration::from_secs(60);
+
 /// Complaints that are kept one by one; the others are counted.
 pub(crate) const COMPLAINTS: usize = 100;
 

@@ -4,7 +4,7 @@
 //!
 //! - Every kind comes once before any comes again, in an order that the seed decides, so that a short run has them all.
 //! - Four of five faults are aimed at whoever leads.
-//! - At any time at least one candidate is untroubled and able to lead.
+//! - At any time at least one candidate is untroubled and able to lead, as far as the servers let it.
 //! - Steps are some two ttls apart: as long as it takes until a silent leader has been replaced, and no longer, so that ten minutes at a
 //!   ttl of a second see more than a hundred changes.
 
@@ -79,8 +79,10 @@ pub fn plan(options: &PlanOptions) -> Vec<Step> {
         let kind = deck.swap_remove(rng.below(deck.len() as u64) as usize);
         let fault = fault(kind, ttl, &mut rng);
         let aim = match rng.one_in(FOLLOWERS_SHARE) {
-            // Only a leader can step down.
-            true if kind != Kind::StepDown => Aim::Follower(rng.below(256) as u8),
+            // Only a leader can step down, and a server is nobody's.
+            true if !matches!(kind, Kind::StepDown | Kind::ServerRestart) => {
+                Aim::Follower(rng.below(256) as u8)
+            }
             _ => Aim::Leader,
         };
         steps.push(Step { at, aim, fault });
@@ -88,6 +90,10 @@ pub fn plan(options: &PlanOptions) -> Vec<Step> {
             troubled.push(at + fault.span());
         }
         at += rng.between(ttl * 6 / 5, ttl * 12 / 5);
+        if kind == Kind::ServerRestart {
+            // Nobody may be able to lead until it is back: some stores let a ttl pass before anybody may.
+            at += 2 * ttl;
+        }
     }
     steps
 }
@@ -108,6 +114,7 @@ fn fault(kind: Kind, ttl: Duration, rng: &mut Rng) -> Fault {
         Kind::Delay => {
             Fault::Delay { by: rng.between(ttl / 50, ttl / 2), span: rng.between(ttl, ttl * 5 / 2) }
         }
+        Kind::ServerRestart => Fault::ServerRestart,
         Kind::Clock => {
             let seconds = 1 + rng.below(CLOCK_MAX) as i64;
             let seconds = if rng.one_in(2) { -seconds } else { seconds };

@@ -34,6 +34,8 @@ pub struct Settings {
     pub backend: String,
     /// The way to the servers of the store; `None` where nothing can be put between.
     pub way: Option<Way>,
+    /// What a shell runs to restart a server, where [`Kind::ServerRestart`] is among the faults.
+    pub server_restart: Option<String>,
     /// What sets wall clocks, where [`Kind::Clock`] is among the faults.
     pub clock: Option<PathBuf>,
     /// This very program.
@@ -84,7 +86,7 @@ impl Places {
     /// When it cannot be written.
     pub fn make(root: impl Into<PathBuf>) -> io::Result<Places> {
         let places = Places { root: root.into() };
-        for directory in [places.all_events(), places.witness(), places.root.join("log")] {
+        for directory in [places.all_events(), places.witness(), places.ways(), places.root.join("log")] {
             fs::create_dir(directory)?;
         }
         Ok(places)
@@ -98,6 +100,16 @@ impl Places {
     /// The event lines of all candidates, a file each, and of kills: what `bellwether audit` reads.
     pub fn all_events(&self) -> PathBuf {
         self.root.join("events")
+    }
+
+    /// Removes what candidates needed to reach the store, which may hold credentials.
+    pub fn remove_credentials(&self) {
+        // Where it cannot be removed, nobody else can read it.
+        let _ = fs::remove_dir_all(self.ways());
+    }
+
+    fn ways(&self) -> PathBuf {
+        self.root.join("ways")
     }
 
     pub(crate) fn events(&self, candidate: &str) -> PathBuf {
@@ -126,7 +138,7 @@ impl Places {
     /// # Errors
     /// When it cannot be made.
     pub fn of_candidate(&self, candidate: &str) -> io::Result<PathBuf> {
-        let directory = self.root.join(candidate);
+        let directory = self.ways().join(candidate);
         fs::create_dir(&directory)?;
         Ok(directory)
     }

@@ -20,8 +20,8 @@ use super::duration;
 /// are drawn from a seed. Faults that are not possible here are named with the reason.
 ///
 /// Safe beside your own elections: it takes part in an election torture-<seed>-<random> only, and signals only what it started. The
-/// network is cut between its own candidates and the store, by proxies on the loopback; the servers are left alone. When all is
-/// clean, it removes what it wrote to the store, as far as the store permits, and says what remains.
+/// network is cut between its own candidates and the store, by proxies on the loopback; the servers are left alone, unless you name a
+/// command that restarts one. When all is clean, it removes what it wrote to the store, as far as the store permits, and says what remains.
 ///
 /// Exits with 0 only if everything is clean, with 1 if a promise was broken or the lines do not tell, and as other commands do if the
 /// store cannot be used. Ctrl-C ends it early, with the verdict until then; a second one at once. Needs Linux.
@@ -44,10 +44,14 @@ pub(crate) struct Torture {
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) ttl: Option<Duration>,
 
-    /// Only these faults, separated by commas: kill, stop, freeze, restart, step-down, cut, reset, delay, clock. Default: all that are
-    /// possible.
+    /// Only these faults, separated by commas: kill, stop, freeze, restart, step-down, cut, reset, delay, clock,
+    /// server-restart. Default: all that are possible.
     #[arg(long, value_name = "FAULTS", value_delimiter = ',', value_parser = str::parse::<Kind>)]
     pub(crate) faults: Vec<Kind>,
+
+    /// Restart a server of the store as a fault too: CMD is run with /bin/sh -c each time, and is killed if it takes longer than 60s.
+    #[arg(long, value_name = "CMD")]
+    pub(crate) server_restart: Option<String>,
 
     /// Keep the files of the run in this directory, which must be empty or not there yet: event lines, logs, what witnesses wrote.
     /// Default: a temporary directory, which is removed if all is clean.

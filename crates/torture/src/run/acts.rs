@@ -2,14 +2,15 @@
 
 use std::fs::File;
 use std::os::unix::process::CommandExt;
-use std::process::Stdio;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use bellwether_core::{Boot, Epoch};
 use bellwether_deadman::{ReadableFd, boot_now};
 use rustix::process::Signal;
 
 use super::Run;
-use crate::limits::{LEAVING, STEP_DOWN};
+use crate::limits::{LEAVING, SERVER_RESTART, STEP_DOWN};
 use crate::processes::Held;
 use crate::report::Hit;
 use crate::roles::tied_command;
@@ -84,6 +85,7 @@ impl Run {
                 seat.troubled(Harm::Stopped(family), before, fault.span());
             }
             Fault::StepDown => self.ask_to_step_down()?,
+            Fault::ServerRestart => self.restart_server()?,
             Fault::Cut { .. } => {
                 seat.proxies.iter().for_each(|proxy| proxy.silence());
                 seat.troubled(Harm::Network, before, fault.span());
@@ -114,21 +116,28 @@ impl Run {
         let (variable, value) = self.mark.variable();
         command.env(variable, value).env_remove("BELLWETHER_CONFIG").env_remove("PG_DSN");
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).process_group(0);
-        let mut child = command.spawn()?;
+        let child = command.spawn()?;
         let held = Held::open(child.id().cast_signed())?;
-        let (ended, limited) = (held.ended()?, Held::open(held.pid)?);
-        self.asking.push(held);
-        tokio::spawn(async move {
-            if let Ok(ended) = ReadableFd::new(ended)
-                && tokio::time::timeout(STEP_DOWN, ended.readable()).await.is_err()
-            {
-                limited.signal(Signal::KILL);
-                let _ = ended.readable().await;
-            }
-            // It does not wait: the process has ended.
-            let _ = child.wait();
-        });
-        Ok(())
+        self.asking.push(Held::open(held.pid)?);
+        end_within(child, held, STEP_DOWN)
+    }
+
+    /// By the user's command. Servers that it starts are the user's, so they carry no mark and are not ended with the run.
+    fn restart_server(&mut self) -> std::io::Result<()> {
+        let Some(line) = self.settings.server_restart.clone() else { return Ok(()) };
+        let log =
+            File::options().create(true).append(true).open(self.settings.places.log("server-restart"))?;
+        let mut command = Command::new("/bin/sh");
+        command
+            .arg("-c")
+            .arg(line)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .process_group(0);
+        let child = command.spawn()?;
+        let held = Held::open(child.id().cast_signed())?;
+        end_within(child, held, SERVER_RESTART)
     }
 
     /// Puts right what is over.
@@ -173,4 +182,18 @@ impl Run {
         };
         self.seats.iter().filter_map(of).min()
     }
+}
+
+/// Sees a process off, which is killed if it takes longer.
+fn end_within(mut child: Child, held: Held, limit: Duration) -> std::io::Result<()> {
+    let ended = ReadableFd::new(held.ended()?)?;
+    tokio::spawn(async move {
+        if tokio::time::timeout(limit, ended.readable()).await.is_err() {
+            held.signal(Signal::KILL);
+            let _ = ended.readable().await;
+        }
+        // It does not wait: the process has ended.
+        let _ = child.wait();
+    });
+    Ok(())
 }

@@ -37,10 +37,6 @@ impl Directory {
         unusable(&self.root, error)
     }
 
-    pub(super) fn root(&self) -> &Path {
-        &self.root
-    }
-
     /// What is made in it first.
     pub(super) fn places(&mut self) -> Result<Places, Failure> {
         Places::make(&self.root).map_err(|error| unusable(&self.root, &error))

@@ -59,11 +59,13 @@ pub(crate) async fn torture(global: &Global, flags: &Torture) -> Result<Exit, Fa
         election: on.clone(),
         backend: url.clone(),
         way: way.ok(),
+        server_restart: flags.server_restart.clone(),
         clock: clock.ok().filter(|_| kinds.contains(&Kind::Clock)),
         program,
         places,
         kinds,
     };
+    let kept = settings.places.clone();
     let again = again(global, &url, &settings);
     let mut shown = Shown::new(global, &settings);
     // The second signal ends this at once, and with it everything that was started.
@@ -76,7 +78,8 @@ pub(crate) async fn torture(global: &Global, flags: &Torture) -> Result<Exit, Fa
     };
     let outcome = run(settings, interrupted, &mut |progress| shown.show(progress)).await;
     shown.end();
-    let report = outcome.map_err(|error| failure(error, &directory))?;
+    kept.remove_credentials();
+    let report = outcome.map_err(|error| failure(error, &directory, flags))?;
     let is_clean = report.judgement() == Judgement::Clean;
     let remains =
         if is_clean { clear_away(&store, &on, ttl).await } else { Some(format!("the election {on}")) };
@@ -100,6 +103,8 @@ fn faults(
             why
         } else if let Some(why) = no_clock.filter(|_| kind == Kind::Clock) {
             why
+        } else if kind == Kind::ServerRestart && flags.server_restart.is_none() {
+            "name a command for it with --server-restart"
         } else {
             continue;
         };
@@ -117,12 +122,14 @@ fn again(global: &Global, url: &str, settings: &Settings) -> String {
         None => format!("--backend {}", quoted(url)),
     };
     let faults: Vec<&str> = settings.kinds.iter().map(|kind| kind.as_str()).collect();
+    let restart = settings.server_restart.as_ref().map(|line| format!(" --server-restart {}", quoted(line)));
     let Settings { seed, length, candidates, ttl, .. } = settings;
     format!(
-        "bellwether {backend} torture --seed {seed} --for {} --candidates {candidates} --ttl {} --faults {}",
+        "bellwether {backend} torture --seed {seed} --for {} --candidates {candidates} --ttl {} --faults {}{}",
         print(*length),
         print(*ttl),
-        faults.join(",")
+        faults.join(","),
+        restart.unwrap_or_default()
     )
 }
 
@@ -146,7 +153,7 @@ async fn clear_away(store: &Store, on: &ElectionName, ttl: Duration) -> Option<S
     }
 }
 
-fn failure(error: TortureError, directory: &Directory) -> Failure {
+fn failure(error: TortureError, directory: &Directory, flags: &Torture) -> Failure {
     let exit = match error {
         TortureError::Machine(_) => Exit::Unavailable,
         TortureError::Candidate(code, _) => Exit::of_code(code),
@@ -154,10 +161,9 @@ fn failure(error: TortureError, directory: &Directory) -> Failure {
     };
     let sentence = error.to_string();
     let sentence = sentence.strip_prefix("bellwether: ").unwrap_or(&sentence);
-    let kept = match error {
-        TortureError::Interrupted => String::new(),
-        _ => format!(" (files: {})", directory.root().display()),
-    };
+    let is_of_no_use = matches!(error, TortureError::Interrupted);
+    let kept = directory.end(is_of_no_use, flags.dir.is_some());
+    let kept = kept.map(|kept| format!(" (files: {})", kept.display())).unwrap_or_default();
     Failure::new(exit, format!("{sentence}{kept}"))
 }
 
