@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bellwether_deadman::boot_now;
-use bellwether_support::Proxy;
+use bellwether_support::proxy_to;
 use bellwether_tests::http::HttpPlace;
 use bellwether_tests::until_blocking;
 use rustix::process::Signal;
@@ -77,7 +77,7 @@ async fn an_answer_that_took_long_leaves_so_much_less_of_the_leadership() {
         Served::leader(directory.path(), "reports", "host-1", &["--ttl", "60s", "--renew", "19s"])
     });
     let HttpPlace::Tcp(address) = &leader.place else { unreachable!("a port") };
-    let proxy = Proxy::to(address.port()).await;
+    let proxy = proxy_to(address.port()).await;
     tokio::task::block_in_place(|| {
         let page = Page::open(&format!("http://127.0.0.1:{}/", proxy.port()), DESKTOP);
         page.until_standing("leading");

@@ -3,9 +3,10 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use bellwether_support::servers::kubernetes::Server;
+use bellwether_support::servers::kubernetes::{self, Server};
 use bellwether_tests::mixed_election::{Make, MixedElection, Plan};
 use bellwether_tests::silent_leader::{Kind, Silenced, Silences};
+use bellwether_tests::torture::survives;
 use bellwether_tests::unwritten_lease_by_status;
 
 const RUNS: usize = 4;
@@ -39,6 +40,16 @@ fn candidates_of_client_go_and_ours_never_lead_at_once() {
         assert!(figures.leaderships(make) > 3, "{figures}");
     }
     assert!(figures.risen_through_client_go() > 0, "{figures}");
+}
+
+#[tokio::test]
+async fn nobody_leads_beside_another_under_torture() {
+    let url = Server::shared().await.backend(kubernetes::ADMIN, "default");
+    let torture = tokio::task::spawn_blocking(move || {
+        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        survives(&url, &[])
+    });
+    torture.await.expect("nothing to complain of");
 }
 
 #[tokio::test]

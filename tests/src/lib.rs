@@ -31,6 +31,8 @@ pub mod silent_leader;
 mod stage;
 #[cfg(target_os = "linux")]
 mod stopped_threads;
+#[cfg(target_os = "linux")]
+pub mod torture;
 
 pub use binary::bellwether;
 pub use candidate::{Candidate, Ended, exit_of, run_to_end};

@@ -37,6 +37,7 @@ mod notes;
 mod objects;
 mod pod_label;
 mod register;
+mod reroute;
 mod watch;
 
 pub use config::{Config, Environment};
@@ -45,3 +46,4 @@ pub use leader_address::LeaderAddress;
 pub use lease_object::LeaseVersion;
 pub use objects::Objects;
 pub use register::{Kubernetes, KubernetesRegister, from_config, from_env, from_url, options};
+pub use reroute::{place, through};

@@ -13,6 +13,7 @@
 //! | `create`, `replicas` | no, 1 | make a bucket that is to be written when there is none, with this many replicas |
 //! | `creds`, `nkey` | – | a credentials file; a file with a seed |
 //! | `ca`, `cert` and `key` | the system's, none | whom to trust, and our own certificate |
+//! | `discover` | yes | whether servers that servers name are used too, and not only those of the URL |
 //! | `domain`, `inbox` | – | JetStream's domain; the prefix of subjects that answers come to |
 //! | `ping` | 1s | a silent connection is given up after three of these; with a ttl below 5 s, set a fifth of it |
 //! | `timeout` | 2s | for connecting to one server |
@@ -37,7 +38,7 @@ const PORT: u16 = 4222;
 /// A silent connection is given up at the third ping after the last answer.
 const PING_INTERVAL: Duration = Duration::from_secs(1);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-const OPTIONS: &str = "bucket, profile, group, notes, create, replicas, creds, nkey, ca, cert, key, domain, inbox, ping, timeout";
+const OPTIONS: &str = "bucket, profile, group, notes, create, replicas, creds, nkey, ca, cert, key, discover, domain, inbox, ping, timeout";
 
 /// Who we are to the server.
 #[derive(Clone, Default)]
@@ -57,8 +58,8 @@ pub(crate) enum Authentication {
 ///
 /// The options are `bucket` (`bellwether`), `profile` (`native`, `cluster` or `leader`), `group` (the key in the profile `leader`), `notes` (the bucket
 /// for past leaderships in the profiles `cluster` and `leader`), `create` (no) and `replicas` (1) for a bucket that is missing,
-/// `creds` and `nkey` for files with credentials or a seed, `ca`, `cert` and `key` for TLS, `domain`, `inbox`, `ping` (1s) and
-/// `timeout` (2s, for connecting).
+/// `creds` and `nkey` for files with credentials or a seed, `ca`, `cert` and `key` for TLS, `discover` (yes; whether servers that servers
+/// name are used too), `domain`, `inbox`, `ping` (1s) and `timeout` (2s, for connecting).
 #[derive(Clone)]
 pub struct Config {
     pub(crate) servers: Vec<String>,
@@ -75,6 +76,7 @@ pub struct Config {
     notes: Option<String>,
     pub(crate) create: bool,
     pub(crate) replicas: u8,
+    pub(crate) discovers: bool,
     pub(crate) domain: Option<String>,
     pub(crate) inbox: Option<String>,
     pub(crate) ping_interval: Duration,
@@ -126,6 +128,7 @@ impl Config {
             notes: None,
             create: false,
             replicas: 1,
+            discovers: true,
             domain: None,
             inbox: None,
             ping_interval: PING_INTERVAL,
@@ -195,6 +198,7 @@ impl Config {
             "creds" => self.identity = Authentication::Credentials(value.into()),
             "nkey" => self.identity = Authentication::Seed(value.into()),
             "ca" => self.authority = Some(value.into()),
+            "discover" => self.discovers = url::yes_or_no(BACKEND, name, &value)?,
             "domain" => self.domain = Some(token("domain", value)?),
             "inbox" => self.inbox = Some(token("inbox", value)?),
             "ping" => self.ping_interval = url::time(BACKEND, name, &value)?,

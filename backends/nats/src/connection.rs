@@ -189,6 +189,7 @@ async fn connect(
             heard(&heard_by, &refusals, event);
             async {}
         });
+    let options = if config.discovers { options } else { options.ignore_discovered_servers() };
     let options = match &config.inbox {
         Some(prefix) => options.custom_inbox_prefix(prefix),
         None => options,

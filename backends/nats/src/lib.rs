@@ -43,6 +43,7 @@ mod names;
 mod notes;
 mod profile;
 mod register;
+mod reroute;
 mod watch;
 
 pub use config::Config;
@@ -50,3 +51,4 @@ pub use health::{HealthChecker, Response};
 pub use keys::{Keys, StoredKey};
 pub use profile::Profile;
 pub use register::{Nats, NatsRegister, from_url};
+pub use reroute::through;

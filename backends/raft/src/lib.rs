@@ -34,6 +34,6 @@ extern crate self as bellwether_raft;
 #[expect(dead_code, reason = "the tests outside use the rest")]
 mod stage;
 
-pub use client::{Raft, from_url};
+pub use client::{Raft, from_url, places, through};
 #[cfg(feature = "service")]
 pub use service::ElectionService;

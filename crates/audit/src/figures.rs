@@ -44,15 +44,26 @@ pub struct Gap {
     pub max: Duration,
 }
 
+impl Gap {
+    /// Those of these spans, in any order; `None` if there are none.
+    pub fn of(all: &[Duration]) -> Option<Gap> {
+        let mut sorted = all.to_vec();
+        sorted.sort_unstable();
+        let at = |percent: usize| sorted[(sorted.len() * percent).div_ceil(100).max(1) - 1];
+        let max = *sorted.last()?;
+        Some(Gap { count: sorted.len(), median: at(50), p99: at(99), max })
+    }
+}
+
 impl Gaps {
     /// After a release.
     pub fn handovers(&self) -> Option<Gap> {
-        gap(&self.handovers)
+        Gap::of(&self.handovers)
     }
 
     /// After any other end.
     pub fn failovers(&self) -> Option<Gap> {
-        gap(&self.failovers)
+        Gap::of(&self.failovers)
     }
 
     /// Adds those between the leaderships of one election and one clock, in the order of their begins. What has no exact end has no gap after it.
@@ -67,14 +78,6 @@ impl Gaps {
     }
 }
 
-fn gap(all: &[Duration]) -> Option<Gap> {
-    let mut sorted = all.to_vec();
-    sorted.sort_unstable();
-    let at = |percent: usize| sorted[(sorted.len() * percent).div_ceil(100).max(1) - 1];
-    let max = *sorted.last()?;
-    Some(Gap { count: sorted.len(), median: at(50), p99: at(99), max })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,8 +86,8 @@ mod tests {
     fn the_middle_the_hundredth_and_the_longest_of_many() {
         let ms = Duration::from_millis;
         let all: Vec<Duration> = (1..=200).rev().map(ms).collect();
-        assert_eq!(gap(&all), Some(Gap { count: 200, median: ms(100), p99: ms(198), max: ms(200) }));
-        assert_eq!(gap(&[ms(7)]), Some(Gap { count: 1, median: ms(7), p99: ms(7), max: ms(7) }));
-        assert_eq!(gap(&[]), None);
+        assert_eq!(Gap::of(&all), Some(Gap { count: 200, median: ms(100), p99: ms(198), max: ms(200) }));
+        assert_eq!(Gap::of(&[ms(7)]), Some(Gap { count: 1, median: ms(7), p99: ms(7), max: ms(7) }));
+        assert_eq!(Gap::of(&[]), None);
     }
 }

@@ -27,6 +27,7 @@
 pub mod guide;
 #[cfg(feature = "cluster")]
 mod ledger;
+mod reroute;
 mod schemes;
 
 use std::sync::Arc;

@@ -3,8 +3,12 @@
 //! A new store is its crate, a feature, and a row here.
 
 use std::fmt;
+use std::net::SocketAddr;
+use std::path::Path;
 
 use bellwether_election::{Error, Options, Store};
+
+use crate::reroute::Reroute;
 
 /// A kind of store, as its URLs name it.
 ///
@@ -45,6 +49,8 @@ struct Opener {
     open: fn(&str) -> Result<Store, Error>,
     /// The options that candidates start from on the store of this URL. Opens nothing.
     options: fn(&str) -> Result<Options, Error>,
+    /// How its servers are reached elsewhere; `None` where it has none.
+    reroute: Option<Reroute>,
 }
 
 static SCHEMES: [Scheme; 6] = [
@@ -54,7 +60,7 @@ static SCHEMES: [Scheme; 6] = [
         place: "the memory of one process, for trying out",
         feature: None,
         secret: SecretIn::Nowhere,
-        driver: Some(Opener { open: |_| Ok(crate::memory()), options: usual }),
+        driver: Some(Opener { open: |_| Ok(crate::memory()), options: usual, reroute: None }),
     },
     Scheme {
         names: &["file"],
@@ -68,6 +74,7 @@ static SCHEMES: [Scheme; 6] = [
         driver: Some(Opener {
             open: |url| Ok(Store::from(bellwether_file::from_url(url, crate::clock())?)),
             options: usual,
+            reroute: None,
         }),
     },
     Scheme {
@@ -86,6 +93,7 @@ static SCHEMES: [Scheme; 6] = [
                 Ok(Store::from(bellwether_postgres::from_config(config, crate::clock())))
             },
             options: usual,
+            reroute: Some(crate::reroute::POSTGRES),
         }),
     },
     Scheme {
@@ -100,6 +108,7 @@ static SCHEMES: [Scheme; 6] = [
         driver: Some(Opener {
             open: |url| Ok(Store::from(bellwether_nats::from_url(url, crate::clock())?)),
             options: |url| Ok(bellwether_nats::Config::from_url(url)?.profile().options()),
+            reroute: Some(crate::reroute::NATS),
         }),
     },
     Scheme {
@@ -118,6 +127,7 @@ static SCHEMES: [Scheme; 6] = [
                 Ok(Store::from(bellwether_kubernetes::from_config(config, crate::clock())))
             },
             options: |_| Ok(bellwether_kubernetes::options()),
+            reroute: Some(crate::reroute::KUBERNETES),
         }),
     },
     Scheme {
@@ -132,6 +142,7 @@ static SCHEMES: [Scheme; 6] = [
         driver: Some(Opener {
             open: |url| Ok(Store::from(bellwether_raft::from_url(url, crate::clock())?)),
             options: usual,
+            reroute: Some(crate::reroute::RAFT),
         }),
     },
 ];
@@ -186,6 +197,26 @@ impl Scheme {
     pub fn default_options(&self, url: &str) -> Result<Options, Error> {
         let driver = self.driver.as_ref().ok_or_else(|| Error::BadUrl(self.missing()))?;
         (driver.options)(url)
+    }
+
+    /// `HOST:PORT` of each server that the URL names; none where the store has no servers. Connects to nothing.
+    ///
+    /// # Errors
+    /// When this build has no such store, when the URL cannot be read, and for servers that are not reached over TCP.
+    pub fn servers(&self, url: &str) -> Result<Vec<String>, Error> {
+        let driver = self.driver.as_ref().ok_or_else(|| Error::BadUrl(self.missing()))?;
+        driver.reroute.as_ref().map_or(Ok(Vec::new()), |reroute| (reroute.servers)(url))
+    }
+
+    /// The URL of the same store with its servers at these addresses, in the order of [`servers`](Scheme::servers), as behind proxies. Servers keep their
+    /// names for TLS where the store can tell name and address apart. What the URL needs in files is written into the directory.
+    ///
+    /// # Errors
+    /// As [`servers`](Scheme::servers), where there are no servers, and when a file cannot be written.
+    pub fn through(&self, url: &str, addresses: &[SocketAddr], directory: &Path) -> Result<String, Error> {
+        let driver = self.driver.as_ref().ok_or_else(|| Error::BadUrl(self.missing()))?;
+        let no_servers = || Error::BadUrl(format!("{} has no servers", self.example));
+        (driver.reroute.as_ref().ok_or_else(no_servers)?.through)(url, addresses, directory)
     }
 
     /// Whether this URL has a secret in it. In doubt it has: an unescaped slash may be part of a password, and a URL of no

@@ -11,6 +11,8 @@ mod node;
 mod pause;
 mod postgres;
 mod run;
+#[cfg(feature = "torture")]
+mod torture;
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -34,6 +36,8 @@ pub(crate) use postgres::PostgresFlags;
 #[cfg(feature = "postgres")]
 pub(crate) use postgres::{PostgresCommand, PostgresInit};
 pub(crate) use run::{HealthFlags, Run, StandingFlags, TimingFlags};
+#[cfg(feature = "torture")]
+pub(crate) use torture::Torture;
 
 /// One process does the work, the others stand by, and never two.
 ///
@@ -149,6 +153,8 @@ pub(crate) enum Command {
         election: Option<ElectionName>,
     },
     Audit(Audit),
+    #[cfg(feature = "torture")]
+    Torture(Torture),
     Doctor(Doctor),
     Top(Top),
     /// PostgreSQL-specific commands.
@@ -238,6 +244,10 @@ pub(crate) enum Table {
     RunFlags,
     #[cfg(feature = "node")]
     NodeFlags,
+    #[cfg(feature = "torture")]
+    TortureFlags,
+    #[cfg(feature = "torture")]
+    Faults,
     Events,
     Schemes,
     KillSequence,

@@ -51,6 +51,12 @@ impl Exit {
         Exit::Command(127),
     ];
 
+    /// The one with this code; one that none has is a command's.
+    #[cfg(all(feature = "torture", target_os = "linux"))]
+    pub(crate) fn of_code(code: u8) -> Exit {
+        Exit::ALL.into_iter().find(|exit| exit.code() == code).unwrap_or(Exit::Command(code))
+    }
+
     /// Every code as people write it, and what it means.
     pub(crate) fn table() -> Vec<(String, &'static str)> {
         let mut rows: Vec<_> =
@@ -77,8 +83,8 @@ impl Exit {
             Exit::None => (
                 1,
                 "`status`: nobody holds the election, or with `--is-leader`, another candidate does; `watch` without ELECTION: \
-                 there is none yet; `nats health` without NODE: nobody leads; `members nodes`: a node is not ready; `audit`: a promise was broken, or the lines \
-                 do not tell",
+                 there is none yet; `nats health` without NODE: nobody leads; `members nodes`: a node is not ready; `audit` and `torture`: a promise was broken, or \
+                 the lines do not tell",
             ),
             Exit::Usage => (64, "bad usage or settings"),
             Exit::Unavailable => (69, "the store cannot be reached, or cannot do what was asked"),

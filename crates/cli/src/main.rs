@@ -30,9 +30,11 @@ use crate::exit::Exit;
 const LAST_TASKS: std::time::Duration = std::time::Duration::from_millis(500);
 
 fn main() -> ExitCode {
-    // The guard of a command is this program again; and as process 1 of a container neither kernel timers nor default
+    // The guard of a command and the parts of torture are this program again; and as process 1 of a container neither kernel timers nor default
     // signals work, so there the real one is a child. Both before there is a second thread.
     bellwether_supervise::guard_main_if_asked();
+    #[cfg(feature = "torture")]
+    bellwether_torture::role_main_if_asked();
     if let Err(error) = bellwether_deadman::leave_pid1() {
         stderr::end(Some(format!("running as PID 1, and fork failed: {}", advised(&error))));
         return Exit::Bug.into();

@@ -5,7 +5,8 @@
 //! raft://app-0.app,app-1.app?tls-ca=ca.pem&tls-cert=me.pem&tls-key=me.key
 //! ```
 //!
-//! Secrets are in files that the URL names, and never in the URL. Values may be percent-encoded.
+//! Secrets are in files that the URL names, and never in the URL. Values may be percent-encoded. With `discover=no` a client asks no other nodes
+//! than these, even if they name the leader.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,6 +20,7 @@ pub const DEFAULT_PORT: u16 = 7117;
 
 const SCHEME: &str = "raft://";
 const SECRET: &str = "secret-file";
+const DISCOVER: &str = "discover";
 const TLS: [&str; 3] = ["tls-ca", "tls-cert", "tls-key"];
 
 /// What a client needs to reach a cluster.
@@ -28,6 +30,8 @@ pub struct ClientConfig {
     pub addresses: Vec<String>,
     /// What client and nodes show to each other.
     pub security: Security,
+    /// Whether the leader is asked at the address that another node names, and not only the nodes of the URL.
+    pub discovers: bool,
 }
 
 impl ClientConfig {
@@ -47,7 +51,13 @@ impl ClientConfig {
             ));
         }
         let addresses = hosts.split(',').map(|host| node_address(host.trim())).collect::<Result<_, _>>()?;
-        Ok(ClientConfig { addresses, security: security(options(query)?)? })
+        let mut options = options(query)?;
+        let discovers = match options.remove(DISCOVER).as_deref() {
+            None | Some("yes") => true,
+            Some("no") => false,
+            Some(_) => return Err(ClusterError::invalid("discover in the raft:// URL is yes or no")),
+        };
+        Ok(ClientConfig { addresses, security: security(options)?, discovers })
     }
 }
 
@@ -68,8 +78,8 @@ fn options(query: &str) -> Result<BTreeMap<&str, String>, ClusterError> {
     let mut options = BTreeMap::new();
     for option in query.split('&').filter(|option| !option.is_empty()) {
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
-        if name != SECRET && !TLS.contains(&name) {
-            let known = [&[SECRET], &TLS[..]].concat().join(", ");
+        if name != SECRET && name != DISCOVER && !TLS.contains(&name) {
+            let known = [&[SECRET], &TLS[..], &[DISCOVER]].concat().join(", ");
             return Err(ClusterError::invalid(format!(
                 "a raft:// URL has no parameter {name:?}: there are {known}"
             )));
@@ -193,6 +203,7 @@ mod tests {
             ("raft://a?tls-ca=/c", "give all three"),
             ("raft://a?tls-ca=/c&tls-ca=/c", "twice"),
             ("raft://a?secret-file=/s&tls-ca=/c", "exclude each other"),
+            ("raft://a?discover=maybe", "yes or no"),
         ] {
             let error = ClientConfig::from_url(url).unwrap_err().to_string();
             assert!(error.contains(part), "{url}: {error}");

@@ -7,7 +7,7 @@ use bellwether_cluster::{
     KubernetesAccess, KubernetesConfig, KubernetesResolver, PeerPort, PeerSource, ResolveError, Resolver,
 };
 use bellwether_support::servers::kubernetes::{ADMIN, LIMITED, Server};
-use bellwether_support::{Proxy, until};
+use bellwether_support::{proxy_to, until};
 use serde_json::{Value, json};
 
 struct Namespace {
@@ -226,7 +226,7 @@ async fn a_credential_that_is_replaced_on_disk_is_found() {
 async fn a_server_that_is_cut_off_may_come_back() {
     let namespace = Namespace::new().await;
     namespace.pod("db-0", json!({}), Some("10.1.0.1")).await;
-    let proxy = Proxy::to(namespace.server.port()).await;
+    let proxy = proxy_to(namespace.server.port()).await;
     let file = namespace.server.kubeconfig_through(proxy.port(), ADMIN);
     let resolver = namespace.resolver_by(file, selector("app=db"), raft(), 1);
     assert_eq!(found(&resolver).await.len(), 1);
@@ -239,7 +239,7 @@ async fn a_server_that_is_cut_off_may_come_back() {
 #[tokio::test]
 async fn a_server_that_says_nothing_is_given_up_in_bounded_time() {
     let namespace = Namespace::new().await;
-    let proxy = Proxy::to(namespace.server.port()).await;
+    let proxy = proxy_to(namespace.server.port()).await;
     let file = namespace.server.kubeconfig_through(proxy.port(), ADMIN);
     let resolver = namespace.resolver_by(file, selector("app=db"), raft(), 1);
     fails(&resolver, false, &["0 of 1 expected peers"]).await;

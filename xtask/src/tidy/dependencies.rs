@@ -4,6 +4,7 @@
 //! core ← backend ← backends/*
 //! core, backend, deadman ← election ← vip ← supervise ← cli
 //! election ← agent ← cli
+//! core, deadman, audit, fence ← torture ← cli
 //! core, deadman ← cluster ← backends/raft, bellwether, cli
 //! core, backend, backends/* ← fence ← bellwether
 //! ```
@@ -32,6 +33,8 @@ const LAYERS: &[(&str, May)] = &[
     ("bellwether-deadman", May::Use(&[CORE])),
     // It knows event lines, and nothing of who wrote them.
     ("bellwether-audit", May::Use(&[CORE])),
+    // It knows the command from outside, and stores by their URLs only.
+    ("bellwether-torture", May::Use(&[CORE, "bellwether-audit", "bellwether-deadman", "bellwether-fence"])),
     ("bellwether-cluster", May::Use(&[CORE, "bellwether-deadman"])),
     ("bellwether-election", May::Use(&[CORE, "bellwether-backend", "bellwether-deadman"])),
     // A store of its own nodes, and so the one backend that knows clusters. The engine is a feature which it leaves off.

@@ -31,6 +31,8 @@ const GENERATORS: &[Generator] = &[
     Generator { name: "error-kinds", args: &table("error-kinds") },
     Generator { name: "run-flags", args: &table("run-flags") },
     Generator { name: "node-flags", args: &table("node-flags") },
+    Generator { name: "torture-flags", args: &table("torture-flags") },
+    Generator { name: "faults", args: &table("faults") },
     Generator { name: "events", args: &table("events") },
     Generator { name: "schemes", args: &table("schemes") },
     Generator { name: "kill-sequence", args: &table("kill-sequence") },

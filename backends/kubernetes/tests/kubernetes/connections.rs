@@ -5,7 +5,7 @@ use std::time::Duration;
 use bellwether_backend::Backend;
 use bellwether_kubernetes::from_url;
 use bellwether_support::servers::kubernetes::ADMIN;
-use bellwether_support::{Proxy, clock, election};
+use bellwether_support::{clock, election, proxy_to};
 use futures_util::future::try_join_all;
 
 use crate::stage::Namespace;
@@ -17,7 +17,7 @@ const CONNECTIONS_MAX: u64 = 100;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_calls_at_once_share_a_few_connections() {
     let namespace = Namespace::new().await;
-    let proxy = Proxy::to(namespace.server.port()).await;
+    let proxy = proxy_to(namespace.server.port()).await;
     // All of them are under way before the first is answered.
     proxy.slow(Duration::from_millis(20));
     let kubeconfig = namespace.server.kubeconfig_through(proxy.port(), ADMIN);

@@ -7,7 +7,7 @@ use bellwether_deadman::boot_now;
 use bellwether_election::{Election, Store};
 use bellwether_postgres::{Config, from_config, from_url};
 use bellwether_support::servers::postgres::Server;
-use bellwether_support::{Proxy, clock, until};
+use bellwether_support::{clock, proxy_to, until};
 
 use crate::support::PARKED;
 
@@ -101,7 +101,7 @@ async fn no_time_out_of_a_role_or_a_database_ends_a_session() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn opening_takes_few_round_trips() {
     let server = Server::start_with(Duration::ZERO, None, &["log_statement=all"]).await;
-    let proxy = Proxy::to(server.port).await;
+    let proxy = proxy_to(server.port).await;
     proxy.slow(Duration::from_millis(50));
     let url = format!("postgres://postgres@127.0.0.1:{}/postgres", proxy.port());
     let backend = from_config(Config::from_url(&url).unwrap(), clock());

@@ -31,6 +31,7 @@ const REDIAL_PAUSE: Duration = Duration::from_millis(100);
 pub(crate) struct Link {
     dialler: Dialler,
     addresses: Vec<String>,
+    discovers: bool,
     clock: Arc<dyn Clock>,
     /// Which address comes next. Held while somebody dials: the others wait for that connection.
     dialling: AsyncMutex<usize>,
@@ -51,6 +52,7 @@ impl Link {
         Ok(Link {
             dialler: dialler.with_limits(limits),
             addresses: config.addresses,
+            discovers: config.discovers,
             clock,
             dialling: AsyncMutex::new(0),
             hint: Mutex::default(),
@@ -186,7 +188,7 @@ impl Link {
 
     /// This connection is of no use: the next request takes another one.
     pub(crate) fn leave(&self, connection: &Connection, leader: Option<String>) {
-        *lock(&self.hint) = leader;
+        *lock(&self.hint) = leader.filter(|_| self.discovers);
         self.current.send_if_modified(|current| {
             let is_this = current.as_ref().is_some_and(|one| one.is_same(connection));
             if is_this {

@@ -25,6 +25,7 @@ mod candidates;
 mod checkup;
 mod link;
 mod maintain;
+mod reroute;
 mod session;
 mod watch;
 
@@ -36,6 +37,8 @@ use bellwether_backend::{NoticeQueue, lock};
 use bellwether_cluster::ClientConfig;
 use bellwether_core::{Clock, ElectionName, ErrorKind, Signal, StoreError};
 use tokio::sync::{Mutex as AsyncMutex, watch as channel};
+
+pub use self::reroute::{places, through};
 
 use self::candidates::Candidates;
 use self::link::Link;
@@ -57,9 +60,12 @@ pub struct Raft(Arc<Shared>);
 /// # Errors
 /// When the URL cannot be read, or a file that it names.
 pub fn from_url(url: &str, clock: Arc<dyn Clock>) -> Result<Raft, StoreError> {
-    let config = ClientConfig::from_url(url)
-        .map_err(|error| StoreError::new(ErrorKind::InvalidInput, BACKEND, error.to_string()))?;
-    Raft::new(config, clock)
+    Raft::new(config(url)?, clock)
+}
+
+fn config(url: &str) -> Result<ClientConfig, StoreError> {
+    ClientConfig::from_url(url)
+        .map_err(|error| StoreError::new(ErrorKind::InvalidInput, BACKEND, error.to_string()))
 }
 
 impl Raft {

@@ -23,6 +23,8 @@ mod status;
 mod step_down;
 mod tables;
 mod top;
+#[cfg(all(feature = "torture", target_os = "linux"))]
+mod torture;
 mod watch;
 
 use bellwether::{CandidateId, Election, ElectionName, Store};
@@ -58,6 +60,13 @@ pub(crate) async fn run(args: Args) -> Result<Exit, Failure> {
         Command::Unpause { election } => pause::unpause(global, election.as_ref()).await,
         Command::History { election } => history::history(global, election.as_ref()).await,
         Command::Audit(flags) => audit::audit(global, flags),
+        #[cfg(all(feature = "torture", target_os = "linux"))]
+        Command::Torture(flags) => torture::torture(global, flags).await,
+        #[cfg(all(feature = "torture", not(target_os = "linux")))]
+        Command::Torture(_) => {
+            let sentence = "torture needs Linux, where a process can be held while it is stopped and killed";
+            Err(Failure::new(crate::exit::Exit::Unavailable, sentence))
+        }
         Command::Doctor(doctor) => doctor::doctor(global, doctor).await,
         Command::Top(top) => top::top(global, top).await,
         #[cfg(feature = "postgres")]

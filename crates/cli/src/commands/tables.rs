@@ -19,6 +19,10 @@ pub(crate) fn tables(table: Table) -> Result<Exit, Failure> {
         Table::RunFlags => flags_of("run"),
         #[cfg(feature = "node")]
         Table::NodeFlags => flags_of("node"),
+        #[cfg(feature = "torture")]
+        Table::TortureFlags => flags_of("torture"),
+        #[cfg(feature = "torture")]
+        Table::Faults => faults(),
         Table::Events => events(),
         Table::Schemes => schemes(),
         Table::KillSequence => kill_sequence(),
@@ -65,6 +69,12 @@ fn flags_of(subcommand: &str) -> Vec<String> {
     };
     let flags = one.get_arguments().filter(|argument| !argument.is_positional());
     markdown(&["flag", "default", "meaning"], flags.filter_map(row))
+}
+
+#[cfg(feature = "torture")]
+fn faults() -> Vec<String> {
+    let row = |kind: &bellwether_torture::Kind| format!("| `{kind}` | {} |", kind.meaning());
+    markdown(&["fault", "what happens"], bellwether_torture::Kind::ALL.iter().map(row))
 }
 
 /// Every event with the fields that it has beside those of all.

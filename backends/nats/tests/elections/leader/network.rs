@@ -9,15 +9,15 @@ use crate::support::{leaders, server_for_leaders};
 use bellwether_core::{Reason, StateName};
 use bellwether_deadman::boot_now;
 use bellwether_election::What;
-use bellwether_support::Proxy;
 use bellwether_support::servers::nats::{Server, Version};
+use bellwether_support::{Proxy, proxy_to};
 
 const RENEW: Duration = Duration::from_millis(300);
 
 /// A server, and a way to it that can be tampered with.
 async fn behind_a_proxy() -> (Server, Proxy) {
     let server = server_for_leaders(Version::Current, LEASE).await;
-    let proxy = Proxy::to(server.port()).await;
+    let proxy = proxy_to(server.port()).await;
     (server, proxy)
 }
 
@@ -48,7 +48,7 @@ async fn a_leader_that_is_cut_off_silently_is_over_before_another_leads() {
 async fn a_leader_whose_answers_are_slow_leads_on_and_one_whose_update_conflicts_does_not() {
     let second = Duration::from_secs(1);
     let server = server_for_leaders(Version::Current, 12 * second).await;
-    let proxy = Proxy::to(server.port()).await;
+    let proxy = proxy_to(server.port()).await;
     let judge = Judge::default();
     // A connection that answers late is not one that is gone.
     let url = leaders(proxy.port()).replace("ping=200ms", "ping=5s").replace("timeout=500ms", "timeout=5s");

@@ -1,6 +1,10 @@
 //! A way to a server that can be made slow, silent or cut off, while the server and everybody else's way to it stay as they are.
+//!
+//! It hands bytes on and knows nothing of what they mean, so encryption passes through it. It needs no rights. Torture has one for each candidate
+//! and server, and the tests of the stores use it too.
 
-use std::net::Ipv4Addr;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -12,10 +16,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-/// A port of the loopback that leads to another.
+/// A port of the loopback that leads to a server.
 #[derive(Debug)]
 pub struct Proxy {
-    port: u16,
+    address: SocketAddr,
     way: Arc<watch::Sender<Ending>>,
     turns: Arc<AtomicU64>,
     connections: Arc<AtomicU64>,
@@ -35,20 +39,28 @@ struct Ending {
 }
 
 impl Proxy {
-    /// To this port of the loopback.
-    pub async fn to(server: u16) -> Proxy {
-        let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a free port");
-        let port = socket.local_addr().expect("a bound socket has an address").port();
+    /// To this `HOST:PORT`, which is looked up for every connection.
+    ///
+    /// # Errors
+    /// When no port of the loopback is free.
+    pub async fn to(server: impl Into<String>) -> io::Result<Proxy> {
+        let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let address = socket.local_addr()?;
         let way = Arc::new(watch::Sender::new(Ending::default()));
         let (turns, connections) = (Arc::default(), Arc::default());
         let counts = (Arc::clone(&turns), Arc::clone(&connections));
-        let listener = tokio::spawn(listen(socket, server, Arc::clone(&way), counts));
-        Proxy { port, way, turns, connections, listener }
+        let listener = tokio::spawn(listen(socket, server.into().into(), Arc::clone(&way), counts));
+        Ok(Proxy { address, way, turns, connections, listener })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// Its own port.
     pub fn port(&self) -> u16 {
-        self.port
+        self.address.port()
     }
 
     /// How often somebody asked again after the server had answered, on all connections together: round trips. What is asked
@@ -92,44 +104,74 @@ impl Drop for Proxy {
 
 async fn listen(
     socket: TcpListener,
-    server: u16,
+    server: Arc<str>,
     way: Arc<watch::Sender<Ending>>,
     (turns, connections): (Arc<AtomicU64>, Arc<AtomicU64>),
 ) {
     loop {
-        let Ok((near, _)) = socket.accept().await else { return };
-        if way.borrow().closed {
-            continue;
-        }
-        let Ok(far) = TcpStream::connect((Ipv4Addr::LOCALHOST, server)).await else { continue };
-        connections.fetch_add(1, Ordering::Relaxed);
-        for stream in [&near, &far] {
-            // A cut is a reset, not a polite end.
-            let _ = stream.set_zero_linger();
-            let _ = stream.set_nodelay(true);
-        }
-        let (near, far) = (near.into_split(), far.into_split());
-        let asked = Arc::new(AtomicBool::new(false));
-        let (turns, asks) = (Arc::clone(&turns), Arc::clone(&asked));
-        let asks = move || {
-            if !asks.swap(true, Ordering::Relaxed) {
-                turns.fetch_add(1, Ordering::Relaxed);
+        let near = match socket.accept().await {
+            Ok((near, _)) => near,
+            // Out of descriptors, for example: whoever comes later may be let through.
+            Err(_) => {
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+                continue;
             }
         };
-        let answers = move || asked.store(false, Ordering::Relaxed);
-        tokio::spawn(carry(near.0, far.1, way.subscribe(), false, asks));
-        tokio::spawn(carry(far.0, near.1, way.subscribe(), true, answers));
+        if way.borrow().closed {
+            let _ = near.set_zero_linger();
+            continue;
+        }
+        // Not one after the other: a server that does not answer must not hold up the next connection.
+        let (server, way) = (Arc::clone(&server), Arc::clone(&way));
+        tokio::spawn(join(near, server, way, (Arc::clone(&turns), Arc::clone(&connections))));
     }
 }
+
+/// Joins a connection with one to the server.
+async fn join(
+    near: TcpStream,
+    server: Arc<str>,
+    way: Arc<watch::Sender<Ending>>,
+    (turns, connections): (Arc<AtomicU64>, Arc<AtomicU64>),
+) {
+    // Those that are cut meanwhile are cut too.
+    let mut cut = way.subscribe();
+    let began = cut.borrow_and_update().cuts;
+    // A cut is a reset, not a polite end.
+    let _ = near.set_zero_linger();
+    let far = tokio::select! {
+        far = TcpStream::connect(&*server) => far,
+        _ = cut.wait_for(|way| way.cuts > began) => return,
+    };
+    let Ok(far) = far else { return };
+    connections.fetch_add(1, Ordering::Relaxed);
+    let _ = far.set_zero_linger();
+    for stream in [&near, &far] {
+        let _ = stream.set_nodelay(true);
+    }
+    let (near, far) = (near.into_split(), far.into_split());
+    let asked = Arc::new(AtomicBool::new(false));
+    let asks = Arc::clone(&asked);
+    let asks = move || {
+        if !asks.swap(true, Ordering::Relaxed) {
+            turns.fetch_add(1, Ordering::Relaxed);
+        }
+    };
+    let answers = move || asked.store(false, Ordering::Relaxed);
+    tokio::spawn(carry(near.0, far.1, (way.subscribe(), began), false, asks));
+    tokio::spawn(carry(far.0, near.1, (way.subscribe(), began), true, answers));
+}
+
+/// Before connections are accepted again when one could not be.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
 async fn carry(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
-    mut way: watch::Receiver<Ending>,
+    (mut way, began): (watch::Receiver<Ending>, u64),
     answers: bool,
     arrives: impl Fn() + Send,
 ) {
-    let began = way.borrow_and_update().cuts;
     let (mut cut, now) = (way.clone(), way.clone());
     // What is slow is late, and not less: the next may be sent before the last has arrived.
     let (sent, mut arriving) = mpsc::unbounded_channel();
