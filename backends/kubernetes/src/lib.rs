@@ -29,6 +29,9 @@ mod config;
 mod errors;
 mod events;
 mod following;
+#[cfg(feature = "fuzz")]
+#[doc(hidden)]
+pub mod fuzz;
 mod leader_address;
 mod lease_object;
 mod names;

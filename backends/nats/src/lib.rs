@@ -34,6 +34,9 @@ mod epoch;
 mod errors;
 mod fitness;
 mod following;
+#[cfg(feature = "fuzz")]
+#[doc(hidden)]
+pub mod fuzz;
 mod health;
 mod layout;
 mod names;
