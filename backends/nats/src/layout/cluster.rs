@@ -169,7 +169,8 @@ fn read(value: &[u8]) -> Option<(Record, Option<String>)> {
     let epoch = incoming.epoch.as_u64().and_then(Epoch::new);
     let ours = json::read(incoming.bellwether.to_string().as_bytes());
     let holder = ours.record.holder.as_ref().map_or("", |holder| holder.id.as_str());
-    if !ours.record.broken && holder == node && ours.record.epoch == epoch {
+    // Ours have an epoch; two that are none are not the same.
+    if !ours.record.broken && holder == node && epoch.is_some() && ours.record.epoch == epoch {
         return Some((ours.record, ours.election));
     }
     let holder = match node.as_str() {
