@@ -20,7 +20,21 @@ const LONG_LIMIT: Duration = Duration::from_secs(2);
 
 /// What stands in the way of parsers, repeated: depth, lists, keys that are equal, escapes, digits, lines, letters that are none.
 const PATTERNS: &[&[u8]] = &[
-    b"[", b"{\"a\":", b"1,", b"\"a\":1,", b"%41", b"9", b"1h", b"=", b"&a=1", b",", b"\n", b"\\\"", b" ", b"\xff", b"\0",
+    b"[",
+    b"{\"a\":",
+    b"1,",
+    b"\"a\":1,",
+    b"%41",
+    b"9",
+    b"1h",
+    b"=",
+    b"&a=1",
+    b",",
+    b"\n",
+    b"\\\"",
+    b" ",
+    b"\xff",
+    b"\0",
     "é".as_bytes(),
 ];
 
@@ -39,7 +53,8 @@ fn corpus(target: &Target) -> Vec<(String, Vec<u8>)> {
 
 /// Runs the body on an input that breaks no promise; else says which does.
 fn run(target: &Target, what: &str, bytes: &[u8]) -> Result<(), String> {
-    let shown = || format!("{}: {what}: {:?}", target.name, String::from_utf8_lossy(&bytes[..bytes.len().min(512)]));
+    let shown =
+        || format!("{}: {what}: {:?}", target.name, String::from_utf8_lossy(&bytes[..bytes.len().min(512)]));
     catch_unwind(|| (target.body)(bytes)).map_err(|_| shown())
 }
 
@@ -64,14 +79,17 @@ fn whole_cut_off_and_damaged(target: &Target) -> Result<(), String> {
 
 #[test]
 fn every_file_of_the_corpus_keeps_the_promises_whole_cut_off_and_damaged() {
-    let broken: Vec<String> = TARGETS.iter().filter_map(|target| whole_cut_off_and_damaged(target).err()).collect();
+    let broken: Vec<String> =
+        TARGETS.iter().filter_map(|target| whole_cut_off_and_damaged(target).err()).collect();
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
 #[test]
 fn long_inputs_take_no_longer_than_they_are() {
     for target in TARGETS {
-        let patterns = PATTERNS.iter().map(|pattern| (format!("{:?}", String::from_utf8_lossy(pattern)), pattern.to_vec()));
+        let patterns = PATTERNS
+            .iter()
+            .map(|pattern| (format!("{:?}", String::from_utf8_lossy(pattern)), pattern.to_vec()));
         for (what, pattern) in patterns.chain(corpus(target)).filter(|(_, pattern)| !pattern.is_empty()) {
             let long: Vec<u8> = pattern.iter().copied().cycle().take(LONG_BYTES).collect();
             #[expect(clippy::disallowed_methods, reason = "a bound on a computation, which no clock decides")]
@@ -86,13 +104,19 @@ fn long_inputs_take_no_longer_than_they_are() {
 #[test]
 fn examples_are_in_the_corpus_as_they_are_made_now() {
     for target in TARGETS {
-        for (number, bytes) in target.examples.map(|examples| examples()).unwrap_or_default().iter().enumerate() {
+        for (number, bytes) in
+            target.examples.map(|examples| examples()).unwrap_or_default().iter().enumerate()
+        {
             let path = folder("corpus").join(target.name).join(format!("example-{number:02}"));
             if std::env::var_os(WRITE).is_some() {
                 fs::write(&path, bytes).unwrap();
             }
             let kept = fs::read(&path).unwrap_or_default();
-            assert!(kept == *bytes, "{}: it differs; if its format may change, set {WRITE}=1", path.display());
+            assert!(
+                kept == *bytes,
+                "{}: it differs; if its format may change, set {WRITE}=1",
+                path.display()
+            );
         }
     }
 }
@@ -104,12 +128,16 @@ fn every_target_has_its_program_and_nothing_else_has_one() {
         let name = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
         fs::read_dir(folder(of)).unwrap().map(name).collect()
     };
-    let with = |suffix: &str| -> BTreeSet<String> { names.iter().map(|name| format!("{name}{suffix}")).collect() };
+    let with =
+        |suffix: &str| -> BTreeSet<String> { names.iter().map(|name| format!("{name}{suffix}")).collect() };
     assert_eq!(listed("corpus"), names);
     assert_eq!(listed("fuzz_targets"), with(".rs"));
     let manifest = fs::read_to_string(folder("Cargo.toml")).unwrap();
     for name in &names {
-        assert!(manifest.contains(&format!("path = \"fuzz_targets/{name}.rs\"\ntest = false\n")), "[[bin]] of {name}");
+        assert!(
+            manifest.contains(&format!("path = \"fuzz_targets/{name}.rs\"\ntest = false\n")),
+            "[[bin]] of {name}"
+        );
         let program = fs::read_to_string(folder("fuzz_targets").join(format!("{name}.rs"))).unwrap();
         assert!(program.contains(&format!("bellwether_fuzz::{name}(bytes)")), "{name} fuzzes itself");
     }

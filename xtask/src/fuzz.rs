@@ -40,8 +40,12 @@ struct Request {
 pub(crate) fn run(args: &[String]) -> Result<Verdict, Problem> {
     let workspace = Workspace::load()?;
     let package = workspace.package(PACKAGE)?;
-    let all: Vec<&str> =
-        package.targets.iter().filter(|target| target.kind == "bin").map(|target| target.name.as_str()).collect();
+    let all: Vec<&str> = package
+        .targets
+        .iter()
+        .filter(|target| target.kind == "bin")
+        .map(|target| target.name.as_str())
+        .collect();
     let Request { minutes, targets } = parse(args, &all)?;
     for tool in [&CARGO_FUZZ, &CXX] {
         tool.provide()?;

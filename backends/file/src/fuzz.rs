@@ -8,12 +8,12 @@ use bellwether_core::{ElectionName, Incarnation};
 use rustix::fs::inotify::ReadFlags;
 
 #[cfg(target_os = "linux")]
+use crate::FileNotice;
+#[cfg(target_os = "linux")]
 use crate::inotify::WatchedDirectory;
 use crate::liveness::incarnation_of;
 use crate::numbered::number;
 use crate::value::{is_record, read_record};
-#[cfg(target_os = "linux")]
-use crate::FileNotice;
 use crate::{NUMBER_MAX, Value, directory, file_name};
 
 /// What lies under the name of a record. Only what is certainly ours is ever removed.
@@ -39,7 +39,10 @@ pub fn file_names(bytes: &[u8]) {
     if let Ok(name) = ElectionName::new(text) {
         let file = file_name(name.as_str());
         assert!(!file.is_empty() && file.len() <= 100 && !file.starts_with('.'), "{file}");
-        assert!(file.is_ascii() && !file.contains(['/', '\0']) && !file.contains(char::is_uppercase), "{file}");
+        assert!(
+            file.is_ascii() && !file.contains(['/', '\0']) && !file.contains(char::is_uppercase),
+            "{file}"
+        );
     }
 }
 

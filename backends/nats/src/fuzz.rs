@@ -64,7 +64,10 @@ pub fn nats_leader(bytes: &[u8]) {
         return;
     };
     assert_eq!(json["token"].as_str(), Some(token(incarnation, epoch).as_str()));
-    judge(&Record { priority: None, metadata: Default::default(), ..record.clone() }, Some(&json["bellwether"]));
+    judge(
+        &Record { priority: None, metadata: Default::default(), ..record.clone() },
+        Some(&json["bellwether"]),
+    );
     // Another number of the same priority, or none, is written as a number.
     let priority = Some(record.priority.unwrap_or(0));
     read_back(&leader, &Record { priority, ..record }, bytes);
@@ -92,7 +95,10 @@ pub fn nats_url(bytes: &[u8]) {
         let said = match Config::from_url(&url) {
             Ok(config) => {
                 assert!(!config.bucket().is_empty() && !config.servers.is_empty());
-                assert!(config.notes() != Some(config.bucket()) || config.bucket.is_none(), "notes among elections");
+                assert!(
+                    config.notes() != Some(config.bucket()) || config.bucket.is_none(),
+                    "notes among elections"
+                );
                 format!("{config:?}")
             }
             Err(error) => error.to_string(),

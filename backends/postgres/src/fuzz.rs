@@ -33,7 +33,8 @@ pub fn postgres_session_name(bytes: &[u8]) {
     assert!(written.len() <= 63 && written.is_ascii(), "{written}");
     let (id_again, lease_again) = names::read(&written);
     assert!(id_again.is_none() || id_again == id);
-    let millis = |lease: Option<names::SessionTtl>| lease.map(|lease| (names::millis(lease.ttl), lease.is_only));
+    let millis =
+        |lease: Option<names::SessionTtl>| lease.map(|lease| (names::millis(lease.ttl), lease.is_only));
     assert_eq!(millis(lease_again), millis(lease));
 }
 
@@ -46,7 +47,8 @@ pub fn postgres_url(bytes: &[u8]) {
     let _ = config::ssl(&mut options);
     let for_driver = options.for_driver();
     assert!(for_driver.len() <= 8 * text.len() + 8);
-    let is_plain = |line: &str| line.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_'= ".contains(&byte));
+    let is_plain =
+        |line: &str| line.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_'= ".contains(&byte));
     if is_plain(text) {
         let again = ConnectionOptions::of(&for_driver).map(|options| options.for_driver());
         assert_eq!(again.ok(), Some(for_driver.clone()));

@@ -30,7 +30,10 @@ pub fn raft_log(bytes: &[u8]) {
         let applied = state.step(at, command);
         let refused = matches!(applied.answer, Answer::Refused(_));
         let forgets = matches!(applied.answer, Answer::Refused(Refusal::Malformed(_))) && parsed.is_err();
-        assert!(!forgets || (applied.changes.is_empty() && state.snapshot() == before), "what is no command changes nothing");
+        assert!(
+            !forgets || (applied.changes.is_empty() && state.snapshot() == before),
+            "what is no command changes nothing"
+        );
         assert!(!refused || applied.changes.is_empty(), "what is refused changes no election");
         assert_eq!(Answer::decode(&applied.answer.encode()).as_ref(), Ok(&applied.answer));
         for on in state.elections() {
@@ -91,7 +94,15 @@ pub fn raft_log_examples() -> Vec<Vec<u8>> {
         act(1, 3, resign),
         Command::EndReservation { on: on.clone(), since: 8 },
         Command::EndCooldown { on: on.clone(), id: candidate("a"), since: 8 },
-        act(2, 2, Act::Retire { on: on.clone(), incarnation: Incarnation::from_bits(8), cancels: vec![Sequence(1)] }),
+        act(
+            2,
+            2,
+            Act::Retire {
+                on: on.clone(),
+                incarnation: Incarnation::from_bits(8),
+                cancels: vec![Sequence(1)],
+            },
+        ),
         Command::CreateOnce { name: on.clone(), bytes: b"once".to_vec() },
         Command::DangerForceRelease { on: on.clone(), epoch },
         Command::ExpireSession { session: SessionId(2), term: 1 },

@@ -23,7 +23,11 @@ pub fn event_lines(bytes: &[u8]) {
         let (first, second) = (&pair[0], &pair[1]);
         let is_one_clock = first.election == second.election && first.owner.boot_id == second.owner.boot_id;
         if is_clean && is_one_clock && first.from <= second.from {
-            assert_eq!(overlap(first, second).0, 0, "two at once, and the verdict is clean: {first:?} {second:?}");
+            assert_eq!(
+                overlap(first, second).0,
+                0,
+                "two at once, and the verdict is clean: {first:?} {second:?}"
+            );
         }
     }
     let printed: usize = timeline(&verdict).iter().map(String::len).sum();

@@ -64,7 +64,9 @@ pub fn history(bytes: &[u8]) {
     let printed = history::print(&all);
     assert!(printed.len() <= 2 * bytes.len() + 2, "{} bytes became {}", bytes.len(), printed.len());
     let again = history::parse(&printed);
-    let plain = |all: &[Past]| all.iter().map(|past| (past.epoch, past.id.clone(), past.ended.clone())).collect::<Vec<_>>();
+    let plain = |all: &[Past]| {
+        all.iter().map(|past| (past.epoch, past.id.clone(), past.ended.clone())).collect::<Vec<_>>()
+    };
     assert_eq!(plain(&again), plain(&all));
     assert_eq!(history::print(&again), printed);
     assert!(HISTORY_MAX > 0);

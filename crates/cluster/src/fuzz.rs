@@ -14,10 +14,14 @@ use crate::protocol::{
 use crate::{Identity, client_url, directory, ledger, resolver};
 
 #[cfg(feature = "openraft")]
-pub use crate::engine::fuzz::{engine_message, engine_message_examples, engine_snapshot, engine_snapshot_examples};
+pub use crate::engine::fuzz::{
+    engine_message, engine_message_examples, engine_snapshot, engine_snapshot_examples,
+};
 #[cfg(feature = "kubernetes-any-version")]
 pub use crate::resolver::kubernetes::fuzz::kubernetes_peers;
-pub use crate::transport::fuzz::{cluster_frames, cluster_frames_examples, cluster_hello, cluster_hello_examples};
+pub use crate::transport::fuzz::{
+    cluster_frames, cluster_frames_examples, cluster_hello, cluster_hello_examples,
+};
 
 /// What nodes and operators say to each other. The first byte chooses who says it.
 pub fn cluster_message(bytes: &[u8]) {
@@ -81,8 +85,12 @@ pub fn cluster_identity_examples() -> Vec<Vec<u8>> {
     let cluster = ClusterId::from_random(7);
     let consent = Some(Invitation { round: 2, cluster });
     let initial = Some(vec![Voter { node: NodeId::from_random(9), name: named("app-0") }]);
-    let phases =
-        [Phase::FRESH, Phase::Unbound { consent }, Phase::Bound { cluster, initial }, Phase::Removed { cluster }];
+    let phases = [
+        Phase::FRESH,
+        Phase::Unbound { consent },
+        Phase::Bound { cluster, initial },
+        Phase::Removed { cluster },
+    ];
     let print = |phase| {
         let mut identity = Identity::new(NodeId::from_random(9), named("app-0"));
         identity.phase = phase;

@@ -20,7 +20,11 @@ pub fn guard_message(bytes: &[u8]) {
     reread::<InitReport>(bytes);
     reread::<GuardOrder>(bytes);
     if let Some(GuardOrder { what: CommandOrder::Start(start), .. }) = decode(bytes) {
-        assert!(start.address.is_none_or(|address| address.to_string().parse().is_ok_and(|again| address == again)));
+        assert!(
+            start
+                .address
+                .is_none_or(|address| address.to_string().parse().is_ok_and(|again| address == again))
+        );
     }
 }
 

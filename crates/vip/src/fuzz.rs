@@ -24,7 +24,9 @@ pub fn arp(bytes: &[u8]) {
 /// Both announcements.
 pub fn arp_examples() -> Vec<Vec<u8>> {
     let address = Ipv4Addr::new(10, 7, 0, 9);
-    [Operation::Request, Operation::Reply].map(|operation| arp::gratuitous(operation, OWNER, address)).to_vec()
+    [Operation::Request, Operation::Reply]
+        .map(|operation| arp::gratuitous(operation, OWNER, address))
+        .to_vec()
 }
 
 /// An Ethernet frame that may carry a neighbour advertisement. Damage is noticed.

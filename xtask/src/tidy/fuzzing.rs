@@ -53,10 +53,14 @@ fn asking(file: &File) -> impl Iterator<Item = String> {
 /// Packages with a module for fuzzing that `fuzz` does not use.
 fn unlisted(tree: &Tree, packages: &[Package]) -> Vec<String> {
     let Some(fuzz) = packages.iter().find(|package| package.name == PACKAGE) else { return Vec::new() };
+    // `cargo xtask fuzz` is a file of the same name.
+    let ours = packages.iter().filter(|package| !package.dir.starts_with(RULES.trim_end_matches('/')));
     let has_targets = |package: &&Package| tree.text(&format!("{}/src/fuzz.rs", package.dir)).is_some();
     let is_used = |name: &str| fuzz.dependencies.iter().any(|used| used.name == name);
-    let forgotten = packages.iter().filter(has_targets).filter(|package| !is_used(&package.name));
-    forgotten.map(|package| format!("{}/src/fuzz.rs: add its targets to fuzz/src/lib.rs", package.dir)).collect()
+    let forgotten = ours.filter(has_targets).filter(|package| !is_used(&package.name));
+    forgotten
+        .map(|package| format!("{}/src/fuzz.rs: add its targets to fuzz/src/lib.rs", package.dir))
+        .collect()
 }
 
 #[cfg(test)]

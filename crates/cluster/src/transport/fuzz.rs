@@ -5,11 +5,11 @@ use std::sync::LazyLock;
 
 use tokio::runtime::{Builder, Runtime};
 
+use super::frame;
 use super::frame::{Fault, Frame, FrameReader, HEAD_BYTES, Kind};
 use super::hello::{Hello, Intended, Purpose, Refused, Unheard, Welcome, decode_hello, encode_hello};
 use super::limits::{BODY_MAX_BYTES, HANDSHAKE_BODY_MAX_BYTES, Limits};
 use super::secret::{Secret, Side, Transcript};
-use super::frame;
 use crate::adapter::Lane;
 use crate::names::{ClusterId, NodeId, NodeName};
 
@@ -21,7 +21,9 @@ static RUNTIME: LazyLock<Runtime> =
 pub fn cluster_frames(bytes: &[u8]) {
     let secret = Secret::new(&[7; 32]).expect("long enough");
     let seal = Transcript::new(&secret, &[1; 32], &[2; 32], b"").seal(Side::Dialler);
-    for (body_max_bytes, seal) in [(HANDSHAKE_BODY_MAX_BYTES, None), (BODY_MAX_BYTES, None), (BODY_MAX_BYTES, Some(seal))] {
+    for (body_max_bytes, seal) in
+        [(HANDSHAKE_BODY_MAX_BYTES, None), (BODY_MAX_BYTES, None), (BODY_MAX_BYTES, Some(seal))]
+    {
         let is_sealed = seal.is_some();
         let mut reader = FrameReader::new(Box::new(Cursor::new(bytes.to_vec())), &Limits::default());
         reader.set_body_max(body_max_bytes);
@@ -62,7 +64,8 @@ pub fn cluster_frames_examples() -> Vec<Vec<u8>> {
         Kind::Failure,
         Kind::Ping,
     ];
-    let all: Vec<u8> = kinds.iter().flat_map(|kind| bytes_of(&Frame::new(*kind, 7, b"body".to_vec()))).collect();
+    let all: Vec<u8> =
+        kinds.iter().flat_map(|kind| bytes_of(&Frame::new(*kind, 7, b"body".to_vec()))).collect();
     let mut long = bytes_of(&Frame::new(Kind::Request, u64::MAX, vec![0; 4]));
     long[..4].copy_from_slice(&(BODY_MAX_BYTES as u32 + 9).to_be_bytes());
     let mut endless = long.clone();
@@ -81,7 +84,10 @@ pub fn cluster_hello(bytes: &[u8]) {
         Ok((nonce, hello)) => {
             let written = encode_hello(&hello, nonce);
             assert!(written.len() <= bytes.len(), "{hello:?}");
-            assert!(matches!(decode_hello(&written), Ok(again) if again == (nonce, hello.clone())), "{hello:?}");
+            assert!(
+                matches!(decode_hello(&written), Ok(again) if again == (nonce, hello.clone())),
+                "{hello:?}"
+            );
             let welcome = Welcome { node: NodeId::from_random(1), name: named("app-1"), cluster: None };
             if let Intended::Node(node, _) = hello.intended {
                 assert_eq!(hello.check(&welcome).is_ok(), node == welcome.node, "whom it was for: {hello:?}");
@@ -109,8 +115,12 @@ pub fn cluster_hello_examples() -> Vec<Vec<u8>> {
         from: Some((NodeId::from_random(2), named("app-2"))),
         intended: Intended::Node(node.0, node.1.clone()),
     };
-    let forming =
-        Hello { purpose: Purpose::Formation, cluster: None, intended: Intended::Name(node.1.clone()), ..raft.clone() };
+    let forming = Hello {
+        purpose: Purpose::Formation,
+        cluster: None,
+        intended: Intended::Name(node.1.clone()),
+        ..raft.clone()
+    };
     let client = Hello { purpose: Purpose::Client, cluster: None, from: None, intended: Intended::Anyone };
     let mut newer = encode_hello(&client, None);
     newer[5] += 1;
