@@ -58,7 +58,7 @@ fn judge(lease: &LeaseObject) {
 pub fn kubernetes_url(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let said = Config::from_url(text).map_or_else(|error| error.to_string(), |config| format!("{config:?}"));
-    assert!(said.len() <= 4 * text.len() + 1_024);
+    assert!(said.len() <= 8 * text.len() + 1_024);
     if let Ok(name) = ElectionName::new(text) {
         let (lease, notes) = (names::lease(&name), names::notes(&name));
         assert!(names::is_subdomain(&lease) && names::is_subdomain(&notes) && notes.len() <= 253, "{lease}");

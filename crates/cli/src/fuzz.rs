@@ -28,6 +28,6 @@ pub fn configuration(bytes: &[u8]) {
     });
     if let Err(failure) = outcome {
         assert!(failure.exit() == Exit::Usage, "{failure}");
-        assert!(failure.to_string().len() <= 4 * text.len() + 4_096, "{failure}");
+        assert!(failure.to_string().len() <= 8 * text.len() + 8_192, "{failure}");
     }
 }

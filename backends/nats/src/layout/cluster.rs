@@ -164,7 +164,7 @@ fn print(on: &ElectionName, record: &Record) -> Vec<u8> {
 
 /// The record, and the election that it says it is of.
 fn read(value: &[u8]) -> Option<(Record, Option<String>)> {
-    let incoming: ClusterRecordIn = serde_json::from_slice(value).ok()?;
+    let incoming: ClusterRecordIn = json::object(value)?;
     let node = incoming.node_id?;
     let epoch = incoming.epoch.as_u64().and_then(Epoch::new);
     let ours = json::read(incoming.bellwether.to_string().as_bytes());
