@@ -27,8 +27,9 @@ const MINUTES: u64 = 20;
 const INPUT_MAX_BYTES: u32 = 8 * 1024;
 /// In seconds, and in MiB: what takes more for one such input hangs, or hoards.
 const LIMITS: (u32, u32) = (5, 1_024);
-/// Whole programs would be optimised once more for each target.
-const BUILD: [(&str, &str); 1] = [("CARGO_PROFILE_RELEASE_LTO", "off")];
+/// Whole programs would be optimised once more for each target, and crates by one thread.
+const BUILD: [(&str, &str); 2] =
+    [("CARGO_PROFILE_RELEASE_LTO", "off"), ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")];
 
 #[derive(Debug, PartialEq, Eq)]
 struct Request {
