@@ -1,7 +1,7 @@
 //! The commands, in one table: `help` prints it and [`dispatch`] looks things up in it.
 
 use crate::suggest::did_you_mean;
-use crate::{Problem, Verdict, bench, env, formation, lines, mutants, prove, sim, test, tidy};
+use crate::{Problem, Verdict, bench, env, formation, fuzz, lines, mutants, prove, sim, test, tidy};
 
 struct Command {
     name: &'static str,
@@ -48,6 +48,17 @@ const COMMANDS: &[Command] = &[
                --seed N   the seed of the random walks; a new one each time if it is not given\n\
                --steps N  so many steps of random walks (10000000)",
         run: formation::run,
+    },
+    Command {
+        name: "fuzz",
+        synopsis: "fuzz [--minutes N] [TARGET…]",
+        what: "feeds every parser of foreign bytes with inputs that nobody thought of",
+        more: "Each target begins with its corpus in fuzz/corpus, and goes on where it was the last time. Prints how often each was\n\
+               run and how much code it reached. `cargo xtask test` runs the corpus alone, without a fuzzer.\n\
+               Installs cargo-fuzz if it is missing, and needs a C++ compiler for libFuzzer. The first build takes some minutes.\n\n\
+               --minutes N  for all of them together (20)\n\
+               TARGET…      only these, which fuzz/src/lib.rs lists",
+        run: fuzz::run,
     },
     Command {
         name: "mutants",

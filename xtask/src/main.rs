@@ -11,6 +11,7 @@ mod commands;
 mod env;
 mod features;
 mod formation;
+mod fuzz;
 mod kubernetes;
 mod lines;
 mod metadata;

@@ -2,7 +2,7 @@
 
 use crate::Problem;
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -32,19 +32,35 @@ pub(crate) fn run(command: &mut Command) -> Result<ExitStatus, Problem> {
 }
 
 /// Runs to the end, and hands over each line of its standard output as it comes. Showing it is up to `each`.
-pub(crate) fn listen(command: &mut Command, mut each: impl FnMut(&str)) -> Result<ExitStatus, Problem> {
+pub(crate) fn listen(command: &mut Command, each: impl FnMut(&str)) -> Result<ExitStatus, Problem> {
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|error| cannot_start(command, &error))?;
     let stdout = child.stdout.take().expect("the output was asked for");
-    // Tests print what they like, so lines are read as bytes and shown as text as far as they are any.
-    for line in BufReader::new(stdout).split(b'\n') {
-        let line = line.map_err(|error| format!("cannot read what {command:?} prints: {error}"))?;
-        each(&String::from_utf8_lossy(&line));
-    }
+    lines(stdout, each).map_err(|error| format!("cannot read what {command:?} prints: {error}"))?;
     child.wait().map_err(|error| format!("cannot wait for {command:?}: {error}"))
+}
+
+/// As [`listen`], to its standard error.
+pub(crate) fn listen_to_errors(command: &mut Command, each: impl FnMut(&str)) -> Result<ExitStatus, Problem> {
+    let mut child = command
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| cannot_start(command, &error))?;
+    let stderr = child.stderr.take().expect("the output was asked for");
+    lines(stderr, each).map_err(|error| format!("cannot read what {command:?} prints: {error}"))?;
+    child.wait().map_err(|error| format!("cannot wait for {command:?}: {error}"))
+}
+
+/// Programs print what they like, so lines are read as bytes and shown as text as far as they are any.
+fn lines(from: impl Read, mut each: impl FnMut(&str)) -> std::io::Result<()> {
+    for line in BufReader::new(from).split(b'\n') {
+        each(&String::from_utf8_lossy(&line?));
+    }
+    Ok(())
 }
 
 /// The program that a line of cargo's JSON tells of, if it does: the name of its target, and where it is.

@@ -7,6 +7,7 @@ mod decisions;
 mod dependencies;
 mod documents;
 mod environment;
+mod fuzzing;
 mod generated;
 mod leftovers;
 mod lints;
@@ -45,6 +46,7 @@ const RULES: &[Rule] = &[
     Rule { name: "only deadman is unsafe", check: unsafe_code::check },
     Rule { name: "lints are the workspace's", check: lints::check },
     Rule { name: "only the edges read the environment", check: environment::check },
+    Rule { name: "fuzzing changes nothing", check: fuzzing::check },
     Rule { name: "files are small", check: sizes::check },
     Rule { name: "every planted bug has its place", check: planted },
     Rule { name: "nothing is left half-done", check: leftovers::check },

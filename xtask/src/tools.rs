@@ -3,7 +3,7 @@
 //! A step that needs one of these gets it provided where that is possible, and else fails with the tool's name and
 //! [`Tool::advice`].
 
-use crate::{apt, chromium, kubernetes, nats, postgres, process, prometheus};
+use crate::{apt, chromium, fuzz, kubernetes, nats, postgres, process, prometheus};
 
 #[derive(Debug)]
 pub(crate) struct Tool {
@@ -194,6 +194,22 @@ pub(crate) const CHROMIUM: Tool = Tool {
     install: Some(chromium::install),
 };
 
+pub(crate) const CARGO_FUZZ: Tool = Tool {
+    name: "cargo-fuzz",
+    probe: Probe::Command(&["cargo", "fuzz", "--version"]),
+    used_for: "`cargo xtask fuzz`",
+    advice: "run `cargo install cargo-fuzz --locked`",
+    install: Some(fuzz::install),
+};
+
+pub(crate) const CXX: Tool = Tool {
+    name: "C++",
+    probe: Probe::Command(&["c++", "--version"]),
+    used_for: "`cargo xtask fuzz`, which builds libFuzzer",
+    advice: "install a C++ compiler (Debian: g++)",
+    install: Some(|| apt::install("g++")),
+};
+
 /// On the `PATH`, or where Debian puts it, which is on no ordinary user's.
 fn pgbouncer() -> Option<String> {
     ["pgbouncer", "/usr/sbin/pgbouncer"].iter().find_map(|program| process::version(&[program, "--version"]))
@@ -227,6 +243,8 @@ pub(crate) const ALL: &[&Tool] = &[
     &GO,
     &NODE,
     &NPM,
+    &CARGO_FUZZ,
+    &CXX,
 ];
 
 impl Tool {

@@ -46,7 +46,7 @@ impl File {
     /// Whether the file is code for tests only, by its place.
     pub(crate) fn is_test(&self) -> bool {
         let mut parts = self.path.split('/');
-        parts.any(|part| matches!(part, "tests" | "tests.rs" | "benches" | "examples" | "fuzz"))
+        parts.any(|part| matches!(part, "tests" | "tests.rs" | "benches" | "examples" | "fuzz" | "fuzz.rs"))
     }
 }
 

@@ -38,11 +38,11 @@ struct WatchTable {
 }
 
 #[derive(Debug)]
-struct WatchedDirectory {
+pub(crate) struct WatchedDirectory {
     /// Several when symbolic links lead to one directory.
-    elections: Vec<ElectionName>,
+    pub(crate) elections: Vec<ElectionName>,
     /// Highest record number that was announced.
-    highest: u64,
+    pub(crate) highest: u64,
 }
 
 impl KernelQueue {
@@ -160,7 +160,7 @@ impl KernelQueue {
 }
 
 impl WatchedDirectory {
-    fn notices(&mut self, what: ReadFlags, name: &str) -> Vec<FileNotice> {
+    pub(crate) fn notices(&mut self, what: ReadFlags, name: &str) -> Vec<FileNotice> {
         if let Some(incarnation) = incarnation_of(name) {
             let closed = what.contains(ReadFlags::CLOSE_WRITE);
             let elections = self.elections.iter().filter(|_| closed);

@@ -26,6 +26,9 @@ mod discard;
 mod election;
 mod errors;
 mod following;
+#[cfg(feature = "fuzz")]
+#[doc(hidden)]
+pub mod fuzz;
 #[cfg(target_os = "linux")]
 mod inotify;
 mod liveness;

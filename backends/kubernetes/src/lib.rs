@@ -30,6 +30,9 @@ mod config;
 mod errors;
 mod events;
 mod following;
+#[cfg(feature = "fuzz")]
+#[doc(hidden)]
+pub mod fuzz;
 mod leader_address;
 mod lease_object;
 mod names;

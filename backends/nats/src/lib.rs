@@ -35,6 +35,9 @@ mod epoch;
 mod errors;
 mod fitness;
 mod following;
+#[cfg(feature = "fuzz")]
+#[doc(hidden)]
+pub mod fuzz;
 mod health;
 mod key_message;
 mod keys;

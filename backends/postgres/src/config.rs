@@ -207,7 +207,7 @@ impl Config {
     }
 }
 
-fn keys(options: &mut ConnectionOptions) -> Result<Option<Keys>, StoreError> {
+pub(crate) fn keys(options: &mut ConnectionOptions) -> Result<Option<Keys>, StoreError> {
     let mut key = |name| options.take(name).map(|value| number(name, &value)).transpose();
     match (key("key1")?, key("key2")?) {
         (Some(one), Some(two)) => Ok(Some(Keys(one, two))),
@@ -217,7 +217,7 @@ fn keys(options: &mut ConnectionOptions) -> Result<Option<Keys>, StoreError> {
 }
 
 /// As libpq reads them, except that `verify-full` without authorities means the system's.
-fn ssl(options: &mut ConnectionOptions) -> Result<(SslMode, Ssl), StoreError> {
+pub(crate) fn ssl(options: &mut ConnectionOptions) -> Result<(SslMode, Ssl), StoreError> {
     let root = options.take("sslrootcert").map(|value| match value.as_str() {
         "system" => Root::System,
         file => Root::File(PathBuf::from(file)),

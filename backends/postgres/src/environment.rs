@@ -106,7 +106,7 @@ impl fmt::Debug for Environment {
 }
 
 /// The lines `name=value` below `[service]`, or `None` where there is no such section.
-fn section(text: &str, service: &str) -> Option<Vec<(String, String)>> {
+pub(crate) fn section(text: &str, service: &str) -> Option<Vec<(String, String)>> {
     let heading = |line: &&str| line.starts_with('[');
     let mut lines = text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
     lines.find(|line| line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) == Some(service))?;

@@ -40,6 +40,9 @@ mod environment;
 mod epoch;
 mod errors;
 mod followers;
+#[cfg(feature = "fuzz")]
+#[doc(hidden)]
+pub mod fuzz;
 mod hosts;
 mod keys;
 mod names;

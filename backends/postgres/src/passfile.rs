@@ -51,7 +51,7 @@ fn others_can_read(_: &std::fs::Metadata) -> bool {
     false
 }
 
-fn find(text: &str, login: &Login<'_>) -> Option<String> {
+pub(crate) fn find(text: &str, login: &Login<'_>) -> Option<String> {
     let host = if SOCKETS.contains(&login.host) { "localhost" } else { login.host };
     let port = login.port.to_string();
     let wanted = [host, &port, login.database, login.user];

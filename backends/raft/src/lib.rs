@@ -18,6 +18,9 @@ pub mod answer;
 mod client;
 pub mod command;
 mod errors;
+#[cfg(feature = "fuzz")]
+#[doc(hidden)]
+pub mod fuzz;
 pub mod keepalive;
 pub mod limits;
 mod protocol;

@@ -49,16 +49,19 @@ impl Address {
         let (host, port) = text.rsplit_once(':').unwrap_or(("", text));
         let host = match host {
             "" => LOOPBACK,
-            host if host.starts_with('[') && host.ends_with(']') => &host[1..host.len() - 1],
-            host if host.contains(':') => return bad("an IPv6 address is written in brackets: [::1]:8080"),
-            host => host,
+            host => match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host) {
+                // Between brackets there is a colon, and only there.
+                inside if inside.contains(':') == (inside != host) && !inside.contains(['[', ']']) => inside,
+                _ => return bad("an IPv6 address is written in brackets: [::1]:8080"),
+            },
         };
+        // Not by `u16` alone, which takes `+80`.
+        if port.is_empty() || !port.bytes().all(|byte| byte.is_ascii_digit()) {
+            return bad("write HOST:PORT, :PORT for loopback, or unix:PATH");
+        }
         match port.parse() {
             Ok(port) => Ok(Address(Place::Tcp { host: host.to_owned(), port })),
-            Err(_) if port.chars().all(|c| c.is_ascii_digit()) && !port.is_empty() => {
-                bad("a port is at most 65535")
-            }
-            Err(_) => bad("write HOST:PORT, :PORT for loopback, or unix:PATH"),
+            Err(_) => bad("a port is at most 65535"),
         }
     }
 
@@ -107,6 +110,10 @@ mod tests {
             ("localhost:http", "HOST:PORT"),
             (":65536", "65535"),
             ("::1:80", "brackets"),
+            ("[]:80", "brackets"),
+            ("[localhost]:80", "brackets"),
+            ("[[::1]]:80", "brackets"),
+            ("localhost:+80", "HOST:PORT"),
             ("http://localhost:80", "leave"),
             ("/run/a.sock", "unix:"),
             ("unix:", "path"),

@@ -29,6 +29,9 @@ mod dashboard;
 mod endpoints;
 mod error;
 mod feed;
+#[cfg(feature = "fuzz")]
+#[doc(hidden)]
+pub mod fuzz;
 mod limits;
 mod listener;
 mod node_endpoints;

@@ -34,7 +34,7 @@ impl Token {
         Token::parse(&bytes).map_err(|why| AgentError::new(format!("the token in {} {why}", file.display())))
     }
 
-    fn parse(bytes: &[u8]) -> Result<Token, String> {
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Token, String> {
         let text = bytes.trim_ascii();
         if text.len() < MIN_BYTES {
             let sentence =

@@ -27,6 +27,9 @@
 
 mod doubt;
 mod figures;
+#[cfg(feature = "fuzz")]
+#[doc(hidden)]
+pub mod fuzz;
 mod journal;
 mod leadership;
 mod line;

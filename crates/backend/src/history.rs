@@ -61,7 +61,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Vec<Past> {
     lines.into_iter().filter_map(past).collect()
 }
 
-fn print(all: &[Past]) -> Vec<u8> {
+pub(crate) fn print(all: &[Past]) -> Vec<u8> {
     let line = |past: &Past| HistoryLine {
         epoch: past.epoch.get(),
         id: past.id.to_string(),

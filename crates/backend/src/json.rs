@@ -154,6 +154,11 @@ pub fn read(bytes: &[u8]) -> Read {
     parse(bytes).unwrap_or_else(Read::nonsense)
 }
 
+/// What a JSON object says; `None` for any other bytes. An array is none, though serde would take its elements for fields in their order.
+pub fn object<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+    bytes.trim_ascii_start().starts_with(b"{").then(|| serde_json::from_slice(bytes).ok()).flatten()
+}
+
 impl Read {
     /// What makes no sense, and tells no election.
     pub fn nonsense() -> Read {
@@ -162,7 +167,7 @@ impl Read {
 }
 
 fn parse(bytes: &[u8]) -> Option<Read> {
-    let incoming: RecordIn = serde_json::from_slice(bytes).ok()?;
+    let incoming: RecordIn = object(bytes)?;
     let ttl = incoming.lease_duration.as_deref().map(duration::parse);
     let ttl = if let Some(ttl) = ttl { Some(ttl?) } else { None };
     let incarnation = incoming.incarnation.as_deref().map(Incarnation::parse);

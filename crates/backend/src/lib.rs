@@ -21,6 +21,9 @@ pub mod conformance;
 pub mod faults;
 mod followers;
 mod forward;
+#[cfg(feature = "fuzz")]
+#[doc(hidden)]
+pub mod fuzz;
 mod history;
 pub mod json;
 mod lease;

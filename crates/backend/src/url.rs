@@ -37,8 +37,9 @@ pub fn unescape(text: &str) -> Option<String> {
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
         if byte == b'%' {
-            let digits = [rest.next()?, rest.next()?];
-            bytes.push(u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?);
+            // Digit by digit: a number may have a sign, and `%+f` is none.
+            let mut digit = || char::from(rest.next()?).to_digit(16);
+            bytes.push((digit()? << 4 | digit()?) as u8);
         } else {
             bytes.push(byte);
         }
@@ -77,7 +78,7 @@ mod tests {
         let all: Vec<_> = options("test", "a=b%20c&&on&d=e=f").map(Result::unwrap).collect();
         let wanted = [("a", "b c"), ("on", ""), ("d", "e=f")];
         assert_eq!(all, wanted.map(|(name, value)| (name, value.to_owned())));
-        for wrong in ["a=s3cret%", "a=s3cret%2", "a=s3cret%zz", "a=s3cret%ff"] {
+        for wrong in ["a=s3cret%", "a=s3cret%2", "a=s3cret%zz", "a=s3cret%+f", "a=s3cret%ff"] {
             let error = options("test", wrong).next().unwrap().unwrap_err();
             assert!(
                 error.to_string().contains("write %25") && !error.to_string().contains("s3cret"),

@@ -48,15 +48,20 @@ impl Configuration {
     /// Reads the file of `--config FILE` or `--config=FILE`, wherever it stands before a `--`; else the environment's.
     pub(crate) fn named(arguments: &[OsString]) -> Result<Configuration, Failure> {
         let Some(file) = named(arguments) else { return Ok(Configuration::default()) };
-        let mut configuration = Configuration { file, ..Configuration::default() };
+        let configuration = Configuration { file, ..Configuration::default() };
         let text = std::fs::read_to_string(&configuration.file)
             .map_err(|error| configuration.bad(&format!("cannot be read: {error}")))?;
-        configuration.table = text.parse().map_err(|error: toml::de::Error| {
+        configuration.with_text(&text)
+    }
+
+    /// The same file, with this in it.
+    pub(crate) fn with_text(mut self, text: &str) -> Result<Configuration, Failure> {
+        self.table = text.parse().map_err(|error: toml::de::Error| {
             // Not the line itself, which may have a password in it.
             let line = error.span().map_or(1, |span| text[..span.start].lines().count().max(1));
-            configuration.bad(&format!("line {line}: {}", error.message()))
+            self.bad(&format!("line {line}: {}", error.message()))
         })?;
-        Ok(configuration)
+        Ok(self)
     }
 
     /// The command line with the defaults that the file gives.

@@ -47,7 +47,7 @@ pub(crate) fn parse() -> Result<(Args, Configuration), Exit> {
 }
 
 /// What the command line says, with the configuration for what it leaves open.
-fn matched(
+pub(crate) fn matched(
     plain: clap::Command,
     arguments: &[OsString],
     configuration: &mut Configuration,

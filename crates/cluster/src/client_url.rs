@@ -62,7 +62,7 @@ impl ClientConfig {
 }
 
 /// `HOST:PORT`, with the usual port where there is none.
-fn node_address(host: &str) -> Result<String, ClusterError> {
+pub(crate) fn node_address(host: &str) -> Result<String, ClusterError> {
     let has_port = host.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'));
     let address = if has_port { host.to_owned() } else { format!("{host}:{DEFAULT_PORT}") };
     match address::wrong(&address) {
@@ -74,7 +74,7 @@ fn node_address(host: &str) -> Result<String, ClusterError> {
     }
 }
 
-fn options(query: &str) -> Result<BTreeMap<&str, String>, ClusterError> {
+pub(crate) fn options(query: &str) -> Result<BTreeMap<&str, String>, ClusterError> {
     let mut options = BTreeMap::new();
     for option in query.split('&').filter(|option| !option.is_empty()) {
         let (name, value) = option.split_once('=').unwrap_or((option, ""));

@@ -251,7 +251,7 @@ impl DataDirectory {
 }
 
 impl Identity {
-    fn new(node: NodeId, name: NodeName) -> Identity {
+    pub(crate) fn new(node: NodeId, name: NodeName) -> Identity {
         Identity { format: FORMAT, node, name, putting_away: None, recovering: None, phase: Phase::FRESH }
     }
 }
@@ -295,19 +295,23 @@ fn read(path: &Path) -> Result<Option<Identity>, ClusterError> {
             file.display()
         ))
     };
-    let format: Format = serde_json::from_slice(&text).map_err(|error| unreadable(error.to_string()))?;
-    if format.format != FORMAT {
-        return Err(unreadable(format!("it has format {}, and this program knows {FORMAT}", format.format)));
-    }
-    let written: Written = serde_json::from_slice(&text).map_err(|error| unreadable(error.to_string()))?;
-    let expected = checksum(&written.identity).map_err(|error| unreadable(error.to_string()))?;
-    if written.checksum != expected {
-        return Err(unreadable("its checksum does not match, so something in it has changed".to_owned()));
-    }
-    Ok(Some(written.identity))
+    parse(&text).map(Some).map_err(unreadable)
 }
 
-fn print(identity: &Identity) -> serde_json::Result<Vec<u8>> {
+/// The identity in IDENTITY.json, or why there is none.
+pub(crate) fn parse(text: &[u8]) -> Result<Identity, String> {
+    let format: Format = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+    if format.format != FORMAT {
+        return Err(format!("it has format {}, and this program knows {FORMAT}", format.format));
+    }
+    let written: Written = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+    if written.checksum != checksum(&written.identity).map_err(|error| error.to_string())? {
+        return Err("its checksum does not match, so something in it has changed".to_owned());
+    }
+    Ok(written.identity)
+}
+
+pub(crate) fn print(identity: &Identity) -> serde_json::Result<Vec<u8>> {
     let written = Written { checksum: checksum(identity)?, identity: identity.clone() };
     let mut text = serde_json::to_vec_pretty(&written)?;
     text.push(b'\n');

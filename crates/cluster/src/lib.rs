@@ -21,6 +21,9 @@ mod directory;
 mod engine;
 mod error;
 pub mod formation;
+#[cfg(feature = "fuzz")]
+#[doc(hidden)]
+pub mod fuzz;
 mod ledger;
 mod member;
 mod names;

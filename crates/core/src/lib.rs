@@ -15,6 +15,9 @@ pub mod duration;
 mod epoch;
 mod error;
 mod event;
+#[cfg(feature = "fuzz")]
+#[doc(hidden)]
+pub mod fuzz;
 mod machine;
 mod names;
 mod outcome;

@@ -25,6 +25,9 @@ compile_error!("bellwether-deadman needs a Unix system: it reads clocks and time
 
 mod clock;
 mod deadline;
+#[cfg(feature = "fuzz")]
+#[doc(hidden)]
+pub mod fuzz;
 mod identity;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod packet_socket;

@@ -66,6 +66,9 @@ mod address;
 mod channel;
 #[cfg(target_os = "linux")]
 mod children;
+#[cfg(all(feature = "fuzz", target_os = "linux"))]
+#[doc(hidden)]
+pub mod fuzz;
 #[cfg(target_os = "linux")]
 mod guard;
 #[cfg(target_os = "linux")]

@@ -30,6 +30,9 @@ pub mod announcements;
 pub mod arp;
 mod error;
 mod executor;
+#[cfg(feature = "fuzz")]
+#[doc(hidden)]
+pub mod fuzz;
 mod lifetime;
 mod manager;
 pub mod ndp;

@@ -157,6 +157,7 @@ const PACKAGES: &[(&str, &str, &str, u64)] = &[
     ("supervise", "bellwether-supervise", "a command that lives as long as a leadership", 45),
     (FACADE_STEP, "bellwether", "the crate that users add; every example runs and does what it says", 15),
     ("cli", "bellwether-cli", "the command", 5),
+    ("fuzz", "bellwether-fuzz", "every parser of foreign bytes, on its corpus", 10),
     ("sim", sim::PACKAGE, "the simulator's own tests", 10),
     ("xtask", "xtask", "what runs these steps", 5),
     (SCENARIOS_STEP, "bellwether-tests", "the command on real processes and servers", 430),

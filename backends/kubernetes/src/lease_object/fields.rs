@@ -5,7 +5,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::{MapAccess, Visitor};
+use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 #[derive(Clone, Debug, PartialEq)]
@@ -62,13 +62,19 @@ impl<'de, V: Deserialize<'de>> Deserialize<'de> for Fields<V> {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<V>, A::Error> {
-                let mut fields = Vec::new();
+                let mut fields: Vec<(Box<str>, V)> = Vec::new();
                 while let Some((key, value)) = map.next_entry::<String, V>()? {
                     fields.push((key.into_boxed_str(), value));
                 }
                 // What is read is kept for as long as the Lease is.
                 fields.shrink_to_fit();
-                Ok(Fields(fields))
+                let mut keys: Vec<&str> = fields.iter().map(|(key, _)| &**key).collect();
+                keys.sort_unstable();
+                // Of two, one would be changed by a write, and the other believed by the next reader.
+                match keys.windows(2).find(|pair| pair[0] == pair[1]) {
+                    Some(twice) => Err(A::Error::custom(format!("the field {:?} is there twice", twice[0]))),
+                    None => Ok(Fields(fields)),
+                }
             }
         }
         deserializer.deserialize_map(Reader(PhantomData))

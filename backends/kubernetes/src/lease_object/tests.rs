@@ -211,3 +211,10 @@ fn a_pod_that_a_stranger_named_leads_to_a_pod_or_to_nothing() {
         assert_eq!(led.pod(), None, "{odd}");
     }
 }
+
+#[test]
+fn an_annotation_that_is_there_twice_is_refused() {
+    let twice = r#"{"metadata":{"name":"e","annotations":{"a":"1","b":"2","a":"3"}}}"#;
+    let error = serde_json::from_str::<LeaseObject>(twice).unwrap_err();
+    assert!(error.to_string().contains("\"a\" is there twice"), "{error}");
+}

@@ -164,12 +164,13 @@ fn print(on: &ElectionName, record: &Record) -> Vec<u8> {
 
 /// The record, and the election that it says it is of.
 fn read(value: &[u8]) -> Option<(Record, Option<String>)> {
-    let incoming: ClusterRecordIn = serde_json::from_slice(value).ok()?;
+    let incoming: ClusterRecordIn = json::object(value)?;
     let node = incoming.node_id?;
     let epoch = incoming.epoch.as_u64().and_then(Epoch::new);
     let ours = json::read(incoming.bellwether.to_string().as_bytes());
     let holder = ours.record.holder.as_ref().map_or("", |holder| holder.id.as_str());
-    if !ours.record.broken && holder == node && ours.record.epoch == epoch {
+    // Ours have an epoch; two that are none are not the same.
+    if !ours.record.broken && holder == node && epoch.is_some() && ours.record.epoch == epoch {
         return Some((ours.record, ours.election));
     }
     let holder = match node.as_str() {

@@ -166,7 +166,7 @@ fn parsed(value: &[u8]) -> Option<LeaderRecordIn> {
     if value.len() > RECORD_MAX_BYTES {
         return None;
     }
-    serde_json::from_slice(value).ok()
+    json::object(value)
 }
 
 /// What the fifth field says; nonsense where there is none.
@@ -204,7 +204,7 @@ fn metadata(meta: Json) -> BTreeMap<String, String> {
 
 /// The token of a leadership: unique, because the incarnation is random and its epochs differ. Laid out as a UUID of version 8, whose
 /// bits are the writer's own: 48 of the epoch, 74 of the incarnation.
-fn token(incarnation: Incarnation, epoch: Epoch) -> String {
+pub(crate) fn token(incarnation: Incarnation, epoch: Epoch) -> String {
     let hex = incarnation.to_string();
     let epoch = epoch.get() & 0xffff_ffff_ffff;
     let variant = match hex.as_bytes()[31] & 3 {

@@ -28,7 +28,7 @@ pub(super) async fn begin(
         Ok(roster) => roster,
         Err(refusal) => return refusal,
     };
-    let ends_with_process = match ends_with_process(body).await {
+    let ends_with_process = match changing::whole(body).await.and_then(|bytes| ends_with_process(&bytes)) {
         Ok(ends) => ends,
         Err(sentence) => return error(StatusCode::BAD_REQUEST, &sentence),
     };
@@ -93,14 +93,13 @@ fn admitted<'a>(context: &'a Context, peer: Peer, headers: &HeaderMap) -> Result
 }
 
 /// Whether the body says that the end of the client's process is the end of its work.
-async fn ends_with_process(body: Body) -> Result<bool, String> {
-    let bytes = changing::whole(body).await?;
+pub(crate) fn ends_with_process(bytes: &[u8]) -> Result<bool, String> {
     if bytes.trim_ascii().is_empty() {
         return Ok(false);
     }
     let expected = "the body is empty, or says whether the work ends with the client's process: \
                     {\"ends_with_process\": true}";
-    match serde_json::from_slice(&bytes) {
+    match serde_json::from_slice(bytes) {
         Ok(Value::Object(fields)) if fields.keys().all(|key| key == "ends_with_process") => {
             match fields.get("ends_with_process") {
                 None => Ok(false),
@@ -112,7 +111,7 @@ async fn ends_with_process(body: Body) -> Result<bool, String> {
     }
 }
 
-fn number(id: &str) -> Option<u128> {
+pub(crate) fn number(id: &str) -> Option<u128> {
     let digits = id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
     digits.then(|| u128::from_str_radix(id, 16).ok()).flatten()
 }

@@ -1,6 +1,6 @@
 //! What is answered to whom: one file an endpoint, or a few that belong together.
 
-mod campaign;
+pub(crate) mod campaign;
 mod changing;
 mod events;
 mod health;
@@ -8,7 +8,7 @@ mod leader;
 mod metrics;
 mod root;
 mod status;
-mod step_down;
+pub(crate) mod step_down;
 
 use std::sync::Arc;
 

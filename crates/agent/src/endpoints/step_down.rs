@@ -17,20 +17,19 @@ pub(super) async fn step_down(State(context): Shared, headers: HeaderMap, body: 
     if let Some(refusal) = changing::refusal(&context, &headers, off) {
         return refusal;
     }
-    match successor(body).await {
+    match changing::whole(body).await.and_then(|bytes| successor(&bytes)) {
         Ok(to) => ask(&context, to).await,
         Err(sentence) => error(StatusCode::BAD_REQUEST, &sentence),
     }
 }
 
 /// Whom the body names.
-async fn successor(body: Body) -> Result<Option<CandidateId>, String> {
-    let bytes = changing::whole(body).await?;
+pub(crate) fn successor(bytes: &[u8]) -> Result<Option<CandidateId>, String> {
     if bytes.trim_ascii().is_empty() {
         return Ok(None);
     }
     let expected = "the body is empty, or names the successor: {\"to\": \"ID\"}";
-    let Ok(Value::Object(fields)) = serde_json::from_slice(&bytes) else { return Err(expected.to_owned()) };
+    let Ok(Value::Object(fields)) = serde_json::from_slice(bytes) else { return Err(expected.to_owned()) };
     match fields.get("to") {
         _ if fields.keys().any(|key| key != "to") => Err(expected.to_owned()),
         None | Some(Value::Null) => Ok(None),

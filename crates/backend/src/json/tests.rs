@@ -126,6 +126,12 @@ fn what_is_only_for_readers_or_for_politeness_is_left_out_when_it_makes_no_sense
 }
 
 #[test]
+fn a_list_is_no_record_whatever_is_in_it() {
+    assert!(of(r#"["a","10s",7,"00000000000000000000000000000007"]"#).broken);
+    assert!(!of(" \n\t{\"holder\":\"a\"}").broken);
+}
+
+#[test]
 fn no_bytes_make_it_panic() {
     let on = ElectionName::new("r").unwrap();
     let good = print(&on, &full());

@@ -21,6 +21,8 @@ mod changes;
 mod codec;
 mod failure;
 mod files;
+#[cfg(feature = "fuzz")]
+pub(crate) mod fuzz;
 mod log_file;
 mod log_store;
 mod machine;

@@ -45,9 +45,9 @@ pub(super) struct Snapshots {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Header {
+pub(super) struct Header {
     node: NodeId,
-    meta: SnapshotMeta,
+    pub(super) meta: SnapshotMeta,
     data_bytes: u64,
 }
 
@@ -90,7 +90,7 @@ impl Snapshots {
         let index = included(&snapshot.meta);
         let temporary = self.directory.join(TEMPORARY);
         let mut file = File::create(&temporary)?;
-        let front = self.front(snapshot)?;
+        let front = front(self.node, snapshot)?;
         // One checksum of two parts: that of the data seeds that of what stands before it.
         let sum = checksum(checksum(index, &snapshot.snapshot), &front);
         file.write_all(&front)?;
@@ -100,14 +100,6 @@ impl Snapshots {
         file.sync_all()?;
         files::publish(&temporary, &self.directory.join(name(index)))?;
         self.tidy()
-    }
-
-    fn front(&self, snapshot: &Snapshot) -> io::Result<Vec<u8>> {
-        let data_bytes = snapshot.snapshot.len() as u64;
-        let header = Header { node: self.node, meta: snapshot.meta.clone(), data_bytes };
-        let header = postcard::to_stdvec(&header).map_err(io::Error::other)?;
-        let length = u32::try_from(header.len()).map_err(io::Error::other)?;
-        Ok([MAGIC.as_slice(), &length.to_le_bytes(), &header].concat())
     }
 
     fn tidy(&self) -> io::Result<()> {
@@ -150,7 +142,16 @@ impl Snapshots {
     }
 }
 
-fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), String> {
+/// What stands before the data.
+pub(super) fn front(node: NodeId, snapshot: &Snapshot) -> io::Result<Vec<u8>> {
+    let data_bytes = snapshot.snapshot.len() as u64;
+    let header = Header { node, meta: snapshot.meta.clone(), data_bytes };
+    let header = postcard::to_stdvec(&header).map_err(io::Error::other)?;
+    let length = u32::try_from(header.len()).map_err(io::Error::other)?;
+    Ok([MAGIC.as_slice(), &length.to_le_bytes(), &header].concat())
+}
+
+pub(super) fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), String> {
     let short = || "it is too short".to_owned();
     let rest = bytes.strip_prefix(MAGIC).ok_or("it does not begin as a snapshot of format 1 does")?;
     let (length, rest) = rest.split_first_chunk::<4>().ok_or_else(short)?;

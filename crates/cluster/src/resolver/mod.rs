@@ -14,7 +14,7 @@ pub(crate) mod address;
 mod dns;
 mod fixed;
 #[cfg(feature = "kubernetes-any-version")]
-mod kubernetes;
+pub(crate) mod kubernetes;
 
 use std::fmt;
 

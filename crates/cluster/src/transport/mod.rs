@@ -27,6 +27,8 @@ mod connection;
 mod dialler;
 mod error;
 mod frame;
+#[cfg(feature = "fuzz")]
+pub(crate) mod fuzz;
 mod handshake;
 mod hello;
 mod host;

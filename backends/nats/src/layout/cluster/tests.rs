@@ -125,3 +125,13 @@ fn names_that_fit_are_used_as_they_are_and_others_are_shortened() {
     }
     SHAPE.admit(&id("host-1_B")).unwrap();
 }
+
+#[test]
+fn an_epoch_out_of_range_beside_a_record_without_one_makes_it_nobody_s_of_ours() {
+    let mut written = fields(&record());
+    written["epoch"] = (1_u64 << 53).into();
+    written["bellwether"].as_object_mut().unwrap().remove("epoch");
+    let read = SHAPE.read(&on("c"), written.to_string().as_bytes()).unwrap();
+    assert_eq!(read.holder.map(|holder| holder.incarnation), Some(None));
+    assert_eq!(read.epoch, None);
+}

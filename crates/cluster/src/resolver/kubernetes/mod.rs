@@ -8,6 +8,8 @@
 //! credentials are found. The user needs the verb `list` on what is listed, and nothing else.
 
 mod access;
+#[cfg(feature = "fuzz")]
+pub(crate) mod fuzz;
 mod objects;
 
 use std::time::Duration;

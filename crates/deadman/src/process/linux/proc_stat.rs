@@ -23,7 +23,7 @@ impl ProcStat {
         ProcStat::parse(&stat).ok_or_else(|| io::Error::other("an unknown format of /proc/PID/stat"))
     }
 
-    fn parse(stat: &str) -> Option<ProcStat> {
+    pub(crate) fn parse(stat: &str) -> Option<ProcStat> {
         // The name comes in parentheses and may contain any of what follows it.
         let (_, rest) = stat.rsplit_once(')')?;
         let fields: Vec<&str> = rest.split_whitespace().collect();

@@ -1,0 +1,9 @@
+//! Fuzzes [`bellwether_fuzz::postgres_session_name`].
+
+#![cfg_attr(fuzzing, no_main)]
+
+#[cfg(fuzzing)]
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| bellwether_fuzz::postgres_session_name(bytes));
+
+#[cfg(not(fuzzing))]
+fn main() {}
