@@ -5,7 +5,7 @@ use std::time::Duration;
 use bellwether_core::Epoch;
 use bellwether_fence::FenceError;
 use bellwether_fence::kubernetes::FencedObject;
-use bellwether_support::Proxy;
+use bellwether_support::proxy_to;
 use bellwether_support::servers::kubernetes::ADMIN;
 use futures_util::future::join_all;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -74,7 +74,7 @@ async fn an_object_that_was_deleted_and_made_anew_is_another_one() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_write_without_an_answer_is_unknown_and_harms_nobody_when_it_arrives() {
     let namespace = Namespace::new().await;
-    let proxy = Proxy::to(namespace.server.port()).await;
+    let proxy = proxy_to(namespace.server.port()).await;
     let kubeconfig = namespace.server.kubeconfig_through(proxy.port(), ADMIN);
     let objects = namespace.objects(&kubeconfig, "&timeout=700ms");
     let old: FencedObject<ConfigMap> = FencedObject::new(objects, &namespace.name, NAME, election());

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bellwether_fence::FenceError;
-use bellwether_support::Proxy;
+use bellwether_support::proxy_to;
 use bellwether_support::servers::nats::Version;
 use serde_json::json;
 
@@ -83,7 +83,7 @@ async fn a_removal_is_a_plain_deletion_that_refuses_earlier_epochs() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_write_without_an_answer_is_unknown_and_harms_nobody_when_it_arrives() {
     let server = server(Version::Current).await;
-    let proxy = Proxy::to(server.port()).await;
+    let proxy = proxy_to(server.port()).await;
     let (old, new) = (key_through(proxy.port(), Duration::from_millis(500)), key(&server));
     old.write(epoch(1), b"first").await.unwrap();
     let late = old.update(epoch(1), |_| {
