@@ -12,7 +12,7 @@
 //! - **A deletion**: the annotations go with the object, so there is no fenced one. Whoever writes next creates it, whatever the epoch. Let a
 //!   finalizer or the lack of the verb `delete` prevent it.
 //! - **A replacement that drops the annotations** (`kubectl replace`): the next fenced write fails with
-//!   [`Failure::Unstamped`](crate::Failure::Unstamped) until a person adopts the object. `kubectl edit`, `apply` and `patch` keep
+//!   [`Failure::Unstamped`] until a person adopts the object. `kubectl edit`, `apply` and `patch` keep
 //!   annotations that they do not name.
 //! - **The status** and other subresources are written past the object, and are not fenced.
 

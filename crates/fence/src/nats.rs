@@ -10,7 +10,7 @@
 //! # What ends the fence
 //!
 //! - **A write without the headers** (`nats kv put`) takes the epoch away with the value; the next fenced write fails with
-//!   [`Failure::Unstamped`](crate::Failure::Unstamped) until a person adopts the key.
+//!   [`Failure::Unstamped`] until a person adopts the key.
 //! - **A purge of deletion marks** (`nats kv compact`) or a bucket that is deleted: nothing is left of the epoch.
 //! - **A bucket that forgets by age** would do so by itself, and is refused, as are buckets in memory and copies of others.
 //! - **On a cluster**, a server that lost its disk, or an acknowledged write that a majority of them lost: as for elections
