@@ -70,7 +70,7 @@ pub(super) enum Renewed {
     /// It waits for the next one.
     Waits,
     /// It is answered.
-    Answered(Input),
+    Answered(Box<Input>),
 }
 
 /// What the last keepalive showed.
@@ -189,7 +189,7 @@ impl Client {
         let earliest = (counted_from + std::time::Duration::from_nanos(1)).max(sent - ttl / YOUNG);
         let young = self.last.as_ref().filter(|beat| beat.left >= earliest && beat.proves(&renewal));
         if let Some(young) = young {
-            return Some(Renewed::Answered(young.answer(renewal)));
+            return Some(Renewed::Answered(Box::new(young.answer(renewal))));
         }
         self.next.push(renewal);
         Some(self.beat(now).map_or(Renewed::Waits, Renewed::Leaves))

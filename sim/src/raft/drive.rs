@@ -94,7 +94,7 @@ impl RaftWorld {
                 match client.renew(now, renewal, sent) {
                     Some(Renewed::Leaves(token)) => (Some(token), None),
                     Some(Renewed::Waits) => (None, None),
-                    Some(Renewed::Answered(input)) => (None, Some(input)),
+                    Some(Renewed::Answered(input)) => (None, Some(*input)),
                     None => (None, Some(Input::Renewed(call, Outcome::Denied(Seen::nothing())))),
                 }
             }

@@ -94,8 +94,12 @@ impl Server {
     pub fn end(&mut self, id: SessionNumber) -> Vec<ElectionKey> {
         self.sessions.remove(&id);
         self.present.retain(|(_, present)| *present != id);
-        let had = self.locks.extract_if(.., |_, hold| hold.by == id);
-        had.map(|(key, _)| key).collect()
+        let had: Vec<ElectionKey> =
+            self.locks.iter().filter(|(_, hold)| hold.by == id).map(|(key, _)| *key).collect();
+        for key in &had {
+            self.locks.remove(key);
+        }
+        had
     }
 
     /// When that session is to be ended for its silence, if it goes on; in true time.
