@@ -9,7 +9,7 @@ bellwether-sim: the real election and the real lease, in worlds where everything
   --seeds N       run N seeds
   --from S        starting at seed S (default 1)
   --store KIND    only seeds whose world has a `register`, `session` or `raft` store
-  --threads N     on N threads (default 2)
+  --threads N     on N threads (default: as many as there are cores)
   --seed S        run one seed: print its options and figures
   -v, --verbose   and everything that happened
   --stop-after N  stop after N violations (default 20)

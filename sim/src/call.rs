@@ -8,6 +8,7 @@ use bellwether_core::{Epoch, Incarnation, StoreError};
 
 use crate::connection::lock;
 use crate::invariants::exclusion::Knowledge;
+use crate::key::ElectionKey;
 
 /// What is asked of the store.
 #[derive(Clone, Debug)]
@@ -153,6 +154,8 @@ impl SlotState {
 /// A call on its way out.
 #[derive(Debug)]
 pub struct OutgoingCall {
+    /// Of which election.
+    pub key: ElectionKey,
     /// What is asked.
     pub ask: RegisterCall,
     /// Where the answer is waited for.

@@ -34,16 +34,19 @@ pub struct Summary {
     pub tally: Tally,
     /// What was wrong, by seed.
     pub violations: Vec<(u64, Violation)>,
+    /// What happened in all of them, as a number that does not depend on their order.
+    pub hash: u64,
 }
 
 impl Campaign {
-    /// So many seeds from this one on, on two threads.
+    /// So many seeds from this one on, on every core.
     pub fn new(from: u64, count: u64) -> Campaign {
-        Campaign { from, count, store: None, threads: 2, violations_max: 20, until: Vec::new() }
+        let threads = std::thread::available_parallelism().map_or(2, usize::from);
+        Campaign { from, count, store: None, threads, violations_max: 20, until: Vec::new() }
     }
 
-    /// Runs them; `progress` hears how many are done, from any thread.
-    pub fn run(&self, progress: impl Fn(u64) + Sync) -> Summary {
+    /// Runs them; `progress` hears what came of those that are done, from any thread.
+    pub fn run(&self, progress: impl Fn(&Summary) + Sync) -> Summary {
         let next = AtomicU64::new(0);
         let stop = AtomicBool::new(false);
         let summary = Mutex::new(Summary::default());
@@ -63,12 +66,13 @@ impl Campaign {
                         let mut summary = lock(&summary);
                         summary.seeds += 1;
                         summary.tally.add(&outcome.tally);
+                        summary.hash = summary.hash.wrapping_add(outcome.hash.rotate_left(seed as u32 % 64));
                         let is_last = outcome.violation.as_ref().is_some_and(|found| self.is_awaited(found));
                         summary.violations.extend(outcome.violation.map(|violation| (seed, violation)));
                         if is_last || summary.violations.len() >= self.violations_max {
                             stop.store(true, Ordering::Relaxed);
                         }
-                        progress(summary.seeds);
+                        progress(&summary);
                     }
                 });
             }

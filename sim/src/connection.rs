@@ -3,7 +3,7 @@
 //! A call puts a [`OutgoingCall`] into the outbox and waits on its [`Slot`]; the world decides when, whether and how
 //! often the call arrives, and when the slot is filled. News comes the same way, through the inbox.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
@@ -16,6 +16,7 @@ use futures_util::stream;
 
 use crate::call::{OutgoingCall, Purpose, RegisterAnswer, RegisterCall, Slot};
 use crate::invariants::exclusion::{Knowledge, SimLeadership};
+use crate::key::ElectionKey;
 use crate::time::Nanos;
 
 /// Both directions of one process's connection.
@@ -27,13 +28,19 @@ pub struct Connection {
     pub inbox: VecDeque<Change<u64>>,
     /// On behalf of what the process is running just now.
     pub purpose: Purpose,
-    /// Whether news is wanted.
-    pub followed: bool,
-    /// What this process knows: the leadership whose held record it read last, those whose record it saw vanish or fall back,
-    /// and the highest epoch of all that it read. A leadership that it saw succeeded, as far as it could tell, is not among them.
-    pub known: Knowledge,
     /// The instant in true time at which the process runs. The process does not look at it; the judges do.
     pub now: Nanos,
+    elections: BTreeMap<ElectionKey, KnownElection>,
+}
+
+/// What a process knows of one election.
+#[derive(Clone, Debug, Default)]
+pub struct KnownElection {
+    /// How many of it want its news.
+    followers: usize,
+    /// The leadership whose held record it read last, those whose record it saw vanish or fall back, and the highest epoch of all that
+    /// it read. A leadership that it saw succeeded, as far as it could tell, is not among them.
+    pub known: Knowledge,
     /// What was read last.
     latest: Option<Latest>,
     /// Counts what was read and told.
@@ -60,11 +67,59 @@ impl Latest {
 }
 
 impl Connection {
-    /// Whoever stops following forgets what it saw, and is a newcomer when it comes back.
-    fn follow(&mut self, followed: bool) {
-        self.followed = followed;
-        self.known = Knowledge::default();
-        self.latest = None;
+    /// One more of the process follows that election.
+    pub fn follow(&mut self, key: ElectionKey) {
+        let election = self.of(key);
+        if election.followers == 0 {
+            election.forget();
+        }
+        election.followers += 1;
+    }
+
+    /// One fewer does. A process that stops following forgets what it saw, and is a newcomer when it comes back.
+    pub fn unfollow(&mut self, key: ElectionKey) {
+        let election = self.of(key);
+        election.followers = election.followers.saturating_sub(1);
+        if election.followers == 0 {
+            election.forget();
+        }
+    }
+
+    /// Whether news of that election is wanted.
+    pub fn follows(&self, key: ElectionKey) -> bool {
+        self.elections.get(&key).is_some_and(|election| election.followers > 0)
+    }
+
+    /// Whether any news is wanted.
+    pub fn follows_any(&self) -> bool {
+        self.elections.values().any(|election| election.followers > 0)
+    }
+
+    /// What is known of that election.
+    pub fn of(&mut self, key: ElectionKey) -> &mut KnownElection {
+        self.elections.entry(key).or_default()
+    }
+
+    /// That of a process which knows the same and has made no call and heard nothing.
+    pub fn cloned(&self) -> SharedConnection {
+        Arc::new(Mutex::new(Connection {
+            outbox: Vec::new(),
+            inbox: VecDeque::new(),
+            purpose: Purpose::Look,
+            now: self.now,
+            elections: self.elections.clone(),
+        }))
+    }
+
+    /// Whether a connection is back and the process has not heard of it.
+    pub fn is_back(&self) -> bool {
+        self.inbox.iter().any(|change| matches!(change, Change::Restored))
+    }
+}
+
+impl KnownElection {
+    fn forget(&mut self) {
+        (self.known, self.latest) = Default::default();
     }
 
     /// Since when the process has known this state of the record; `None` if it does not.
@@ -76,34 +131,15 @@ impl Connection {
         }
     }
 
-    /// That of a process which knows the same and has made no call and heard nothing.
-    pub fn cloned(&self) -> SharedConnection {
-        Arc::new(Mutex::new(Connection {
-            outbox: Vec::new(),
-            inbox: VecDeque::new(),
-            purpose: Purpose::Look,
-            followed: self.followed,
-            known: self.known.clone(),
-            now: self.now,
-            latest: self.latest.clone(),
-            learnt: self.learnt,
-        }))
-    }
-
-    /// Whether a connection is back and the process has not heard of it.
-    pub fn is_back(&self) -> bool {
-        self.inbox.iter().any(|change| matches!(change, Change::Restored))
-    }
-
     /// `certain` is a read that nothing overtook; news and other reads may be old.
-    fn saw(&mut self, found: Option<(&Record, u64)>, certain: bool) {
+    fn saw(&mut self, now: Nanos, found: Option<(&Record, u64)>, certain: bool) {
         self.learnt += 1;
         let Some((record, version)) = found else {
             self.latest = None;
             return;
         };
         let held = leadership_of(record);
-        let mut since = self.now;
+        let mut since = now;
         match &self.latest {
             Some(latest) if !certain && version < latest.version => return,
             Some(Latest { version: before, held: Some(leadership), .. })
@@ -138,11 +174,8 @@ pub fn new_connection() -> SharedConnection {
         outbox: Vec::new(),
         inbox: VecDeque::new(),
         purpose: Purpose::Look,
-        followed: false,
-        known: Knowledge::default(),
         now: 0,
-        latest: None,
-        learnt: 0,
+        elections: BTreeMap::new(),
     }))
 }
 
@@ -169,18 +202,26 @@ impl SimRegister {
         SimRegister { connection, facts, crash_proof }
     }
 
-    fn send(&self, ask: RegisterCall) -> Slot {
+    fn send(&self, key: ElectionKey, ask: RegisterCall) -> Slot {
         let slot = Slot::new(ask.clone());
         let mut connection = lock(&self.connection);
         let purpose = connection.purpose;
-        let known = matches!(purpose, Purpose::Claim(_)).then(|| connection.known.clone());
-        connection.outbox.push(OutgoingCall { ask, slot: slot.clone(), purpose, known });
+        let known = matches!(purpose, Purpose::Claim(_)).then(|| connection.of(key).known.clone());
+        connection.outbox.push(OutgoingCall { key, ask, slot: slot.clone(), purpose, known });
         slot
     }
 
-    async fn call(&self, ask: RegisterCall) -> RegisterAnswer {
-        let slot = self.send(ask);
+    async fn call(&self, on: &ElectionName, ask: RegisterCall) -> RegisterAnswer {
+        let slot = self.send(ElectionKey::of(on), ask);
         std::future::poll_fn(move |context| slot.take(context.waker())).await
+    }
+
+    fn saw(&self, on: &ElectionName, found: Option<(&Record, u64)>, learnt: Option<u64>) {
+        let mut connection = lock(&self.connection);
+        let now = connection.now;
+        let election = connection.of(ElectionKey::of(on));
+        let certain = learnt == Some(election.learnt);
+        election.saw(now, found, certain);
     }
 }
 
@@ -206,35 +247,35 @@ impl Register for SimRegister {
         })
     }
 
-    async fn load(&self, _: &ElectionName) -> Result<Found<u64>, StoreError> {
-        let learnt = lock(&self.connection).learnt;
-        let RegisterAnswer::Loaded(result) = self.call(RegisterCall::Load).await else {
+    async fn load(&self, on: &ElectionName) -> Result<Found<u64>, StoreError> {
+        let learnt = lock(&self.connection).of(ElectionKey::of(on)).learnt;
+        let RegisterAnswer::Loaded(result) = self.call(on, RegisterCall::Load).await else {
             return Err(confused());
         };
         if let Ok(found) = &result {
             let found = found.as_ref().map(|(record, version)| (record, *version));
-            let mut connection = lock(&self.connection);
-            let certain = connection.learnt == learnt;
-            connection.saw(found, certain);
+            self.saw(on, found, Some(learnt));
         }
         result
     }
 
-    async fn write(&self, _: &ElectionName, at: Option<&u64>, new: &Record) -> Write<u64> {
+    async fn write(&self, on: &ElectionName, at: Option<&u64>, new: &Record) -> Write<u64> {
         let ask = RegisterCall::Write { at: at.copied(), record: Box::new(new.clone()) };
-        let RegisterAnswer::Written(write) = self.call(ask).await else { return Write::Refused(confused()) };
+        let RegisterAnswer::Written(write) = self.call(on, ask).await else {
+            return Write::Refused(confused());
+        };
         if let Write::Done(version) = &write {
-            lock(&self.connection).saw(Some((new, *version)), false);
+            self.saw(on, Some((new, *version)), None);
         }
         write
     }
 
-    fn follow(&self, _: &ElectionName) {
-        lock(&self.connection).follow(true);
+    fn follow(&self, on: &ElectionName) {
+        lock(&self.connection).follow(ElectionKey::of(on));
     }
 
-    fn unfollow(&self, _: &ElectionName) {
-        lock(&self.connection).follow(false);
+    fn unfollow(&self, on: &ElectionName) {
+        lock(&self.connection).unfollow(ElectionKey::of(on));
     }
 
     fn changes(&self) -> Changes<u64> {
@@ -242,12 +283,17 @@ impl Register for SimRegister {
         Box::pin(stream::poll_fn(move |_| {
             let mut connection = lock(&connection);
             let Some(change) = connection.inbox.pop_front() else { return Poll::Pending };
-            match (&change, connection.now) {
-                (Change::Now(_, found), _) => {
-                    connection.saw(found.as_ref().map(|(record, version)| (record, *version)), false);
+            let now = connection.now;
+            match &change {
+                Change::Now(on, found) => {
+                    let found = found.as_ref().map(|(record, version)| (record, *version));
+                    connection.of(ElectionKey::of(on)).saw(now, found, false);
                 }
-                (Change::Restored, now) => connection.latest.iter_mut().for_each(|latest| latest.since = now),
-                (Change::Doubt | Change::Look(_), _) => {}
+                Change::Restored => {
+                    let latest = connection.elections.values_mut().filter_map(|known| known.latest.as_mut());
+                    latest.for_each(|latest| latest.since = now);
+                }
+                Change::Doubt | Change::Look(_) => {}
             }
             Poll::Ready(Some(change))
         }))
@@ -275,15 +321,15 @@ impl Register for SimRegister {
         Ok(Vec::new())
     }
 
-    async fn read_note(&self, _: &ElectionName, note: &Note) -> Result<FoundNote, StoreError> {
-        match self.call(RegisterCall::ReadNote(note.clone())).await {
+    async fn read_note(&self, on: &ElectionName, note: &Note) -> Result<FoundNote, StoreError> {
+        match self.call(on, RegisterCall::ReadNote(note.clone())).await {
             RegisterAnswer::NoteRead(result) => result,
             _ => Err(confused()),
         }
     }
 
-    async fn write_note(&self, _: &ElectionName, note: &Note, at: Option<u64>, bytes: &[u8]) -> Write<u64> {
-        match self.call(RegisterCall::WriteNote(note.clone(), at, bytes.to_vec())).await {
+    async fn write_note(&self, on: &ElectionName, note: &Note, at: Option<u64>, bytes: &[u8]) -> Write<u64> {
+        match self.call(on, RegisterCall::WriteNote(note.clone(), at, bytes.to_vec())).await {
             RegisterAnswer::Written(write) => write,
             _ => Write::Refused(confused()),
         }

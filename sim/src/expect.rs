@@ -13,15 +13,16 @@ use bellwether_core::StateName;
 
 use crate::clock::PPM_TRUE;
 use crate::connection::{leadership_of, lock};
+use crate::key::{ElectionKey, Seat};
 use crate::time::{Nanos, nanos};
 use crate::world::World;
 
 impl World {
-    /// How long it may take from now on until somebody leads; `None` if nobody takes part just now.
-    pub(crate) fn expected(&self) -> Option<Nanos> {
-        let shortest = self.alive().into_iter().filter_map(|node| self.expected_of(node)).min()?;
-        let settle =
-            self.options.plans.iter().map(|plan| plan.settings.options().settle).max().unwrap_or_default();
+    /// How long it may take from now on until somebody leads that election; `None` if nobody takes part in it just now.
+    pub(crate) fn expected(&self, key: ElectionKey) -> Option<Nanos> {
+        let shortest = self.taking_part(key).into_iter().filter_map(|seat| self.expected_of(seat)).min()?;
+        let settle = self.options.settings().map(|settings| settings.options().settle).max();
+        let settle = settle.unwrap_or_default();
         Some(shortest + self.slowest(nanos(settle)) + self.round_trips())
     }
 
@@ -35,10 +36,10 @@ impl World {
         8 * self.options.latency.1
     }
 
-    fn expected_of(&self, node: usize) -> Option<Nanos> {
-        let me = &self.nodes[node];
-        let core = &me.process.as_ref().filter(|process| process.core.state() != StateName::Stopped)?.core;
-        let (options, boot) = (core.settings().options(), me.machine.boot(self.now));
+    fn expected_of(&self, seat: Seat) -> Option<Nanos> {
+        let (node, me) = (&self.nodes[seat.node], self.candidate(seat));
+        let core = Some(&me.core).filter(|core| core.state() != StateName::Stopped)?;
+        let (options, boot) = (core.settings().options(), node.machine.boot(self.now));
         let pause = options
             .strategy
             .longest()
@@ -52,15 +53,16 @@ impl World {
             return Some(before + 2 * ttl);
         }
         let stagger = self.slowest(nanos(core.settings().timing().stagger_max()));
-        let connection = lock(&me.connection);
-        let found = self.store.record().as_ref().map(|found| &found.0);
+        let mut connection = lock(&node.connection);
+        let seen = connection.of(me.key);
+        let found = self.store.record(me.key).as_ref().map(|found| &found.0);
         let held = found.and_then(leadership_of);
         let others = found.is_some_and(|record| record.is_held())
             && (held.is_none_or(|held| held.who != me.who.incarnation)
-                || found.is_some_and(|record| !me.beats.contains(&record.beat)));
-        let knows = connection.since_beat(found);
+                || found.is_some_and(|record| !node.has_written(me.key, record.beat)));
+        let knows = seen.since_beat(found);
         // Its own as well: what it saw vanish may be a leadership that it began itself.
-        let haunted = connection.known.leaderships.iter().any(|leadership| Some(*leadership) != held);
+        let haunted = seen.known.leaderships.iter().any(|leadership| Some(*leadership) != held);
         let kept = found
             .and_then(|record| record.reserved.as_ref())
             .map_or(0, |kept| self.slowest(nanos(kept.span)));

@@ -3,7 +3,6 @@
 mod args;
 mod report;
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use bellwether_deadman::boot_now;
@@ -51,20 +50,13 @@ fn one(seed: u64, verbose: bool) -> bool {
 }
 
 fn many(campaign: &Campaign) -> bool {
-    let (count, threads) = (campaign.count, campaign.threads);
     let started = boot_now();
-    let on_terminal = std::io::stderr().is_terminal();
-    let summary = campaign.run(|done| {
-        if on_terminal && (done.is_multiple_of(10) || done == count) {
-            eprint!("\r{done} of {count} seeds");
-        }
-    });
-    if on_terminal {
-        eprintln!();
-    }
+    let progress = report::ProgressLine::new(campaign.count);
+    let summary = campaign.run(|so_far| progress.show(so_far));
     let took = boot_now().since(started);
     report::figures(summary.seeds, &summary.tally);
+    println!("hash of all {:016x}", summary.hash);
     report::violations(&summary.violations);
-    report::speed(summary.seeds, took, threads);
+    report::speed(summary.seeds, took, campaign.threads);
     summary.violations.is_empty()
 }

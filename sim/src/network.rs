@@ -1,6 +1,6 @@
 //! Between the processes and the store: what is delayed, lost, doubled, refused and announced.
 
-use bellwether_backend::{Change, Record, Write};
+use bellwether_backend::{Change, Write};
 use bellwether_core::{Epoch, ErrorKind};
 
 use crate::call::{OutgoingCall, Purpose, RegisterAnswer, RegisterCall, Slot};
@@ -8,11 +8,12 @@ use crate::connection::{leadership_of, lock, trouble};
 use crate::faults::WorldFault;
 use crate::invariants::epochs::Epochs;
 use crate::invariants::exclusion::SimLeadership;
-use crate::invariants::{clones, order, read_only, requests, stale};
+use crate::invariants::{order, read_only};
+use crate::key::ElectionKey;
 use crate::node::Cut;
 use crate::options::Watch;
 use crate::queue::{Delivery, WorldEvent};
-use crate::store::{Commit, StoreState};
+use crate::store::StoreState;
 use crate::time::Nanos;
 use crate::world::{World, say};
 
@@ -61,12 +62,14 @@ impl World {
         let net = self.options.net;
         let first = self.now + self.latency();
         let copy = |call: &OutgoingCall| OutgoingCall {
+            key: call.key,
             ask: call.ask.clone(),
             slot: call.slot.clone(),
             purpose: call.purpose,
             known: None,
         };
-        let (connection_number, deletions) = (self.nodes[from].connection_number, self.store.deletions());
+        let connection_number = self.nodes[from].connection_number;
+        let deletions = self.store.deletions(call.key);
         let delivery = |call, answered| {
             WorldEvent::Deliver(Box::new(Delivery { from, connection_number, deletions, answered, call }))
         };
@@ -88,17 +91,18 @@ impl World {
     /// What leaves a process is judged when it leaves.
     fn judge_sent(&mut self, from: usize, call: &OutgoingCall) {
         let RegisterCall::Write { record, .. } = &call.ask else { return };
+        let node = &mut self.nodes[from];
         if !matches!(call.purpose, Purpose::Request(_) | Purpose::Pause) {
-            self.nodes[from].beats.insert(record.beat);
+            node.beats.entry(call.key).or_default().insert(record.beat);
         }
         match call.purpose {
-            Purpose::Release(_, epoch) => {
-                let working = self.nodes[from].work.map(|work| work.epoch);
-                self.judge(order::check(epoch, working));
+            Purpose::Release(who, epoch) => {
+                let working = node.candidate_of(who).and_then(|candidate| candidate.work);
+                self.judge(order::check(epoch, working.map(|work| work.epoch)));
             }
             Purpose::Claim(who) => {
                 if let (Some(epoch), Some(known)) = (record.epoch, &call.known) {
-                    self.losses.claims(SimLeadership { who, epoch }, known);
+                    self.election(call.key).losses.claims(SimLeadership { who, epoch }, known);
                     self.judge(Epochs::claims(epoch, known.highest));
                 }
             }
@@ -123,18 +127,20 @@ impl World {
         // A create that left before a deletion is void after it: stores that can delete compare for that (a
         // deleted key of NATS keeps its revision, a directory's numbers go on), else one that was judged by what
         // stood there before would count for what came after.
-        if matches!(call.ask, RegisterCall::Write { at: None, .. }) && deletions != self.store.deletions() {
+        if matches!(call.ask, RegisterCall::Write { at: None, .. })
+            && deletions != self.store.deletions(call.key)
+        {
             if answered {
                 self.hang(from, call.slot);
             }
             return;
         }
-        let (answer, commit) = self.store.apply(&call.ask);
+        let (answer, commit) = self.store.apply(call.key, &call.ask);
         if let (Purpose::Claim(_), RegisterAnswer::Written(Write::Conflict)) = (call.purpose, &answer) {
             self.tally.claims_lost += 1;
         }
         if let Some(commit) = commit {
-            self.committed(from, call.purpose, &commit);
+            self.committed(from, call.key, call.purpose, &commit);
         }
         if !answered {
             return;
@@ -158,102 +164,29 @@ impl World {
         }
     }
 
-    fn committed(&mut self, from: usize, purpose: Purpose, commit: &Commit) {
-        self.tally.commits += 1;
-        let (record, version) = &*commit.after;
-        self.trace.mix(*version);
-        self.trace.mix(record.epoch.map_or(0, |epoch| epoch.get()));
-        let before = commit.before.as_ref().map(|found| &found.0);
-        say!(self, "store: {purpose:?} took, version {version} beat {} {:?}", record.beat, record.epoch);
-        self.judge(stale::check(purpose, before, record));
-        self.judge_kept(purpose, commit);
-        let verdict = self.pauses.wrote(self.now, purpose, record);
-        self.judge(verdict);
-        self.judge_taken_out(from, purpose, commit);
-        self.judge_clones(from, purpose, commit);
-        if let (Purpose::Claim(who), Some(epoch)) = (purpose, record.epoch) {
-            let verdict = self.owners.owns(SimLeadership { who, epoch }, &self.losses);
-            self.judge(verdict);
-            if before.is_some_and(|before: &Record| before.holder.is_none()) {
-                self.tally.handovers += 1;
-            }
-            if let Some(released_at) = self.released_at.take() {
-                self.tally.raced(self.now - released_at);
-            }
-        }
-        if let (Purpose::Release(..), None) = (purpose, &record.reserved) {
-            self.released_at = Some(self.now);
-        }
-        self.announce();
-    }
-
-    fn judge_kept(&mut self, purpose: Purpose, commit: &Commit) {
-        let (record, version) = &*commit.after;
-        let verdict = match (purpose, &commit.before) {
-            (Purpose::Release(..), _) => self.reservations.released(self.now, *version, record),
-            (Purpose::Claim(_), Some(found)) => {
-                let (before, at) = &**found;
-                self.reservations.claimed(self.now, *at, before, record)
-            }
-            _ => Ok(()),
-        };
-        self.judge(verdict);
-    }
-
-    /// A renewal that takes a request out of the record: its process must have told its core.
-    fn judge_taken_out(&mut self, from: usize, purpose: Purpose, commit: &Commit) {
-        let (Purpose::Renew(who, epoch), Some(before)) = (purpose, &commit.before) else { return };
-        let (before, after) = (&before.0, &commit.after.0);
-        let Some(request) = before.request.as_ref().filter(|_| after.request.is_none()) else { return };
-        if request.epoch != epoch || !requests::binds(&request.what, before.priority.unwrap_or_default()) {
-            return;
-        }
-        if self.nodes[from].who.incarnation == who {
-            self.nodes[from].requests.taken_out(epoch);
-        }
-    }
-
-    /// Which of several processes with one incarnation goes on, and what becomes of the others when it lets go.
-    fn judge_clones(&mut self, from: usize, purpose: Purpose, commit: &Commit) {
-        let Some((before, leadership)) =
-            commit.before.as_ref().and_then(|found| Some((&found.0, leadership_of(&found.0)?)))
-        else {
-            return;
-        };
-        if let Purpose::Renew(..) | Purpose::Release(..) = purpose {
-            self.judge(clones::check(leadership, before.beat, &self.nodes[from].beats));
-        }
-        match purpose {
-            Purpose::Renew(..) => {
-                let verdict = self.clones.renewed(leadership, from);
-                self.judge(verdict);
-            }
-            Purpose::Release(..) => self.clones.released(leadership),
-            Purpose::Claim(who) if who == leadership.who => self.clones.released(leadership),
-            _ => {}
-        }
-    }
-
-    /// Tells everybody who follows the election what the record is now.
-    pub(crate) fn announce(&mut self) {
+    /// Tells everybody who follows the election what its record is now.
+    pub(crate) fn announce(&mut self, key: ElectionKey) {
         if self.options.watch == Watch::Off {
             return;
         }
-        let state = self.store.record().clone();
+        let state = self.store.record(key).clone();
         for node in self.alive() {
+            if !lock(&self.nodes[node].connection).follows(key) {
+                continue;
+            }
             let Some(at) = self.heard_at(node) else { continue };
-            self.send_news(node, at, &state);
+            self.send_news(node, key, at, &state);
             if self.chance(self.options.net.news_again) {
                 self.tally.count(WorldFault::NewsAgain);
                 let again = at + self.rng.below(self.options.longest_ttl());
-                self.send_news(node, again, &state);
+                self.send_news(node, key, again, &state);
             }
         }
     }
 
-    /// When this node hears what its election's followers are told now, if it does.
+    /// When this node hears what followers are told now, if it does.
     pub(crate) fn heard_at(&mut self, node: usize) -> Option<Nanos> {
-        if !lock(&self.nodes[node].connection).followed || self.nodes[node].cut.is_some() {
+        if self.nodes[node].cut.is_some() {
             return None;
         }
         let net = self.options.net;
@@ -269,10 +202,10 @@ impl World {
         Some(at)
     }
 
-    pub(crate) fn send_news(&mut self, node: usize, at: Nanos, state: &StoreState) {
+    fn send_news(&mut self, node: usize, key: ElectionKey, at: Nanos, state: &StoreState) {
         let change = match self.options.watch {
-            Watch::Record => Change::Now(self.election.clone(), state.as_deref().cloned()),
-            Watch::Look => Change::Look(self.election.clone()),
+            Watch::Record => Change::Now(key.name(), state.as_deref().cloned()),
+            Watch::Look => Change::Look(key.name()),
             Watch::Off => return,
         };
         let connection_number = self.nodes[node].connection_number;
@@ -328,17 +261,23 @@ impl World {
         }
         lock(&back.connection).inbox.push_back(Change::Restored);
         self.step(node);
-        if self.rng.one_in(2) {
-            // A watch that begins anew starts with what is there, sometimes with something older first.
-            let (state, mut at) = (self.store.record().clone(), self.now + self.latency());
-            let ago = self.rng.below(12) as usize;
-            if let Some(older) = self.store.past(ago).filter(|_| self.heal.is_none()).cloned() {
-                self.tally.count(WorldFault::NewsAgain);
-                self.send_news(node, at, &older);
-                at += self.latency();
+        for key in self.keys() {
+            if self.rng.one_in(2) {
+                self.watch_anew(node, key);
             }
-            self.send_news(node, at, &state);
         }
+    }
+
+    /// A watch that begins anew starts with what is there, sometimes with something older first.
+    fn watch_anew(&mut self, node: usize, key: ElectionKey) {
+        let (state, mut at) = (self.store.record(key).clone(), self.now + self.latency());
+        let ago = self.rng.below(12) as usize;
+        if let Some(older) = self.store.past(key, ago).filter(|_| self.heal.is_none()).cloned() {
+            self.tally.count(WorldFault::NewsAgain);
+            self.send_news(node, key, at, &older);
+            at += self.latency();
+        }
+        self.send_news(node, key, at, &state);
     }
 
     fn fail_or_hang(&mut self, node: usize, slot: Slot) {
@@ -360,17 +299,18 @@ impl World {
         self.queue.push(at, WorldEvent::GiveUp(node, slot));
     }
 
-    /// A record that was held is gone, though nobody claimed or released it.
-    pub(crate) fn content_lost(&mut self, before: StoreState) {
-        let now = self.store.record().clone();
-        self.pauses.content_lost(self.now, now.as_deref().map(|found| &found.0));
+    /// The store lost something of an election: a record that was held may be gone, though nobody claimed or released it.
+    pub(crate) fn content_lost(&mut self, key: ElectionKey, before: &StoreState) {
+        let (now, count) = (self.store.record(key).clone(), self.store.count());
+        let (at, election) = (self.now, self.election(key));
+        election.pauses.content_lost(at, now.as_deref().map(|found| &found.0));
         let recorded = now.as_ref().and_then(|found| found.0.epoch).unwrap_or(Epoch::ZERO);
-        self.losses.forgotten(recorded.max(self.store.count()), self.owners.highest());
+        election.losses.forgotten(recorded.max(count), election.owners.highest());
         let held = |state: &StoreState| state.as_ref().and_then(|found| leadership_of(&found.0));
-        if let Some(leadership) = held(&before)
+        if let Some(leadership) = held(before)
             && held(&now) != Some(leadership)
         {
-            self.losses.destroyed(leadership);
+            election.losses.destroyed(leadership);
         }
     }
 }

@@ -1,21 +1,47 @@
 //! A seed expands to these, and they are printed: what kind of world it is, who takes part, what goes wrong.
 
-use std::fmt;
+mod print;
+mod shape;
+
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_core::{AtMost, Breaker, DecorrelatedJitter, Exponential, Fixed, Rng, Settings, Timeline};
+use bellwether_core::{
+    AtMost, Breaker, CandidateId, DecorrelatedJitter, Exponential, Fixed, Rng, Settings, Timeline,
+};
+use shape::WorldShape;
 
 use crate::clock::PPM_TRUE;
 use crate::faults::WorldFault;
+use crate::key::ElectionKey;
 use crate::profile::WorldProfile;
-use crate::time::{MILLI, Nanos, SECOND, nanos};
+use crate::time::{Nanos, SECOND, nanos};
 
-/// One candidate's settings.
+/// One process: the candidates that share its connection, its lease or sessions, and its fate.
 #[derive(Clone, Debug)]
 pub struct Plan {
+    /// Its candidates.
+    pub candidates: Vec<CandidatePlan>,
+}
+
+/// One candidate of a process.
+#[derive(Clone, Debug)]
+pub struct CandidatePlan {
+    /// What it takes part in.
+    pub key: ElectionKey,
+    /// What it is called.
+    pub id: CandidateId,
     /// How it takes part.
     pub settings: Settings,
+}
+
+impl Plan {
+    /// A process with one candidate, in a world's only election.
+    pub fn of_one(process: usize, settings: Settings) -> Plan {
+        let candidate = CandidatePlan { key: ElectionKey(0), id: shape::id(process, None), settings };
+        Plan { candidates: vec![candidate] }
+    }
 }
 
 /// How news of changes travels.
@@ -83,6 +109,8 @@ pub struct WorldOptions {
     pub store: StoreKind,
     /// The bias.
     pub profile: WorldProfile,
+    /// How many elections there are.
+    pub elections: usize,
     /// Who takes part.
     pub plans: Vec<Plan>,
     /// Slowest and fastest clock, in millionths of true time: within what the margins tolerate.
@@ -116,6 +144,15 @@ pub struct WorldOptions {
 impl WorldOptions {
     /// What this seed means.
     pub fn of(seed: u64) -> WorldOptions {
+        WorldOptions::shaped(seed, WorldShape::of)
+    }
+
+    /// What this seed means where there is one election, with one candidate in each process.
+    pub fn of_one_election(seed: u64) -> WorldOptions {
+        WorldOptions::shaped(seed, |_, _, settings| WorldShape::of_one_election(settings))
+    }
+
+    fn shaped(seed: u64, shape: impl FnOnce(u64, WorldProfile, Vec<Settings>) -> WorldShape) -> WorldOptions {
         let mut rng = Rng::new(seed ^ 0x5eed_0f0b_e11e_7e11);
         let (profile, store) = (WorldProfile::of(seed), StoreKind::of(seed));
         let count = 2 + rng.below(4) as usize;
@@ -123,20 +160,22 @@ impl WorldOptions {
         // A lock says nothing about its holder's ttl, so all have one.
         let differing =
             (profile == WorldProfile::DifferingTtls || rng.one_in(4)) && store == StoreKind::Register;
-        let plans: Vec<Plan> = (0..count)
+        let settings: Vec<Settings> = (0..count)
             .map(|_| {
                 let ttl = if differing { draw_ttl(&mut rng, profile) } else { base };
-                Plan { settings: draw_settings(&mut rng, ttl, profile) }
+                draw_settings(&mut rng, ttl, profile)
             })
             .collect();
-        let shortest = plans.iter().map(|plan| plan.settings.timing().ttl()).min().unwrap_or(base);
-        let longest = plans.iter().map(|plan| plan.settings.timing().ttl()).max().unwrap_or(base);
+        let WorldShape { elections, plans } = shape(seed, profile, settings);
+        let ttls = || plans.iter().flat_map(Plan::settings).map(|settings| settings.timing().ttl());
+        let (shortest, longest) = (ttls().min().unwrap_or(base), ttls().max().unwrap_or(base));
         let slow = nanos(shortest) / (60 + rng.below(400));
         let faults = profile.faults(store, &mut rng);
         WorldOptions {
             seed,
             store,
             profile,
+            elections,
             ppm: draw_ppm(&plans),
             latency: (slow / 20 + 10_000, slow + 20_000),
             net: profile.net(&mut rng),
@@ -154,14 +193,31 @@ impl WorldOptions {
         }
     }
 
+    /// The settings of every candidate.
+    pub fn settings(&self) -> impl Iterator<Item = &Settings> {
+        self.plans.iter().flat_map(Plan::settings)
+    }
+
+    /// Whether a process has two candidates of one election.
+    pub fn has_pairs(&self) -> bool {
+        self.plans.iter().any(Plan::has_pairs)
+    }
+
     /// The longest ttl of a candidate.
     pub fn longest_ttl(&self) -> Nanos {
-        self.plans.iter().map(|plan| nanos(plan.settings.timing().ttl())).max().unwrap_or(SECOND)
+        self.settings().map(|settings| nanos(settings.timing().ttl())).max().unwrap_or(SECOND)
     }
 
     /// The shortest ttl of a candidate.
     pub fn shortest_ttl(&self) -> Nanos {
-        self.plans.iter().map(|plan| nanos(plan.settings.timing().ttl())).min().unwrap_or(SECOND)
+        self.settings().map(|settings| nanos(settings.timing().ttl())).min().unwrap_or(SECOND)
+    }
+
+    /// The longest ttl of a process's candidates; any where it has none.
+    pub(crate) fn ttl_of(&self, slot: Option<usize>) -> Duration {
+        let plan = slot.map(|slot| &self.plans[slot]);
+        let longest = plan.and_then(|plan| plan.settings().map(|settings| settings.timing().ttl()).max());
+        longest.unwrap_or(Settings::default().timing().ttl())
     }
 
     /// A bound that every candidate's settings keep, in true time: on the slowest clock it takes longest.
@@ -170,12 +226,23 @@ impl WorldOptions {
     /// counts for all of them.
     pub fn bound(&self, of: impl Fn(&Timeline) -> Duration) -> Nanos {
         let longest = Duration::from_nanos(self.longest_ttl());
-        let slowest = self.plans.iter().map(|plan| {
-            let line = Timeline::new(&plan.settings);
-            nanos(of(&line)) + 2 * nanos(longest - plan.settings.timing().ttl())
+        let slowest = self.settings().map(|settings| {
+            let line = Timeline::new(settings);
+            nanos(of(&line)) + 2 * nanos(longest - settings.timing().ttl())
         });
         let slowest = slowest.max().unwrap_or(SECOND);
         (u128::from(slowest) * u128::from(PPM_TRUE) / u128::from(self.ppm.0)) as u64
+    }
+}
+
+impl Plan {
+    fn settings(&self) -> impl Iterator<Item = &Settings> {
+        self.candidates.iter().map(|candidate| &candidate.settings)
+    }
+
+    fn has_pairs(&self) -> bool {
+        let keys: BTreeSet<ElectionKey> = self.candidates.iter().map(|candidate| candidate.key).collect();
+        keys.len() < self.candidates.len()
     }
 }
 
@@ -191,7 +258,7 @@ fn draw_ttl(rng: &mut Rng, profile: WorldProfile) -> Duration {
     }
 }
 
-fn draw_settings(rng: &mut Rng, ttl: Duration, profile: WorldProfile) -> Settings {
+pub(crate) fn draw_settings(rng: &mut Rng, ttl: Duration, profile: WorldProfile) -> Settings {
     let some = |rng: &mut Rng, one_in: u64| rng.one_in(one_in);
     let margin = if some(rng, 3) { Some(rng.between(ttl / 12, ttl / 6)) } else { None };
     let work_grace = if some(rng, 3) { ttl / 20 } else { Duration::ZERO };
@@ -232,66 +299,9 @@ fn draw_settings(rng: &mut Rng, ttl: Duration, profile: WorldProfile) -> Setting
 
 /// Clocks may differ in speed by what the smallest margin pays for, and here they nearly do.
 fn draw_ppm(plans: &[Plan]) -> (u64, u64) {
-    let tolerated = plans.iter().map(|plan| Timeline::new(&plan.settings).clock_rate);
+    let tolerated = plans.iter().flat_map(Plan::settings);
+    let tolerated = tolerated.map(|settings| Timeline::new(settings).clock_rate);
     let tolerated = tolerated.fold(f64::MAX, f64::min);
     let half = (tolerated * 1e6 * 0.98 / (2.0 + tolerated)) as u64;
     (PPM_TRUE - half, PPM_TRUE + half)
-}
-
-impl fmt::Display for WorldOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "seed {}, profile {:?}, store {:?}", self.seed, self.profile, self.store)?;
-        for (index, plan) in self.plans.iter().enumerate() {
-            let timing = plan.settings.timing();
-            let o = plan.settings.options();
-            writeln!(
-                f,
-                "  candidate {index}: ttl {:?} renew {:?} retry {:?} margin {:?} call {:?} grace of work {:?}",
-                timing.ttl(),
-                timing.renew(),
-                timing.retry(),
-                timing.margin(),
-                timing.call_timeout(),
-                timing.work_grace()
-            )?;
-            writeln!(
-                f,
-                "    failed renewals {:?} disconnect {:?} reconnect {:?} reacquire {} cooldown {:?} priority {}{} \
-                 health {:?} validation {:?} settle {:?} stop {:?} breaker {:?} {:?}",
-                o.failed_renewals,
-                o.disconnect_grace,
-                o.reconnect_grace,
-                o.auto_reacquire,
-                o.cooldown,
-                o.priority,
-                if o.preempt { " preempts" } else { "" },
-                o.health_failures,
-                o.validation,
-                o.settle,
-                o.stop_timeout,
-                o.breaker,
-                o.strategy
-            )?;
-        }
-        writeln!(
-            f,
-            "  clocks {} to {} ppm, messages {}µs to {}µs, watch {:?}, crash proof {}, patience {}ms",
-            self.ppm.0,
-            self.ppm.1,
-            self.latency.0 / 1_000,
-            self.latency.1 / 1_000,
-            self.watch,
-            self.crash_proof,
-            self.patience / MILLI
-        )?;
-        writeln!(f, "  of 10,000 messages: {:?}", self.net)?;
-        writeln!(f, "  a fault every {}ms of {:?}", self.fault_every / MILLI, self.faults)?;
-        writeln!(f, "  a whim every {}ms of {:?}", self.whim_every / MILLI, self.whims)?;
-        write!(
-            f,
-            "  {}s of faults, {} at their end",
-            self.span / SECOND,
-            if self.ends_with_death { "the leader dies" } else { "nobody dies" }
-        )
-    }
 }

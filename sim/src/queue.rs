@@ -7,6 +7,7 @@ use bellwether_backend::Change;
 use bellwether_core::{Epoch, Incarnation};
 
 use crate::call::{OutgoingCall, RegisterAnswer, Slot};
+use crate::key::{ElectionKey, Seat};
 use crate::session::line::Down;
 use crate::session::wire::{SentStatement, SessionNumber};
 use crate::time::Nanos;
@@ -32,35 +33,35 @@ pub enum WorldEvent {
     Alarm(usize),
     /// The server of sessions runs again.
     ServerUp,
-    /// The machine's next time-out.
-    Timer(usize),
+    /// A candidate's next time-out.
+    Timer(Seat),
     /// A paused or sleeping process runs again.
     Resume(usize),
     /// The work of that leadership of this incarnation has ended, after it was told to. A store that was rolled back may give the next
     /// incarnation the same epoch.
-    WorkOver(usize, Incarnation, Epoch),
+    WorkOver(Seat, Incarnation, Epoch),
     /// A cut or reset connection is back.
     Reconnect(usize, u32),
-    /// A crashed candidate is started again, as a new incarnation.
+    /// A crashed process is started again, its candidates as new incarnations.
     Restart(usize),
     /// A candidate that its user had stopped is started again.
-    StartAgain(usize),
+    StartAgain(Seat),
     /// A sick candidate is well again.
-    Recover(usize),
+    Recover(Seat),
     /// The next fault is due.
     Fault,
     /// The next whim of a user is due.
     Whim,
     /// The outsider acts.
-    Outsider,
+    Outsider(ElectionKey),
     /// The slow spell is over.
     Calm,
     /// The store works again.
     StoreBack,
     /// Faults stop.
     Heal,
-    /// What was on its way when the faults stopped has arrived.
-    Arrived,
+    /// What was on its way when the faults stopped has arrived, in that election.
+    Arrived(ElectionKey),
     /// The healing phase looks how far it has come.
     Progress,
 }
@@ -72,7 +73,7 @@ pub struct Delivery {
     pub from: usize,
     /// Over which of its connections.
     pub connection_number: u32,
-    /// How often the record had been deleted when it left.
+    /// How often its record had been deleted when it left.
     pub deletions: u32,
     /// Whether anybody hears the answer.
     pub answered: bool,

@@ -1,20 +1,64 @@
 //! Figures of a run, and of many runs together.
 
 use crate::faults::WorldFault;
+use crate::options::{StoreKind, WorldOptions};
 use crate::time::Nanos;
+
+/// How many worlds there were of each kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorldCounts {
+    /// With a compare-and-set register.
+    pub registers: u64,
+    /// With a server of sessions.
+    pub sessions: u64,
+    /// With a Raft cluster.
+    pub rafts: u64,
+    /// Of all these: with several elections.
+    pub several: u64,
+    /// Of all these: with two candidates of one election in one process.
+    pub pairs: u64,
+}
+
+impl WorldCounts {
+    /// This world alone.
+    pub fn of(options: &WorldOptions) -> WorldCounts {
+        let store = |kind: StoreKind| u64::from(options.store == kind);
+        WorldCounts {
+            registers: store(StoreKind::Register),
+            sessions: store(StoreKind::Session),
+            rafts: store(StoreKind::Raft),
+            several: u64::from(options.elections > 1),
+            pairs: u64::from(options.has_pairs()),
+        }
+    }
+
+    fn add(&mut self, other: &WorldCounts) {
+        self.registers += other.registers;
+        self.sessions += other.sessions;
+        self.rafts += other.rafts;
+        self.several += other.several;
+        self.pairs += other.pairs;
+    }
+}
 
 /// What happened how often.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
+    /// The worlds.
+    pub worlds: WorldCounts,
     /// Virtual time, in nanoseconds.
     pub virtual_time: u128,
+    /// Virtual time that each election had to be led in, summed over all elections.
+    pub election_time: u128,
     /// Events.
     pub events: u64,
     /// Writes that the store took.
     pub commits: u64,
     /// Leaderships that began.
     pub elections: u64,
-    /// Of these, the ones that followed a release.
+    /// Of these, the ones in a process that led another election already.
+    pub beside: u64,
+    /// Of all, the ones that followed a release.
     pub handovers: u64,
     /// Of the claims that followed a release, those on a record that was reserved for nobody.
     pub races: u64,
@@ -57,10 +101,13 @@ impl Tally {
 
     /// Adds the figures of another run.
     pub fn add(&mut self, other: &Tally) {
+        self.worlds.add(&other.worlds);
         self.virtual_time += other.virtual_time;
+        self.election_time += other.election_time;
         self.events += other.events;
         self.commits += other.commits;
         self.elections += other.elections;
+        self.beside += other.beside;
         self.handovers += other.handovers;
         self.races += other.races;
         self.race_time += other.race_time;

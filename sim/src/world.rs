@@ -2,30 +2,19 @@
 //!
 //! One thread, one queue, one source of randomness: the same seed gives the same world to the last bit.
 
-use std::sync::Arc;
+use bellwether_core::Rng;
 
-use bellwether_backend::{Backend, Lease};
-use bellwether_core::{
-    Candidate, CandidateId, Core, ElectionName, Incarnation, Input, Rng, Settings, StateName,
-};
-
-use crate::clock::Machine;
-use crate::connection::{SimRegister, new_connection};
+use crate::candidate::SimCandidate;
+use crate::election::SimElection;
 use crate::heal::Heal;
-use crate::invariants::clones::Clones;
-use crate::invariants::epochs::Epochs;
-use crate::invariants::exclusion::{Losses, SimLeadership};
-use crate::invariants::owners::Owners;
-use crate::invariants::pauses::Pauses;
-use crate::invariants::reservations::Reservations;
+use crate::invariants::exclusion::SimLeadership;
 use crate::invariants::{BrokenInvariant, Verdict, Violation};
+use crate::key::{ElectionKey, Seat};
 use crate::node::Node;
-use crate::options::WorldOptions;
+use crate::options::{StoreKind, WorldOptions};
 use crate::queue::{Queue, WorldEvent};
-use crate::session::backend::SimSessions;
 use crate::session::network::SessionWorld;
 use crate::session::server::Server;
-use crate::session::wire::{SharedSessionMail, Wire};
 use crate::store::RegisterStore;
 use crate::tally::Tally;
 use crate::time::{MILLI, Nanos, SECOND};
@@ -37,17 +26,14 @@ pub(crate) const OUTSIDER: usize = 0;
 /// Everything.
 pub(crate) struct World {
     pub(crate) options: WorldOptions,
-    pub(crate) election: ElectionName,
+    /// By their keys.
+    pub(crate) elections: Vec<SimElection>,
     pub(crate) now: Nanos,
     pub(crate) rng: Rng,
     pub(crate) queue: Queue,
     pub(crate) store: RegisterStore,
     /// The server, where the store is one of sessions.
     pub(crate) sessions: Option<SessionWorld>,
-    /// The lock was released and not taken since.
-    pub(crate) is_released: bool,
-    /// When the record was released for all, if nobody has claimed it since.
-    pub(crate) released_at: Option<Nanos>,
     pub(crate) nodes: Vec<Node>,
     /// The longest extra delay while a slow spell lasts.
     pub(crate) spike: Option<Nanos>,
@@ -56,14 +42,6 @@ pub(crate) struct World {
     pub(crate) heal: Option<Heal>,
     /// When the healing phase next looks how far it has come.
     pub(crate) progress_at: Nanos,
-    /// How often the healing phase found a handover under way.
-    pub(crate) handovers: u32,
-    pub(crate) losses: Losses,
-    pub(crate) clones: Clones,
-    pub(crate) epochs: Epochs,
-    pub(crate) owners: Owners,
-    pub(crate) reservations: Reservations,
-    pub(crate) pauses: Pauses,
     pub(crate) tally: Tally,
     pub(crate) trace: Trace,
     pub(crate) violation: Option<Violation>,
@@ -102,33 +80,24 @@ impl World {
             rng.next_u64();
         }
         let mut world = World {
-            election: ElectionName::new("sim").expect("a good name"),
+            elections: (0..options.elections).map(|_| SimElection::new(&options)).collect(),
             now: SECOND,
             rng,
             queue: Queue::default(),
-            store: RegisterStore::default(),
+            store: RegisterStore::new(options.elections),
             sessions: None,
-            is_released: false,
-            released_at: None,
             nodes: Vec::new(),
             spike: None,
             outage: false,
             heal: None,
             progress_at: 0,
-            handovers: 0,
-            losses: Losses::default(),
-            clones: Clones::default(),
-            epochs: Epochs::default(),
-            owners: Owners::default(),
-            reservations: Reservations::new(options.ppm.1),
-            pauses: Pauses::new(options.ppm, 2 * options.longest_ttl()),
             tally: Tally::default(),
             trace: Trace::new(verbose),
             violation: None,
             done: false,
             options,
         };
-        if world.options.store == crate::options::StoreKind::Session {
+        if world.options.store == StoreKind::Session {
             let machine = world.draw_machine();
             world.sessions = Some(SessionWorld::new(Server::new(machine)));
         }
@@ -181,26 +150,27 @@ impl World {
             WorldEvent::Idle(session) => self.idle(session),
             WorldEvent::Alarm(node) => self.step(node),
             WorldEvent::ServerUp => self.server_up(),
-            WorldEvent::Timer(node) => self.timer(node),
+            WorldEvent::Timer(seat) => self.timer(seat),
             WorldEvent::Resume(node) => self.resume(node),
-            WorldEvent::WorkOver(node, whose, epoch) if self.nodes[node].who.incarnation == whose => {
-                self.work_over(node, epoch);
+            WorldEvent::WorkOver(seat, whose, epoch) => {
+                if self.candidate(seat).who.incarnation == whose {
+                    self.work_over(seat, epoch);
+                }
             }
-            WorldEvent::WorkOver(..) => {}
             WorldEvent::Reconnect(node, connection) => self.reconnect(node, connection),
             WorldEvent::Restart(slot) => self.restart(slot),
-            WorldEvent::StartAgain(node) => self.start_again(node),
-            WorldEvent::Recover(node) => self.recover(node),
+            WorldEvent::StartAgain(seat) => self.start_again(seat),
+            WorldEvent::Recover(seat) => self.recover(seat),
             WorldEvent::Fault => self.next_fault(),
             WorldEvent::Whim => self.next_whim(),
-            WorldEvent::Outsider => self.outsider_asks_again(),
+            WorldEvent::Outsider(key) => self.outsider_asks_again(key),
             WorldEvent::Calm => self.spike = None,
             WorldEvent::StoreBack => {
                 self.outage = false;
                 self.read_backlog();
             }
             WorldEvent::Heal => self.begin_healing(),
-            WorldEvent::Arrived => self.all_arrived(),
+            WorldEvent::Arrived(key) => self.all_arrived(key),
             WorldEvent::Progress => self.healing_progress(),
         }
     }
@@ -215,15 +185,67 @@ impl World {
         }
     }
 
-    /// A node that leads just now, if there is one.
-    pub(crate) fn leader(&self) -> Option<usize> {
-        (0..self.nodes.len()).find(|&node| self.nodes[node].leadership(self.now).is_some())
+    /// What is known of that election.
+    pub(crate) fn election(&mut self, key: ElectionKey) -> &mut SimElection {
+        &mut self.elections[key.0]
     }
 
-    /// Every other node that leads just now.
-    pub(crate) fn others_leading(&self, but: usize) -> Vec<SimLeadership> {
-        let others = self.nodes.iter().enumerate().filter(|(node, _)| *node != but);
-        others.filter_map(|(_, node)| node.leadership(self.now)).collect()
+    /// The elections of this world.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = ElectionKey> + use<> {
+        (0..self.elections.len()).map(ElectionKey)
+    }
+
+    /// One of the elections.
+    pub(crate) fn some_election(&mut self) -> ElectionKey {
+        match self.elections.len() as u64 {
+            1 => ElectionKey(0),
+            many => ElectionKey(self.rng.below(many) as usize),
+        }
+    }
+
+    pub(crate) fn candidate(&self, seat: Seat) -> &SimCandidate {
+        &self.nodes[seat.node].candidates[seat.place]
+    }
+
+    pub(crate) fn candidate_mut(&mut self, seat: Seat) -> &mut SimCandidate {
+        &mut self.nodes[seat.node].candidates[seat.place]
+    }
+
+    /// The candidates of a process.
+    pub(crate) fn seats(&self, node: usize) -> impl Iterator<Item = Seat> + use<> {
+        (0..self.nodes[node].candidates.len()).map(move |place| Seat { node, place })
+    }
+
+    /// The candidates of an election whose processes are alive.
+    pub(crate) fn taking_part(&self, key: ElectionKey) -> Vec<Seat> {
+        let all = self.alive().into_iter().flat_map(|node| self.seats(node));
+        all.filter(|seat| self.candidate(*seat).key == key).collect()
+    }
+
+    fn leadership(&self, seat: Seat) -> Option<SimLeadership> {
+        self.nodes[seat.node].leadership(seat.place, self.now)
+    }
+
+    /// Everybody who leads that election just now.
+    fn leading(&self, key: ElectionKey) -> impl Iterator<Item = (Seat, SimLeadership)> {
+        let seats = (0..self.nodes.len()).flat_map(|node| self.seats(node));
+        let of = seats.filter(move |seat| self.candidate(*seat).key == key);
+        of.filter_map(|seat| Some((seat, self.leadership(seat)?)))
+    }
+
+    /// A candidate that leads that election just now, if there is one.
+    pub(crate) fn leader(&self, key: ElectionKey) -> Option<Seat> {
+        self.leading(key).next().map(|(seat, _)| seat)
+    }
+
+    /// Every other candidate of that election that leads just now, in whatever process.
+    pub(crate) fn others_leading(&self, key: ElectionKey, but: Option<Seat>) -> Vec<SimLeadership> {
+        self.leading(key).filter(|(seat, _)| Some(*seat) != but).map(|(_, leadership)| leadership).collect()
+    }
+
+    /// Whether the process of that candidate leads by another one, too.
+    pub(crate) fn leads_another(&self, seat: Seat) -> bool {
+        self.seats(seat.node).any(|other| other != seat && self.leadership(other).is_some())
     }
 
     /// The processes that are alive and take part.
@@ -235,90 +257,9 @@ impl World {
         (0..self.nodes.len()).filter(taking_part).collect()
     }
 
-    /// The processes of one candidate that are alive.
+    /// The processes of one plan that are alive.
     pub(crate) fn alive_of(&self, slot: usize) -> usize {
         self.alive().into_iter().filter(|node| self.nodes[*node].slot == Some(slot)).count()
-    }
-
-    /// A candidate is started: a new incarnation of an old id.
-    pub(crate) fn restart(&mut self, slot: usize) {
-        if self.alive_of(slot) >= 2 {
-            return;
-        }
-        let node = self.add(Some(slot));
-        say!(self, "{} starts as {:?}", node, self.nodes[node].who);
-        self.start(node);
-    }
-
-    pub(crate) fn start(&mut self, node: usize) {
-        let Some(process) = &self.nodes[node].process else { return };
-        if process.core.state() != StateName::Stopped {
-            return;
-        }
-        let backend = Arc::clone(&process.backend);
-        if !crate::connection::lock(&self.nodes[node].connection).followed {
-            backend.follow(&self.election);
-        }
-        self.tell(node, Input::Start);
-        self.tell(node, Input::Health(!self.nodes[node].sick));
-        self.step(node);
-    }
-
-    fn add(&mut self, slot: Option<usize>) -> usize {
-        let settings = match slot {
-            Some(slot) => self.options.plans[slot].settings.clone(),
-            None => bellwether_core::Settings::default(),
-        };
-        let name = slot.map_or("outsider".to_owned(), |slot| format!("candidate-{slot}"));
-        let incarnation = self.draw_incarnation();
-        let who = Candidate { id: CandidateId::new(name).expect("a good name"), incarnation };
-        let machine = self.draw_machine();
-        let connection = new_connection();
-        let mail = SharedSessionMail::default();
-        let mut lease = None;
-        let backend: Arc<dyn Backend> = if self.sessions.is_some() {
-            let (clock, node) = (machine.face(), self.nodes.len());
-            let wire = Wire { node, clock, mail: Arc::clone(&mail), connection: Arc::clone(&connection) };
-            Arc::new(SimSessions::new(wire, settings.timing().ttl()))
-        } else {
-            let register =
-                SimRegister::new(Arc::clone(&connection), self.store.facts(), self.options.crash_proof);
-            Arc::clone(lease.insert(Arc::new(Lease::new(register, machine.face())))) as _
-        };
-        let core = self.candidate(settings, who);
-        self.nodes.push(Node { lease, ..Node::new(slot, machine, connection, mail, core, backend) });
-        self.nodes.len() - 1
-    }
-
-    /// As the driver sets one up on such a store. Every second one on a register spreads its renewals, as one among very many
-    /// elections would.
-    pub(crate) fn candidate(&mut self, settings: Settings, who: Candidate) -> Core {
-        let seed = self.rng.next_u64();
-        let mut core = Core::new(settings, who, seed);
-        if self.options.staggered {
-            core.stagger_claims();
-        }
-        if self.options.store == crate::options::StoreKind::Register && seed.is_multiple_of(2) {
-            core.jitter_renewals();
-        }
-        core
-    }
-
-    pub(crate) fn draw_incarnation(&mut self) -> Incarnation {
-        Incarnation::from_bits(u128::from(self.rng.next_u64()) << 64 | u128::from(self.rng.next_u64()))
-    }
-
-    /// A clock at one end of what is tolerated, half of the time: that is where margins are tested.
-    fn draw_machine(&mut self) -> Machine {
-        let (slowest, fastest) = self.options.ppm;
-        let ppm = match self.rng.below(4) {
-            0 => slowest,
-            1 => fastest,
-            _ => slowest + self.rng.below(fastest - slowest + 1),
-        };
-        let hour = 3_600 * SECOND;
-        let wall = self.rng.below(2 * hour) as i64 - hour as i64;
-        Machine::new(self.rng.below(1_000 * hour), ppm, 1_800_000_000 * SECOND as i64 + wall)
     }
 
     /// How long a message takes, one way.

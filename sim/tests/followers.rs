@@ -17,7 +17,8 @@ struct Handover {
 /// Some two hundred handovers, over a network on which messages take 1 to 3 ms each way.
 fn handovers(followers: usize, staggered: bool) -> Handover {
     let options = WorldOptions {
-        plans: vec![Plan { settings: Settings::default() }; followers + 1],
+        elections: 1,
+        plans: (0..=followers).map(|process| Plan::of_one(process, Settings::default())).collect(),
         ppm: (999_900, 1_000_100),
         latency: (MILLI, 3 * MILLI),
         net: Net::default(),

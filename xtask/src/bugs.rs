@@ -12,6 +12,7 @@ mod plant;
 mod raft;
 mod register;
 mod session;
+mod shared;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -48,12 +49,17 @@ struct Change {
     bad: &'static str,
 }
 
+const SHARED: &str = "xtask/src/bugs/shared.rs";
+
 /// Bugs by the kind of store that they need to show, with the file of the table.
-const TABLES: [(Option<&str>, &str, &[Bug]); 4] = [
+const TABLES: [(Option<&str>, &str, &[Bug]); 7] = [
     (None, "xtask/src/bugs/anywhere.rs", anywhere::BUGS),
     (Some("register"), "xtask/src/bugs/register.rs", register::BUGS),
     (Some("session"), "xtask/src/bugs/session.rs", session::BUGS),
     (Some("raft"), "xtask/src/bugs/raft.rs", raft::BUGS),
+    (Some("register"), SHARED, shared::OF_REGISTERS),
+    (Some("session"), SHARED, shared::OF_SESSIONS),
+    (Some("raft"), SHARED, shared::OF_CLUSTERS),
 ];
 
 /// How many worlds a bug may survive before it counts as not caught.

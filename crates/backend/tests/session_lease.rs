@@ -1,6 +1,7 @@
-//! What a lease on sessions asks while several calls work on one election, on a server that answers when it is told to.
+//! What a lease on sessions asks while several calls work on one election, or on several elections of its sessions, on a server that
+//! answers when it is told to.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,19 +17,24 @@ use tokio::sync::Notify;
 mod bidding;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Key;
+struct Key(u8);
 
 impl LockKey for Key {
     fn presence(self) -> Key {
-        Key
+        self
     }
 }
 
-/// The server: who has the lock, who is present, and whether an unlock is answered.
+/// The server: who has which lock, who is present, and what is answered when.
 #[derive(Default)]
 struct Server {
     opened: AtomicU32,
-    lock: Mutex<Option<u32>>,
+    locks: Mutex<HashMap<Key, u32>>,
+    /// How much silence of the lock session it tolerates; zero for any.
+    lease: Mutex<Duration>,
+    claims_wait: AtomicBool,
+    claim_granted: Notify,
+    claim: Notify,
     present: Mutex<HashSet<u32>>,
     /// How often presence was asked for.
     appeared: AtomicU32,
@@ -72,9 +78,10 @@ impl Session for OneSession {
     }
 
     async fn beat(&self, _: Duration) -> Result<HashSet<Key>, StoreError> {
-        let holds = *self.server.lock.lock().unwrap() == Some(self.id);
+        let locks = self.server.locks.lock().unwrap().clone();
         let present = self.server.present.lock().unwrap().contains(&self.id);
-        Ok((holds || present).then_some(Key).into_iter().collect())
+        let has = locks.into_iter().filter(|(_, by)| present || *by == self.id);
+        Ok(has.map(|(key, _)| key).collect())
     }
 
     async fn tell(&self, _: Duration, _: &SessionNotice<Key>) -> Result<(), SessionFailure> {
@@ -84,21 +91,29 @@ impl Session for OneSession {
     async fn claim(
         &self,
         wanted: &[WantedLock<Key, ()>],
-        _: Duration,
+        lease: Duration,
     ) -> Result<Vec<LockResult<u32, ()>>, SessionFailure> {
         if wanted.iter().any(|one| one.held.is_some()) {
             return Ok(vec![Ok(LockAnswer::JustFreed)]);
         }
-        *self.server.lock.lock().unwrap() = Some(self.id);
-        Ok(vec![Ok(LockAnswer::Granted(Epoch::new(1).unwrap(), ()))])
+        for one in wanted {
+            self.server.locks.lock().unwrap().insert(one.key, self.id);
+        }
+        *self.server.lease.lock().unwrap() = lease;
+        if self.server.claims_wait.load(Ordering::Relaxed) {
+            self.server.claim_granted.notify_one();
+            self.server.claim.notified().await;
+        }
+        Ok(wanted.iter().map(|_| Ok(LockAnswer::Granted(Epoch::new(1).unwrap(), ()))).collect())
     }
 
-    async fn unlock(&self, _: Key, (): (), _: Duration, _: Duration) -> Result<bool, SessionFailure> {
+    async fn unlock(&self, key: Key, (): (), _: Duration, lease: Duration) -> Result<bool, SessionFailure> {
         self.server.unlock_asked.notify_one();
         if self.server.unlocks_wait.load(Ordering::Relaxed) {
             self.server.unlock.notified().await;
         }
-        Ok(self.server.lock.lock().unwrap().take() == Some(self.id))
+        *self.server.lease.lock().unwrap() = lease;
+        Ok(self.server.locks.lock().unwrap().remove(&key) == Some(self.id))
     }
 
     async fn undo(&self, _: Key, _: Duration) -> Result<(), SessionFailure> {
@@ -176,8 +191,8 @@ impl SessionStore for Store {
         Ok(tokio::spawn(call).await.unwrap())
     }
 
-    fn key(&self, _: &ElectionName) -> Result<Key, StoreError> {
-        Ok(Key)
+    fn key(&self, on: &ElectionName) -> Result<Key, StoreError> {
+        Ok(Key(on.as_str().as_bytes()[0]))
     }
 
     async fn open(&self, _: Ear<Store>) -> Result<Sessions<Store>, StoreError> {
@@ -258,4 +273,30 @@ async fn a_claim_whose_session_ended_before_it_was_written_is_not_led_on() {
     };
     let (claimed, ()) = tokio::join!(lease.claim(&on, &bid), ending);
     assert!(matches!(claimed, Outcome::Unknown(_)), "nobody would wait for it: {claimed:?}");
+}
+
+/// Else nobody would end the session of a process that is gone, and nobody could lead what it was granted last.
+#[tokio::test]
+async fn a_release_leaves_its_lease_to_a_session_that_has_just_been_granted_another_lock() {
+    let store = Store::default();
+    let server = Arc::clone(&store.server);
+    let lease = Arc::new(SessionLease::new(store));
+    let ttl = Duration::from_secs(10);
+    let (on, other) = (bidding::on(), ElectionName::new("other").unwrap());
+    let Outcome::Done(grant) = lease.claim(&on, &bidding::bid("a", 1, ttl)).await else {
+        panic!("nobody else claims")
+    };
+    server.claims_wait.store(true, Ordering::Relaxed);
+    let claiming = Arc::clone(&lease);
+    let claim = tokio::spawn(async move { claiming.claim(&other, &bidding::bid("a", 2, ttl)).await });
+    server.claim_granted.notified().await;
+    let released = lease.release(&on, &grant, &ReleaseOptions::default()).await;
+    assert!(matches!(released, Outcome::Done(())), "{released:?}");
+    assert_eq!(*server.lease.lock().unwrap(), ttl, "the answer to the claim is on its way");
+    server.claim.notify_one();
+    let Outcome::Done(grant) = claim.await.unwrap() else { panic!("the lock was granted") };
+    let (on, how) = (ElectionName::new("other").unwrap(), ReleaseOptions::default());
+    let released = lease.release(&on, &grant, &how).await;
+    assert!(matches!(released, Outcome::Done(())), "{released:?}");
+    assert_eq!(*server.lease.lock().unwrap(), Duration::ZERO, "nothing is held any more");
 }

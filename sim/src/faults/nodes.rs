@@ -59,12 +59,13 @@ impl World {
         }
     }
 
-    /// The leader more often than not: that is where it hurts.
+    /// The process of a leader more often than not: that is where it hurts.
     fn victim(&mut self) -> Option<usize> {
-        if let Some(leader) = self.leader()
+        let key = self.some_election();
+        if let Some(leader) = self.leader(key)
             && self.rng.below(10) < 6
         {
-            return Some(leader);
+            return Some(leader.node);
         }
         let alive = self.alive();
         let choice = self.rng.below(alive.len() as u64) as usize;
@@ -105,14 +106,18 @@ impl World {
         self.nodes[node].frozen = false;
         let now = self.now;
         self.nodes[node].machine.resume(now);
-        self.nodes[node].timer = (u64::MAX, None);
+        self.nodes[node].candidates.iter_mut().for_each(|candidate| candidate.timer = (u64::MAX, None));
         // Timer, answers and the end of the work are all there at once; which is noticed first is a matter of luck.
         let back = crate::connection::lock(&self.nodes[node].connection).is_back();
         if self.rng.one_in(2) && !back {
-            self.tell(node, Input::Timeout);
+            for seat in self.seats(node) {
+                self.tell(seat, Input::Timeout);
+            }
         }
-        if let Some(epoch) = self.nodes[node].work_over.take() {
-            self.work_over(node, epoch);
+        for seat in self.seats(node) {
+            if let Some(epoch) = self.candidate_mut(seat).work_over.take() {
+                self.work_over(seat, epoch);
+            }
         }
         self.step(node);
     }
@@ -121,11 +126,14 @@ impl World {
         let Some(slot) = self.nodes[node].slot.filter(|_| self.nodes[node].process.is_some()) else { return };
         self.tally.count(WorldFault::Crash);
         say!(self, "{node} crashes");
-        self.forget_work(node);
+        for seat in self.seats(node) {
+            self.forget_work(seat);
+        }
         self.nodes[node].process = None;
         self.close_all(node);
         self.nodes[node].pending.clear();
-        crate::connection::lock(&self.store.facts().dead).insert(self.nodes[node].who.incarnation);
+        let dead = self.nodes[node].candidates.iter().map(|candidate| candidate.who.incarnation);
+        crate::connection::lock(&self.store.facts().dead).extend(dead);
         if comes_back {
             let pause = if self.rng.one_in(3) { self.rng.below(SECOND / 10) } else { self.a_while() };
             self.queue.push(self.now + pause, WorldEvent::Restart(slot));
@@ -147,7 +155,7 @@ impl World {
             return;
         }
         let slot = self.nodes[node].slot;
-        // Of one candidate there are never more than two.
+        // Of one process there are never more than two.
         for other in self.alive() {
             if other != node && self.nodes[other].slot == slot {
                 self.crash(other, false);
@@ -156,8 +164,10 @@ impl World {
         let Some(clone) = self.nodes[node].cloned(self.store.facts()) else { return };
         self.tally.count(WorldFault::Clone);
         say!(self, "{node} is cloned: {} knows the same", self.nodes.len());
-        if let Some(leadership) = clone.leadership(self.now) {
-            self.clones.cloned(leadership);
+        for (place, candidate) in clone.candidates.iter().enumerate() {
+            if let Some(leadership) = clone.leadership(place, self.now) {
+                self.elections[candidate.key.0].clones.cloned(leadership);
+            }
         }
         self.nodes.push(clone);
         let clone = self.nodes.len() - 1;

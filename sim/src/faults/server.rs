@@ -15,7 +15,7 @@ impl World {
             return;
         }
         self.tally.count(fault);
-        sessions.last_holder = sessions.server.lock.map(|hold| hold.by).or(sessions.last_holder);
+        sessions.last_holders.extend(sessions.server.locks.values().map(|hold| hold.by));
         let ended = sessions.server.crash((fault == WorldFault::Promotion).then_some(behind));
         let down = match self.rng.below(3) {
             0 => self.a_while(),
@@ -35,10 +35,10 @@ impl World {
         let Some(sessions) = &mut self.sessions else { return };
         if sessions.server.down {
             sessions.server.up(now);
-            let holder = sessions.last_holder.take();
+            let holders = std::mem::take(&mut sessions.last_holders);
             say!(self, "server: up");
             self.read_backlog();
-            if let Some(session) = holder {
+            for session in holders {
                 self.announce_end(session);
             }
         }

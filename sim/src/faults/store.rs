@@ -36,15 +36,14 @@ impl World {
     pub(super) fn roll_back(&mut self) {
         self.tally.count(WorldFault::Rollback);
         let deepest = if self.rng.one_in(2) { 4 } else { 24 };
-        let writes = 1 + self.rng.below(deepest) as usize;
+        let writes = (1 + self.rng.below(deepest) as usize) * self.options.elections;
         let with_count = self.rng.one_in(2);
         let before = self.store.roll_back(writes, with_count);
-        say!(
-            self,
-            "the store falls back by {writes} writes to {:?}, its count {with_count}",
-            self.store.record()
-        );
-        self.content_lost(before);
+        say!(self, "the store falls back by {writes} writes, its count {with_count}");
+        for (key, before) in self.keys().zip(&before) {
+            say!(self, "  {key:?} to {:?}", self.store.record(key));
+            self.content_lost(key, before);
+        }
         // The dead have connections too: what they had sent is lost like everybody's.
         for node in self.nodes.iter_mut().filter(|node| node.process.is_none()) {
             node.connection_number += 1;
@@ -61,13 +60,14 @@ impl World {
     }
 
     pub(super) fn delete(&mut self) {
-        if self.store.record().is_none() {
+        let key = self.some_election();
+        if self.store.record(key).is_none() {
             return;
         }
         self.tally.count(WorldFault::Delete);
-        let before = self.store.delete();
-        say!(self, "the record is deleted");
-        self.content_lost(before);
-        self.announce();
+        let before = self.store.delete(key);
+        say!(self, "the record of {key:?} is deleted");
+        self.content_lost(key, &before);
+        self.announce(key);
     }
 }

@@ -7,6 +7,7 @@ use bellwether_core::{Ask, CandidateId, Input, Pause, Request, Wall};
 
 use super::WorldFault;
 use crate::call::Purpose;
+use crate::key::{ElectionKey, Seat};
 use crate::queue::WorldEvent;
 use crate::world::{OUTSIDER, World, say};
 
@@ -16,93 +17,90 @@ impl World {
         if self.heal.is_some() {
             return;
         }
-        let next = self.now + 1 + self.rng.below(2 * self.options.whim_every);
+        // Each election has users of its own.
+        let mean = self.options.whim_every / self.options.elections as u64;
+        let next = self.now + 1 + self.rng.below(2 * mean);
         self.queue.push(next, WorldEvent::Whim);
         let whims = std::mem::take(&mut self.options.whims);
         let whim = self.draw(&whims);
         self.options.whims = whims;
+        let key = self.some_election();
         match whim {
-            Some(WorldFault::Asked) => self.outsider_asks(),
-            Some(WorldFault::ElectionPaused) => self.outsider_pauses(),
-            Some(WorldFault::StepDown) => self.leader_hears(WorldFault::StepDown),
-            Some(WorldFault::Validate) => self.leader_hears(WorldFault::Validate),
-            Some(WorldFault::StopStart) => self.somebody_stops(),
-            Some(WorldFault::Sick) => self.somebody_falls_ill(),
+            Some(WorldFault::Asked) => self.outsider_asks(key),
+            Some(WorldFault::ElectionPaused) => self.outsider_pauses(key),
+            Some(WorldFault::StepDown) => self.leader_hears(key, WorldFault::StepDown),
+            Some(WorldFault::Validate) => self.leader_hears(key, WorldFault::Validate),
+            Some(WorldFault::StopStart) => self.somebody_stops(key),
+            Some(WorldFault::Sick) => self.somebody_falls_ill(key),
             _ => {}
         }
     }
 
-    fn leader_hears(&mut self, whim: WorldFault) {
-        let Some(leader) = self.leader().filter(|node| self.nodes[*node].runs()) else { return };
+    fn leader_hears(&mut self, key: ElectionKey, whim: WorldFault) {
+        let Some(leader) = self.leader(key).filter(|leader| self.nodes[leader.node].runs()) else { return };
         self.tally.count(whim);
         let input = match whim {
             WorldFault::Validate => Input::Validate,
-            _ => Input::StepDown { to: self.somebody() },
+            _ => Input::StepDown { to: self.somebody(key) },
         };
         self.tell(leader, input);
-        self.step(leader);
+        self.step(leader.node);
     }
 
     /// A candidate to hand over to: anybody, the leader itself included, or nobody.
-    fn somebody(&mut self) -> Option<CandidateId> {
+    fn somebody(&mut self, key: ElectionKey) -> Option<CandidateId> {
         if self.rng.one_in(2) {
             return None;
         }
-        let alive = self.alive();
-        let choice = self.rng.below(alive.len() as u64) as usize;
-        alive.get(choice).map(|node| self.nodes[*node].who.id.clone())
+        self.anybody(key).map(|seat| self.candidate(seat).who.id.clone())
     }
 
-    fn somebody_stops(&mut self) {
-        let alive = self.alive();
-        let choice = self.rng.below(alive.len() as u64) as usize;
-        let Some(&node) = alive.get(choice).filter(|node| self.nodes[**node].runs()) else { return };
+    fn anybody(&mut self, key: ElectionKey) -> Option<Seat> {
+        let all = self.taking_part(key);
+        let choice = self.rng.below(all.len() as u64) as usize;
+        all.get(choice).copied()
+    }
+
+    fn somebody_stops(&mut self, key: ElectionKey) {
+        let Some(seat) = self.anybody(key).filter(|seat| self.nodes[seat.node].runs()) else { return };
         self.tally.count(WorldFault::StopStart);
-        self.tell(node, Input::Stop);
-        self.step(node);
+        self.tell(seat, Input::Stop);
+        self.step(seat.node);
     }
 
-    fn somebody_falls_ill(&mut self) {
-        let alive = self.alive();
-        let choice = self.rng.below(alive.len() as u64) as usize;
-        let Some(&node) = alive.get(choice).filter(|node| self.nodes[**node].runs()) else { return };
-        let Some(threshold) = self.nodes[node]
-            .process
-            .as_ref()
-            .and_then(|process| process.core.settings().options().health_failures)
-        else {
-            return;
-        };
+    fn somebody_falls_ill(&mut self, key: ElectionKey) {
+        let Some(seat) = self.anybody(key).filter(|seat| self.nodes[seat.node].runs()) else { return };
+        let Some(threshold) = self.candidate(seat).core.settings().options().health_failures else { return };
         self.tally.count(WorldFault::Sick);
-        self.nodes[node].sick = true;
+        self.candidate_mut(seat).sick = true;
         for _ in 0..threshold {
-            self.tell(node, Input::Health(false));
+            self.tell(seat, Input::Health(false));
         }
-        self.step(node);
+        self.step(seat.node);
         let span = self.a_while();
-        self.queue.push(self.now + span, WorldEvent::Recover(node));
+        self.queue.push(self.now + span, WorldEvent::Recover(seat));
     }
 
-    pub(crate) fn recover(&mut self, node: usize) {
-        self.nodes[node].sick = false;
-        if self.nodes[node].frozen {
-            self.queue.push(self.now + self.options.shortest_ttl() / 8, WorldEvent::Recover(node));
+    pub(crate) fn recover(&mut self, seat: Seat) {
+        self.candidate_mut(seat).sick = false;
+        if self.nodes[seat.node].frozen {
+            self.queue.push(self.now + self.options.shortest_ttl() / 8, WorldEvent::Recover(seat));
             return;
         }
-        self.tell(node, Input::Health(true));
-        self.step(node);
+        self.tell(seat, Input::Health(true));
+        self.step(seat.node);
     }
 
     /// Somebody looks who leads and asks them to step down, as the command does.
-    pub(crate) fn outsider_asks(&mut self) {
+    pub(crate) fn outsider_asks(&mut self, key: ElectionKey) {
         self.tally.count(WorldFault::Asked);
-        let to = self.somebody();
+        let to = self.somebody(key);
         let outsider = &mut self.nodes[OUTSIDER];
         let Some(process) = &outsider.process else { return };
         let (looks, asks) = (Arc::clone(&process.backend), Arc::clone(&process.backend));
-        let on = self.election.clone();
-        say!(self, "the outsider asks to step down for {to:?}");
-        let record = self.store.record().as_ref().and_then(|found| found.0.epoch);
+        let on = key.name();
+        say!(self, "the outsider asks in {key:?} to step down for {to:?}");
+        let record = self.store.record(key).as_ref().and_then(|found| found.0.epoch);
         let outsider = &mut self.nodes[OUTSIDER];
         let look_on = on.clone();
         outsider.begin_outside(
@@ -133,7 +131,7 @@ impl World {
     }
 
     /// Somebody pauses the election, or ends the pause, as the command does.
-    fn outsider_pauses(&mut self) {
+    fn outsider_pauses(&mut self, key: ElectionKey) {
         self.tally.count(WorldFault::ElectionPaused);
         let span = Duration::from_nanos(1 + self.rng.below(2 * self.options.longest_ttl()));
         // Each is another pause: nothing else about this time counts.
@@ -142,8 +140,8 @@ impl World {
         let outsider = &mut self.nodes[OUTSIDER];
         let Some(process) = &outsider.process else { return };
         let backend = Arc::clone(&process.backend);
-        let on = self.election.clone();
-        say!(self, "the outsider pauses: {pause:?}");
+        let on = key.name();
+        say!(self, "the outsider pauses {key:?}: {pause:?}");
         let outsider = &mut self.nodes[OUTSIDER];
         outsider.begin_outside(
             Purpose::Pause,

@@ -19,7 +19,7 @@ pub fn check(purpose: Purpose, ask: &RegisterCall) -> Verdict {
 /// Judges a statement that leaves a process.
 pub fn check_asked(purpose: Purpose, statement: &Statement) -> Verdict {
     match (purpose, statement) {
-        (Purpose::Look, Statement::Open(_) | Statement::Close | Statement::Look) => Ok(()),
+        (Purpose::Look, Statement::Open(_) | Statement::Close | Statement::Look(_)) => Ok(()),
         (Purpose::Look, other) => Err(BrokenInvariant::new(NAME, format!("a look asked for {other:?}"))),
         _ => Ok(()),
     }
@@ -28,12 +28,13 @@ pub fn check_asked(purpose: Purpose, statement: &Statement) -> Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::key::ElectionKey;
     use bellwether_backend::Record;
 
     #[test]
     fn a_look_that_writes_is_found() {
-        assert_eq!(check_asked(Purpose::Look, &Statement::Look), Ok(()));
-        assert!(check_asked(Purpose::Look, &Statement::Unlock(true)).is_err());
+        assert_eq!(check_asked(Purpose::Look, &Statement::Look(Vec::new())), Ok(()));
+        assert!(check_asked(Purpose::Look, &Statement::Undo(ElectionKey(0))).is_err());
         assert_eq!(check(Purpose::Look, &RegisterCall::Load), Ok(()));
         assert!(
             check(Purpose::Look, &RegisterCall::Write { at: None, record: Box::new(Record::default()) })

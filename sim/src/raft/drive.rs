@@ -1,25 +1,29 @@
-//! What a process does: it drives its core, as the contract of [`Core`](bellwether_core::Core) asks.
+//! What a process does: it drives its cores, as the contract of [`Core`](bellwether_core::Core) asks.
 
-use bellwether_core::{Boot, CoreEvent, Epoch, Input, Outcome, Output, Seen, Signal, StateName, StoreCall};
+use bellwether_core::{Call, CoreEvent, Input, Outcome, Output, Reason, Seen, Signal, StateName, StoreCall};
 
-use super::client::{Reply, Return, unknown};
+use super::client::{Renewal, Renewed, Reply, Return};
+use super::process::RaftCandidate;
 use super::world::{Happening, RaftWorld, say};
 use crate::faults::WorldFault;
-use crate::invariants::exclusion::{self, SimLeadership};
-use crate::invariants::{conflict, order};
-use crate::node::SimWork;
-use crate::time::{MILLI, nanos};
+use crate::invariants::{BrokenInvariant, conflict, exclusion, order};
+use crate::key::{ElectionKey, Seat};
+use crate::time::MILLI;
 
 impl RaftWorld {
+    pub(super) fn candidate(&mut self, seat: Seat) -> &mut RaftCandidate {
+        &mut self.processes[seat.node].candidates[seat.place]
+    }
+
     /// Hands an input to the core and does what it wants done.
-    pub(super) fn tell(&mut self, slot: usize, input: Input) {
-        let process = &mut self.processes[slot];
-        let boot = process.machine.show(self.now);
-        let Some(core) = &mut process.core else { return };
-        if !matches!(input, Input::Timeout) {
-            say!(self, "{slot} hears {input:?}");
+    pub(super) fn tell(&mut self, seat: Seat, input: Input) {
+        let boot = self.processes[seat.node].machine.show(self.now);
+        if self.candidate(seat).core.is_some() && !matches!(input, Input::Timeout) {
+            say!(self, "{seat} hears {input:?}");
         }
-        let led = core.leadership().map(|(epoch, _)| epoch);
+        let candidate = self.candidate(seat);
+        let led = candidate.believed();
+        let Some(core) = &mut candidate.core else { return };
         let is_over = match &input {
             Input::Signal(Signal::Gone) => true,
             Input::Signal(Signal::Changed(seen)) => {
@@ -28,69 +32,84 @@ impl RaftWorld {
             _ => false,
         };
         core.handle(boot, input);
+        let leads = candidate.believed();
         if let (true, Some(led)) = (is_over, led) {
-            let leads = core.leadership().map(|(epoch, _)| epoch);
             self.judge(conflict::check(led, leads));
         }
-        while let Some(output) = self.processes[slot].core.as_mut().and_then(|core| core.poll_output()) {
-            self.output(slot, output);
+        while let Some(output) = self.candidate(seat).core.as_mut().and_then(|core| core.poll_output()) {
+            self.output(seat, output);
         }
-        let process = &self.processes[slot];
-        let Some(core) = &process.core else { return };
-        let believed = core.leadership().map(|(epoch, _)| epoch);
-        self.judge(exclusion::agree(believed, process.work.map(|work| work.epoch)));
-        self.settle(slot);
+        let candidate = self.candidate(seat);
+        if candidate.core.is_none() {
+            return;
+        }
+        let (believed, working) = (candidate.believed(), candidate.work.map(|work| work.epoch));
+        self.judge(exclusion::agree(believed, working));
+        self.settle(seat);
     }
 
-    fn output(&mut self, slot: usize, output: Output) {
+    fn output(&mut self, seat: Seat, output: Output) {
         match output {
-            Output::Believe { epoch, until } => self.believe(slot, epoch, until),
-            Output::EndWork { epoch, by, .. } => self.end_work(slot, epoch, by),
+            Output::Believe { epoch, until } => self.believe(seat, epoch, until),
+            Output::EndWork { epoch, by, .. } => self.end_work(seat, epoch, by),
             Output::ExtendStop { epoch, by } => {
-                if let Some(work) = self.processes[slot].work.as_mut().filter(|work| work.epoch == epoch) {
+                if let Some(work) = self.candidate(seat).work.as_mut().filter(|work| work.epoch == epoch) {
                     work.until = work.until.max(by);
                 }
             }
-            Output::Event { what, .. } => self.told(slot, &what),
-            Output::Call(call, what) => self.call(slot, call, what),
+            Output::Event { what, .. } => self.told(seat, &what),
+            Output::Call(call, what) => self.call(seat, call, what),
         }
     }
 
-    fn told(&mut self, slot: usize, told: &CoreEvent) {
-        say!(self, "{slot} tells {told:?}");
-        let verdict = self.processes[slot].alternation.told(told);
+    fn told(&mut self, seat: Seat, told: &CoreEvent) {
+        say!(self, "{seat} tells {told:?}");
+        let verdict = self.candidate(seat).alternation.told(told);
         self.judge(verdict);
+        if let CoreEvent::Lost { reason, .. } | CoreEvent::Suspended { reason, .. } = told
+            && self.now >= self.steady_from
+            && *reason != Reason::Preempted
+        {
+            let said = format!("{seat} lost the lead for {reason:?} with no fault about");
+            self.judge(Err(BrokenInvariant::new("recovery", said)));
+        }
     }
 
-    fn call(&mut self, slot: usize, call: bellwether_core::Call, what: StoreCall) {
-        say!(self, "{slot} calls {what:?}");
-        let on = self.election.clone();
+    fn call(&mut self, seat: Seat, call: Call, what: StoreCall) {
+        say!(self, "{seat} calls {what:?}");
         let nonce = u128::from(self.rng.next_u64());
-        let working = self.processes[slot].work.map(|work| work.epoch);
-        let process = &mut self.processes[slot];
+        let candidate = self.candidate(seat);
+        let working = candidate.work.map(|work| work.epoch);
+        let place = (seat.place, candidate.key);
+        let process = &mut self.processes[seat.node];
         let now = process.machine.boot(self.now);
         let client = &mut process.client;
         let (token, unsent) = match what {
             StoreCall::Claim(bid) => {
-                let (ttl, claimed) = (bid.ttl, client.claim(now, &on, call, bid));
+                let (ttl, claimed) = (bid.ttl, client.claim(now, place, call, bid));
                 (claimed.or_else(|| client.open(now, nonce, ttl)), None)
             }
-            StoreCall::Renew { grant, .. } => {
-                let token = client.renew(now, call, grant);
-                (token, Some(Input::Renewed(call, Outcome::Denied(Seen::nothing()))))
+            StoreCall::Renew { grant, sent } => {
+                let renewal = Renewal { place: seat.place, key: place.1, call, grant };
+                match client.renew(now, renewal, sent) {
+                    Some(Renewed::Leaves(token)) => (Some(token), None),
+                    Some(Renewed::Waits) => (None, None),
+                    Some(Renewed::Answered(input)) => (None, Some(*input)),
+                    None => (None, Some(Input::Renewed(call, Outcome::Denied(Seen::nothing())))),
+                }
             }
             StoreCall::Release(grant, how) => {
-                let token = client.release(now, &on, call, &grant, how);
+                let token = client.release(now, place, call, &grant, how);
                 self.judge(order::check(grant.epoch, working));
                 (token, Some(Input::Released(call, Outcome::Denied(Seen::nothing()))))
             }
-            StoreCall::Observe => (Some(client.observe(now, call)), None),
-            StoreCall::Request(request) => (Some(client.request(now, &on, call, &request)), None),
+            StoreCall::Observe => (Some(client.observe(now, place, call)), None),
+            StoreCall::Request(request) => (Some(client.request(now, place, call, &request)), None),
         };
         match (token, unsent) {
-            (Some(token), _) => self.send(slot, token),
-            // Without a session there is nothing to renew or release any more.
-            (None, Some(input)) => self.tell(slot, input),
+            (Some(token), _) => self.send(seat.node, token),
+            // Without a session there is nothing to renew or release any more; or a young keepalive has renewed it.
+            (None, Some(input)) => self.tell(seat, input),
             (None, None) => {}
         }
     }
@@ -130,33 +149,44 @@ impl RaftWorld {
     pub(super) fn answered(&mut self, (slot, life, token): Return, reply: Option<Reply>) {
         let process = &mut self.processes[slot];
         // No leader there: the client asks again, or gives up.
-        if process.life != life || process.core.is_none() || matches!(reply, Some(Reply::NotNow)) {
+        if process.life != life || !process.is_up || matches!(reply, Some(Reply::NotNow)) {
             return;
         }
         let now = process.machine.show(self.now);
         let had = process.client.has_session();
         let inputs = process.client.answered(now, token, reply);
-        for input in inputs {
-            self.tell(slot, input);
+        for (place, input) in inputs {
+            match place {
+                Some(place) => self.tell(Seat { node: slot, place }, input),
+                None => self.seats(slot).for_each(|seat| self.tell(seat, input.clone())),
+            }
         }
         let client = &mut self.processes[slot].client;
         if !had && client.has_session() {
-            for (call, bid) in client.unsent() {
-                self.call(slot, call, StoreCall::Claim(bid));
+            for (place, call, bid) in client.unsent() {
+                self.call(Seat { node: slot, place }, call, StoreCall::Claim(bid));
             }
+        }
+        if let Some(token) = self.processes[slot].client.beat_again(now) {
+            self.send(slot, token);
         }
     }
 
-    pub(super) fn news(&mut self, slot: usize, life: u32, signal: Signal) {
-        if self.processes[slot].life == life && self.processes[slot].cut_until <= self.now {
-            self.tell(slot, Input::Signal(signal));
+    pub(super) fn news(&mut self, slot: usize, life: u32, key: ElectionKey, signal: &Signal) {
+        if self.processes[slot].life != life || self.processes[slot].cut_until > self.now {
+            return;
+        }
+        for seat in self.seats(slot) {
+            if self.candidate(seat).key == key {
+                self.tell(seat, Input::Signal(signal.clone()));
+            }
         }
     }
 
     /// A session is kept alive, whether it leads or not.
     pub(super) fn beat(&mut self, slot: usize, life: u32) {
         let process = &mut self.processes[slot];
-        if process.life != life || process.core.is_none() {
+        if process.life != life || !process.is_up {
             return;
         }
         let now = process.machine.boot(self.now);
@@ -164,108 +194,49 @@ impl RaftWorld {
             self.send(slot, token);
         }
         // A session that lives on must not hold anything for a candidate that is gone.
-        let client = &mut self.processes[slot].client;
-        let gone = client.unretired.clone();
-        let on = self.election.clone();
-        if let Some(token) = gone.and_then(|who| client.retire(now, &on, &who)) {
-            self.send(slot, token);
+        for (key, who) in self.processes[slot].client.leavers() {
+            if let Some(token) = self.processes[slot].client.retire(now, key, &who) {
+                self.send(slot, token);
+            }
         }
         self.plan(self.options.longest_ttl() / 3, Happening::Beat(slot, life));
     }
 
-    fn believe(&mut self, slot: usize, epoch: Epoch, until: Boot) {
-        let now = self.now;
-        let process = &mut self.processes[slot];
-        let leadership = SimLeadership { who: process.who.incarnation, epoch };
-        let alternates = process.alternation.believes(epoch);
-        let begins = process.work.is_none_or(|work| work.epoch != epoch);
-        if begins {
-            process.work = Some(SimWork { epoch, since: now, until });
-        } else if let Some(work) = &mut process.work {
-            work.until = until;
-        }
-        self.judge(alternates);
-        self.trace.mix(epoch.get());
-        for other in self.others_leading(slot) {
-            let verdict = exclusion::check(leadership, other, &self.losses).map(drop);
-            self.judge(verdict);
-        }
-        if begins {
-            say!(self, "{slot} LEADS under {epoch:?}");
-            self.tally.elections += 1;
-            let verdict = self.epochs.begins(leadership, &self.losses);
-            self.judge(verdict);
-        }
-    }
-
-    fn end_work(&mut self, slot: usize, epoch: Epoch, by: Boot) {
-        let process = &mut self.processes[slot];
-        let verdict = process.alternation.ends(epoch);
-        if let Some(work) = process.work.as_mut().filter(|work| work.epoch == epoch) {
-            work.until = work.until.min(by);
-        }
-        let (life, killed) = (process.life, process.machine.when(by).max(self.now));
-        let stop_timeout = nanos(self.options.plans[slot].settings.options().stop_timeout);
-        let left = (killed - self.now).max(stop_timeout.min(MILLI));
-        let takes = if self.rng.one_in(4) { left } else { self.rng.below(left + 1) / 2 };
-        self.plan(takes + 1, Happening::WorkOver(slot, life, epoch));
-        self.judge(verdict);
-    }
-
-    pub(super) fn work_over(&mut self, slot: usize, life: u32, epoch: Epoch) {
-        let now = self.now;
-        let process = &mut self.processes[slot];
-        if process.life != life || process.work.is_none_or(|work| work.epoch != epoch) {
+    pub(super) fn timer(&mut self, seat: Seat, life: u32) {
+        let (now, is_new) = (self.now, self.processes[seat.node].life == life);
+        let candidate = self.candidate(seat);
+        if !is_new || now < candidate.timer.0 {
             return;
         }
-        if let Some(work) = process.work.take() {
-            let end = process.machine.when(work.until).clamp(work.since, now.max(work.since));
-            self.tally.led += u128::from(end - work.since);
-        }
-        process.alternation.ended(epoch);
-        self.tell(slot, Input::WorkEnded(epoch));
+        candidate.timer = (u64::MAX, None);
+        self.tell(seat, Input::Timeout);
     }
 
-    pub(super) fn timer(&mut self, slot: usize, life: u32) {
-        let process = &mut self.processes[slot];
-        if process.life != life || self.now < process.timer.0 {
-            return;
-        }
-        process.timer = (u64::MAX, None);
-        self.tell(slot, Input::Timeout);
-    }
-
-    /// After a process has done everything it wanted: its next time-out, and whether it takes part any more.
-    fn settle(&mut self, slot: usize) {
+    /// After a candidate has done everything it wanted: its next time-out, and whether it takes part any more.
+    fn settle(&mut self, seat: Seat) {
         let late = if !self.healing && self.rng.one_in(20) { self.rng.below(20 * MILLI) } else { 1_000 };
-        let (now, on) = (self.now, self.election.clone());
-        let process = &mut self.processes[slot];
-        let Some(core) = &process.core else { return };
-        let (due, life) = (core.poll_timeout(), process.life);
-        if process.timer.1 != due {
+        let now = self.now;
+        let process = &mut self.processes[seat.node];
+        let (life, candidate) = (process.life, &mut process.candidates[seat.place]);
+        let Some(core) = &candidate.core else { return };
+        let (due, is_over) = (core.poll_timeout(), core.state() == StateName::Stopped && core.is_quiet());
+        if candidate.timer.1 != due {
             let at = due.map(|due| process.machine.when(due).max(now).saturating_add(late));
-            process.timer = (at.unwrap_or(u64::MAX), due);
+            candidate.timer = (at.unwrap_or(u64::MAX), due);
             if let Some(at) = at {
-                self.plan(at - now, Happening::Timer(slot, life));
+                self.plan(at - now, Happening::Timer(seat, life));
             }
         }
-        let process = &mut self.processes[slot];
-        let Some(core) = &process.core else { return };
-        if core.state() != StateName::Stopped
-            || !core.is_quiet()
-            || std::mem::replace(&mut process.retired, true)
-        {
+        let process = &mut self.processes[seat.node];
+        let candidate = &mut process.candidates[seat.place];
+        if !is_over || std::mem::replace(&mut candidate.retired, true) {
             return;
         }
-        for (call, _) in process.client.unsent() {
-            self.tell(slot, Input::Claimed(call, unknown()));
-        }
-        let process = &mut self.processes[slot];
-        let (boot, who) = (process.machine.boot(now), process.who.clone());
-        if let Some(token) = process.client.retire(boot, &on, &who) {
-            self.send(slot, token);
+        let (boot, key, who) = (process.machine.boot(now), candidate.key, candidate.who.clone());
+        if let Some(token) = process.client.retire(boot, key, &who) {
+            self.send(seat.node, token);
         }
         let after = if self.healing { 10 * MILLI } else { self.rng.below(2 * self.options.longest_ttl()) };
-        self.plan(after, Happening::Start(slot));
+        self.plan(after, Happening::Start(seat));
     }
 }

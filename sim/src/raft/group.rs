@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use bellwether_cluster::At;
+use bellwether_raft::command::SessionId;
 use bellwether_raft::keepalive::{Keepalives, Ticket};
 use bellwether_raft::state::{Applied, State};
 
@@ -31,8 +32,8 @@ pub(super) struct RaftNode {
     pub(super) leads: Option<u64>,
     /// What it has applied, if that is not everything.
     pub(super) stale: Option<State>,
-    /// Who waits for which keepalive.
-    pub(super) tickets: BTreeMap<Ticket, Return>,
+    /// Who waits for which keepalive, and of which session it is.
+    pub(super) tickets: BTreeMap<Ticket, (SessionId, Return)>,
     pub(super) round_planned: bool,
     pub(super) timer_at: Nanos,
 }

@@ -1,6 +1,6 @@
 //! What the nodes do: serve clients, ask a majority, keep the time, change their leader.
 
-use bellwether_core::Signal;
+use bellwether_core::{ElectionName, Signal};
 use bellwether_raft::command::Command;
 use bellwether_raft::keepalive::{NotCounted, Round};
 use bellwether_raft::state::Change;
@@ -9,7 +9,7 @@ use super::client::{Ask, Reply, Return};
 use super::group::Committed;
 use super::world::{Happening, RaftWorld, say};
 use crate::faults::WorldFault;
-use crate::invariants::exclusion::SimLeadership;
+use crate::key::ElectionKey;
 use crate::time::Nanos;
 
 impl RaftWorld {
@@ -19,7 +19,8 @@ impl RaftWorld {
         self.processes[from.0].talks_to = stays;
         let node = match (stays, self.rng.below(5)) {
             (Some(node), _) => node,
-            (None, 0) => self.rng.below(self.group.nodes.len() as u64) as usize,
+            // A client that finds another node than the leader is told which one leads, and asks that one.
+            (None, 0) if !self.healing => self.rng.below(self.group.nodes.len() as u64) as usize,
             (None, _) => self.group.leader,
         };
         if self.group.nodes[node].leads.is_none() {
@@ -29,7 +30,7 @@ impl RaftWorld {
         match ask {
             Ask::KeepAlive(session) => {
                 if let Ok(Some(ticket)) = self.count(node, session, from) {
-                    self.group.nodes[node].tickets.insert(ticket, from);
+                    self.group.nodes[node].tickets.insert(ticket, (session, from));
                     if !std::mem::replace(&mut self.group.nodes[node].round_planned, true) {
                         let after = self.latency() / 4;
                         self.plan(after, Happening::BeginRound(node));
@@ -46,10 +47,10 @@ impl RaftWorld {
                 }
                 self.append(node, bytes, Some(from));
             }
-            Ask::Read => {
+            Ask::Read(key) => {
                 // Confirmed by a round that is not spelled out here.
                 if self.group.is_leader(node) {
-                    let view = self.group.state.view(&self.election);
+                    let view = self.group.state.view(&key.name());
                     self.reply(from, Reply::View(view));
                 }
             }
@@ -101,10 +102,10 @@ impl RaftWorld {
             }
             for change in applied.changes {
                 match change {
-                    Change::Election(_) => self.announce(),
-                    Change::Requested { epoch, ask, .. } => {
+                    Change::Election(on) => self.announce(&on),
+                    Change::Requested { on, epoch, ask } => {
                         let request = ask.request(epoch);
-                        self.tell_all(&Signal::Requested(request));
+                        self.tell_all(&on, &Signal::Requested(request));
                     }
                     _ => {}
                 }
@@ -113,19 +114,23 @@ impl RaftWorld {
         self.set_timer(self.group.leader);
     }
 
-    fn announce(&mut self) {
-        let seen = self.group.state.view(&self.election).seen();
-        self.tell_all(&Signal::Changed(seen));
+    fn announce(&mut self, on: &ElectionName) {
+        let seen = self.group.state.view(on).seen();
+        self.tell_all(on, &Signal::Changed(seen));
     }
 
-    fn tell_all(&mut self, signal: &Signal) {
+    fn tell_all(&mut self, on: &ElectionName, signal: &Signal) {
+        let key = ElectionKey::of(on);
         for process in 0..self.processes.len() {
+            if self.processes[process].candidates.iter().all(|candidate| candidate.key != key) {
+                continue;
+            }
             if self.chance(self.options.net.news_lost) {
                 self.tally.count(WorldFault::NewsLost);
                 continue;
             }
             let (after, life) = (self.latency(), self.processes[process].life);
-            self.plan(after, Happening::News(process, life, Box::new(signal.clone())));
+            self.plan(after, Happening::News(process, life, key, Box::new(signal.clone())));
         }
     }
 
@@ -145,9 +150,12 @@ impl RaftWorld {
             Vec::new()
         };
         for ticket in kept {
-            let Some(to) = self.group.nodes[node].tickets.remove(&ticket) else { continue };
-            let view = self.group.state_of(node).view(&self.election);
-            self.reply(to, Reply::Kept(view));
+            let Some((session, to)) = self.group.nodes[node].tickets.remove(&ticket) else { continue };
+            let led = self.group.state_of(node).led_by(session);
+            let reply = led.map_or(Reply::Ended, |led| {
+                Reply::Kept(led.iter().map(|(on, epoch)| (ElectionKey::of(on), *epoch)).collect())
+            });
+            self.reply(to, reply);
         }
         self.set_timer(node);
     }
@@ -239,11 +247,5 @@ impl RaftWorld {
         }
         let after = self.latency();
         self.plan(after, Happening::Answer(to, Some(reply)));
-    }
-
-    /// Every other process that leads just now.
-    pub(super) fn others_leading(&self, but: usize) -> Vec<SimLeadership> {
-        let others = self.processes.iter().enumerate().filter(|(process, _)| *process != but);
-        others.filter_map(|(_, process)| process.leadership(self.now)).collect()
     }
 }

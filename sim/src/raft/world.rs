@@ -1,16 +1,14 @@
 //! The loop: what happens, what goes wrong, and whether a leader appears when nothing does any more.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use bellwether_core::{
-    Candidate, CandidateId, Core, ElectionName, Epoch, Incarnation, Input, Rng, Signal, StateName,
-};
+use bellwether_core::{Candidate, Core, Epoch, Incarnation, Input, Rng, Signal, StateName};
 use bellwether_raft::command::Command;
 use bellwether_raft::keepalive::Round;
 
 use super::client::{Ask, Client, Reply, Return};
 use super::group::Group;
-use super::process::Process;
+use super::process::{Process, RaftCandidate};
 use crate::RunResult;
 use crate::clock::Machine;
 use crate::faults::WorldFault;
@@ -18,15 +16,19 @@ use crate::invariants::alternation::Alternation;
 use crate::invariants::epochs::Epochs;
 use crate::invariants::exclusion::Losses;
 use crate::invariants::{BrokenInvariant, Verdict, Violation};
-use crate::options::WorldOptions;
+use crate::key::{ElectionKey, Seat};
+use crate::options::{CandidatePlan, WorldOptions};
 use crate::tally::Tally;
 use crate::time::{MILLI, Nanos, SECOND};
 use crate::trace::Trace;
 
-const NODES: usize = 3;
+pub(super) const NODES: usize = 3;
 
 /// From the end of the faults to a leader, in ttls: old sessions expire, and a candidate may still back off, cool down or stop its work.
 const RECOVERY_TTLS: u64 = 20;
+
+/// And so long after them nobody loses the lead any more, but by priority.
+const STEADY_TTLS: u64 = 12;
 
 /// Runs the world of these options.
 pub(crate) fn run(options: WorldOptions, verbose: bool) -> RunResult {
@@ -43,11 +45,12 @@ pub(super) enum Happening {
     /// The client sends the same once more.
     Again(Return),
     /// News reaches a process.
-    News(usize, u32, Box<Signal>),
-    Timer(usize, u32),
+    News(usize, u32, ElectionKey, Box<Signal>),
+    Timer(Seat, u32),
+    /// A process keeps its session alive.
     Beat(usize, u32),
-    WorkOver(usize, u32, Epoch),
-    Start(usize),
+    WorkOver(Seat, u32, Epoch),
+    Start(Seat),
     /// A majority has everything up to that entry.
     Commit(u64),
     /// A node asks a majority whether it still leads.
@@ -72,7 +75,6 @@ pub(super) enum Happening {
 
 pub(super) struct RaftWorld {
     pub(super) options: WorldOptions,
-    pub(super) election: ElectionName,
     pub(super) now: Nanos,
     pub(super) rng: Rng,
     queue: BTreeMap<(Nanos, u64), Happening>,
@@ -80,12 +82,17 @@ pub(super) struct RaftWorld {
     pub(super) group: Group,
     pub(super) processes: Vec<Process>,
     pub(super) healing: bool,
-    pub(super) epochs: Epochs,
+    /// From then on nobody loses the lead, but by priority.
+    pub(super) steady_from: Nanos,
+    /// By election.
+    pub(super) epochs: Vec<Epochs>,
     pub(super) losses: Losses,
     pub(super) tally: Tally,
     pub(super) trace: Trace,
     violation: Option<Violation>,
     done: bool,
+    /// The elections that nobody has led at the judgement.
+    unled: BTreeSet<ElectionKey>,
     /// How often nobody may lead at the judgement before it counts.
     second_looks: u32,
 }
@@ -108,46 +115,40 @@ impl RaftWorld {
             rng.next_u64();
         }
         let machines = (0..NODES).map(|_| machine(&mut rng, options.ppm)).collect();
-        let processes = (0..options.plans.len()).map(|slot| Process {
+        let processes = options.plans.iter().map(|plan| Process {
             machine: machine(&mut rng, options.ppm),
-            who: Candidate {
-                id: CandidateId::new(format!("c{slot}")).expect("a good name"),
-                incarnation: Incarnation::from_bits(0),
-            },
-            core: None,
+            candidates: plan.candidates.iter().map(candidate).collect(),
+            is_up: false,
             life: 0,
             client: Client::default(),
             frozen_until: 0,
             cut_until: 0,
-            work: None,
-            alternation: Alternation::default(),
-            timer: (Nanos::MAX, None),
             talks_to: None,
-            retired: true,
         });
         let processes: Vec<Process> = processes.collect();
         let mut world = RaftWorld {
-            election: ElectionName::new("sim").expect("a good name"),
             now: SECOND,
             queue: BTreeMap::new(),
             planned: 0,
             group: Group::new(machines),
             processes,
             healing: false,
-            epochs: Epochs::default(),
+            steady_from: Nanos::MAX,
+            epochs: (0..options.elections).map(|_| Epochs::default()).collect(),
             losses: Losses::default(),
             tally: Tally::default(),
             trace: Trace::new(verbose),
             violation: None,
             done: false,
             second_looks: 2,
+            unled: (0..options.elections).map(ElectionKey).collect(),
             rng,
             options,
         };
         world.plan(0, Happening::Elect);
         for slot in 0..world.processes.len() {
             let after = world.rng.below(2 * SECOND);
-            world.plan(after, Happening::Start(slot));
+            world.start_all(slot, after);
         }
         world.plan(world.options.fault_every, Happening::Fault);
         world.plan(world.options.span, Happening::Heal);
@@ -182,11 +183,11 @@ impl RaftWorld {
             Happening::Arrive(from, ask) => self.arrive(from, ask),
             Happening::Answer(to, reply) => self.answered(to, reply),
             Happening::Again((process, life, token)) => self.send_again(process, life, token),
-            Happening::News(process, life, signal) => self.news(process, life, *signal),
-            Happening::Timer(process, life) => self.timer(process, life),
+            Happening::News(process, life, key, signal) => self.news(process, life, key, &signal),
+            Happening::Timer(seat, life) => self.timer(seat, life),
             Happening::Beat(process, life) => self.beat(process, life),
-            Happening::WorkOver(process, life, epoch) => self.work_over(process, life, epoch),
-            Happening::Start(process) => self.start(process),
+            Happening::WorkOver(seat, life, epoch) => self.work_over(seat, life, epoch),
+            Happening::Start(seat) => self.start(seat),
             Happening::Commit(number) => self.commit(number),
             Happening::BeginRound(node) => self.begin_round(node),
             Happening::Majority(node, round) => {
@@ -218,9 +219,8 @@ impl RaftWorld {
             Happening::Answer((process, ..), _)
             | Happening::Again((process, ..))
             | Happening::News(process, ..)
-            | Happening::Timer(process, _)
-            | Happening::Beat(process, _)
-            | Happening::WorkOver(process, ..) => *process,
+            | Happening::Beat(process, _) => *process,
+            Happening::Timer(seat, _) | Happening::WorkOver(seat, ..) => seat.node,
             _ => return None,
         };
         Some(self.processes[process].frozen_until).filter(|until| self.now < *until)
@@ -256,92 +256,45 @@ impl RaftWorld {
         !self.healing && of_10_000 > 0 && self.rng.below(10_000) < of_10_000
     }
 
-    fn start(&mut self, slot: usize) {
-        if self.processes[slot].core.as_ref().is_some_and(|core| core.state() != StateName::Stopped) {
+    /// Starts the candidates of a process.
+    pub(super) fn start_all(&mut self, slot: usize, after: Nanos) {
+        for seat in self.seats(slot) {
+            self.plan(after, Happening::Start(seat));
+        }
+    }
+
+    fn start(&mut self, seat: Seat) {
+        let process = &self.processes[seat.node];
+        let candidate = &process.candidates[seat.place];
+        if candidate.core.as_ref().is_some_and(|core| core.state() != StateName::Stopped) {
             return;
         }
         // In the same process, only when the cluster knows that the start before has left.
-        let process = &self.processes[slot];
-        let has_left = process.retired && process.client.unretired.is_none();
-        if process.core.is_some() && !has_left {
-            self.plan(self.options.shortest_ttl() / 3, Happening::Start(slot));
+        let has_left = candidate.retired && !process.client.is_leaving(&candidate.who);
+        if candidate.core.is_some() && !has_left {
+            self.plan(self.options.shortest_ttl() / 3, Happening::Start(seat));
             return;
         }
         let bits = u128::from(self.rng.next_u64()) << 64 | u128::from(self.rng.next_u64());
-        let (settings, seed) = (self.options.plans[slot].settings.clone(), self.rng.next_u64());
-        let process = &mut self.processes[slot];
-        process.who.incarnation = Incarnation::from_bits(bits);
-        let is_new = process.core.is_none();
-        if is_new {
-            process.client = Client::default();
-        }
-        process.core = Some(Core::new(settings, process.who.clone(), seed));
-        (process.alternation, process.timer, process.retired) =
+        let settings = self.options.plans[seat.node].candidates[seat.place].settings.clone();
+        let seed = self.rng.next_u64();
+        let process = &mut self.processes[seat.node];
+        let (life, is_new) = (process.life, !std::mem::replace(&mut process.is_up, true));
+        let candidate = &mut process.candidates[seat.place];
+        candidate.who.incarnation = Incarnation::from_bits(bits);
+        candidate.core = Some(Core::new(settings, candidate.who.clone(), seed));
+        (candidate.alternation, candidate.timer, candidate.retired) =
             (Alternation::default(), (Nanos::MAX, None), false);
-        let life = process.life;
-        say!(self, "{slot} starts as {bits:x}");
+        say!(self, "{seat} starts as {bits:x}");
         if is_new {
-            self.plan(self.options.longest_ttl() / 3, Happening::Beat(slot, life));
+            self.plan(self.options.longest_ttl() / 3, Happening::Beat(seat.node, life));
         }
-        self.tell(slot, Input::Start);
-        self.tell(slot, Input::Health(true));
+        self.tell(seat, Input::Start);
+        self.tell(seat, Input::Health(true));
     }
 
-    /// Something goes wrong with a process, or somebody wants something of it.
-    fn fault(&mut self) {
-        if self.healing {
-            return;
-        }
-        let next = self.options.fault_every / 2 + self.rng.below(self.options.fault_every);
-        self.plan(next, Happening::Fault);
-        let slot = self.rng.below(self.processes.len() as u64) as usize;
-        let ttl = self.options.longest_ttl();
-        let span = match self.rng.below(3) {
-            0 => self.rng.below(ttl / 4),
-            1 => self.rng.below(ttl),
-            _ => self.rng.below(3 * ttl),
-        };
-        let until = self.now + span;
-        match self.rng.below(8) {
-            0 | 1 => {
-                say!(self, "{slot} stands still for {span}ns");
-                self.tally.count(WorldFault::Pause);
-                self.processes[slot].frozen_until = until;
-            }
-            2 | 3 => {
-                say!(self, "{slot} is cut off for {span}ns");
-                self.tally.count(WorldFault::Cut);
-                self.processes[slot].cut_until = until;
-            }
-            4 => {
-                say!(self, "{slot} crashes");
-                self.tally.count(WorldFault::Crash);
-                let process = &mut self.processes[slot];
-                (process.core, process.work, process.frozen_until) = (None, None, 0);
-                process.life += 1;
-                self.plan(span, Happening::Start(slot));
-            }
-            5 => {
-                self.tally.count(WorldFault::StepDown);
-                let to = self.rng.one_in(2).then(|| self.processes[0].who.id.clone());
-                self.tell(slot, Input::StepDown { to });
-            }
-            6 => {
-                self.tally.count(WorldFault::StopStart);
-                self.tell(slot, Input::Stop);
-            }
-            _ => {
-                say!(self, "node {} starts again", self.group.leader);
-                // The leader's table is lost, and somebody else may lead next.
-                self.elect();
-                let node = self.rng.below(NODES as u64) as usize;
-                if !self.group.is_leader(node) {
-                    let lost = &mut self.group.nodes[node];
-                    lost.table.lost_leadership();
-                    (lost.leads, lost.stale) = (None, None);
-                }
-            }
-        }
+    pub(super) fn seats(&self, node: usize) -> impl Iterator<Item = Seat> + use<> {
+        (0..self.processes[node].candidates.len()).map(move |place| Seat { node, place })
     }
 
     fn heal(&mut self) {
@@ -350,25 +303,33 @@ impl RaftWorld {
         for slot in 0..self.processes.len() {
             let process = &mut self.processes[slot];
             (process.frozen_until, process.cut_until) = (0, 0);
-            self.plan(MILLI, Happening::Start(slot));
+            self.start_all(slot, MILLI);
         }
+        self.steady_from = self.now + STEADY_TTLS * self.options.longest_ttl();
         self.plan(RECOVERY_TTLS * self.options.longest_ttl(), Happening::Judgement);
     }
 
     fn judgement(&mut self) {
-        let leads = self.processes.iter().any(|process| process.leadership(self.now).is_some());
-        if !leads && self.second_looks > 0 {
+        let mut unled = std::mem::take(&mut self.unled);
+        unled.retain(|key| self.leading(*key).next().is_none());
+        self.unled = unled;
+        if !self.unled.is_empty() && self.second_looks > 0 {
             // Between two leaderships there is a moment without one.
             self.second_looks -= 1;
             self.plan(self.options.longest_ttl(), Happening::Judgement);
             return;
         }
         self.done = true;
-        if !leads {
-            let said = format!("nobody leads {RECOVERY_TTLS} ttls after the faults");
+        if let Some(key) = self.unled.first() {
+            let said = format!("nobody leads {key:?} {RECOVERY_TTLS} ttls after the faults");
             self.judge(Err(BrokenInvariant::new("recovery", said)));
         }
     }
+}
+
+fn candidate(plan: &CandidatePlan) -> RaftCandidate {
+    let who = Candidate { id: plan.id.clone(), incarnation: Incarnation::from_bits(0) };
+    RaftCandidate::new(plan.key, who)
 }
 
 /// A clock at one end of what is tolerated, half of the time.

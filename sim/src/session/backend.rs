@@ -11,6 +11,7 @@ use futures_util::{StreamExt, stream};
 use super::store::{SharedSessions, SimStore};
 use super::wire::Wire;
 use crate::connection::lock;
+use crate::key::ElectionKey;
 
 /// Elections on the world's server.
 pub struct SimSessions {
@@ -33,19 +34,19 @@ impl Forward for SimSessions {
     }
 
     fn follow(&self, on: &ElectionName) {
-        lock(&self.shared.wire.connection).followed = true;
+        lock(&self.shared.wire.connection).follow(ElectionKey::of(on));
         self.lease.follow(on);
     }
 
     fn unfollow(&self, on: &ElectionName) {
-        lock(&self.shared.wire.connection).followed = false;
+        lock(&self.shared.wire.connection).unfollow(ElectionKey::of(on));
         self.lease.unfollow(on);
     }
 
     fn signals(&self) -> Notices {
         let (shared, mut signals) = (Arc::clone(&self.shared), self.lease.signals());
         Box::pin(stream::poll_fn(move |context| {
-            shared.run();
+            shared.run(context.waker());
             match signals.poll_next_unpin(context) {
                 Poll::Ready(notice) => Poll::Ready(notice),
                 Poll::Pending => Poll::Pending,

@@ -1,8 +1,11 @@
 //! The line between a process and one of its sessions, and what travels on it.
 
+use std::collections::BTreeSet;
+
 use super::wire::{
     ReplySlot, SentStatement, ServerNews, SessionKind, SessionNumber, StatementAnswer, StatementFailure,
 };
+use crate::key::ElectionKey;
 use crate::time::Nanos;
 
 /// The way between a process and one of its sessions.
@@ -17,10 +20,10 @@ pub(crate) struct SessionLink {
     pub(crate) dead: bool,
     /// The process has closed its end, or knows that the other is closed.
     pub(super) closed: bool,
-    /// The process has asked for presence, and not to leave.
-    pub(super) present: bool,
-    /// The process has asked to leave, and no claim has asked for presence since.
-    pub(super) left: bool,
+    /// Where the process has asked for presence, and not to leave.
+    pub(super) present: BTreeSet<ElectionKey>,
+    /// Where the process has asked to leave, and no claim has asked for presence since.
+    pub(super) left: BTreeSet<ElectionKey>,
     /// When it was ended by hand.
     pub(crate) ended_by_hand: Option<Nanos>,
 }

@@ -5,6 +5,7 @@
 //! clock ([`server`]) that crashes, is replaced by a promoted standby, and has sessions ended by hand.
 
 pub mod backend;
+mod effects;
 pub mod line;
 pub mod network;
 pub mod server;

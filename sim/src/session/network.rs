@@ -1,21 +1,17 @@
 //! Between the processes and the server: connections that keep their order, stall, go dead and break.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bellwether_backend::Condition;
-use bellwether_core::Epoch;
 
 use super::line::{Down, SessionLink, Stalled};
-use super::server::{Effect, Server};
-use super::wire::{
-    SentStatement, ServerNews, SessionKind, SessionNumber, Statement, StatementAnswer, StatementFailure,
-};
+use super::server::Server;
+use super::wire::{SentStatement, SessionKind, SessionNumber, Statement, StatementAnswer, StatementFailure};
 use crate::call::Purpose;
 use crate::connection::lock;
 use crate::faults::WorldFault;
-use crate::invariants::exclusion::SimLeadership;
-use crate::invariants::{order, read_only, stale};
+use crate::invariants::{order, read_only};
 use crate::node::Cut;
 use crate::queue::WorldEvent;
 use crate::time::Nanos;
@@ -28,13 +24,13 @@ pub(crate) struct SessionWorld {
     pub(crate) lines: BTreeMap<SessionNumber, SessionLink>,
     /// What has reached a server that does not run on just now.
     backlog: Vec<(usize, SentStatement)>,
-    /// Who had the lock when the server crashed.
-    pub(crate) last_holder: Option<SessionNumber>,
+    /// Who had a lock when the server crashed.
+    pub(crate) last_holders: BTreeSet<SessionNumber>,
 }
 
 impl SessionWorld {
     pub(crate) fn new(server: Server) -> SessionWorld {
-        SessionWorld { server, lines: BTreeMap::new(), backlog: Vec::new(), last_holder: None }
+        SessionWorld { server, lines: BTreeMap::new(), backlog: Vec::new(), last_holders: BTreeSet::new() }
     }
 }
 
@@ -84,18 +80,23 @@ impl World {
             down: 0,
             dead: false,
             closed: false,
-            present: false,
-            left: false,
+            present: BTreeSet::new(),
+            left: BTreeSet::new(),
             ended_by_hand: None,
         });
-        match sent.statement {
+        match &sent.statement {
             Statement::Close => line.closed = true,
-            Statement::Appear(condition, ..) if condition != Condition::NEVER => {
-                line.present = true;
-                line.left &= !matches!(sent.purpose, Purpose::Claim(_));
+            Statement::Appear(wishes, _) => {
+                for wish in wishes.iter().filter(|wish| wish.condition != Condition::NEVER) {
+                    line.present.insert(wish.key);
+                    if let Purpose::Claim(_) = sent.purpose {
+                        line.left.remove(&wish.key);
+                    }
+                }
             }
-            Statement::Leave => {
-                (line.present, line.left) = (false, true);
+            Statement::Leave(key, _) => {
+                line.present.remove(key);
+                line.left.insert(*key);
             }
             _ => {}
         }
@@ -118,23 +119,27 @@ impl World {
     /// What leaves a process is judged when it leaves.
     fn judge_asked(&mut self, node: usize, sent: &SentStatement) {
         self.judge(read_only::check_asked(sent.purpose, &sent.statement));
-        let lets_go = matches!(sent.statement, Statement::Unlock(true) | Statement::Leave);
-        if let (Purpose::Release(_, epoch), true) = (sent.purpose, lets_go) {
-            let working = self.nodes[node].work.map(|work| work.epoch);
-            self.judge(order::check(epoch, working));
+        let lets_go = matches!(sent.statement, Statement::Unlock(..) | Statement::Leave(..));
+        if let (Purpose::Release(who, epoch), true) = (sent.purpose, lets_go) {
+            let working = self.nodes[node].candidate_of(who).and_then(|candidate| candidate.work);
+            self.judge(order::check(epoch, working.map(|work| work.epoch)));
         }
-        if let (Purpose::Renew(_, epoch), Statement::Appear(..), Some(sessions)) =
-            (sent.purpose, &sent.statement, &self.sessions)
-        {
-            let left = sessions.lines.get(&sent.session).is_some_and(|line| line.left);
-            self.judge(order::not_present_again(left, epoch));
-        }
-        if let (Statement::Unlock(true), Some(sessions)) = (&sent.statement, &self.sessions) {
-            let mut own = sessions.lines.values().rev().filter(|line| line.node == node);
-            let b = own.find(|line| line.kind == SessionKind::Presence);
-            let present = b.is_some_and(|line| line.present && !line.closed);
-            self.judge(order::presence_first(present));
-        }
+        let Some(sessions) = &self.sessions else { return };
+        let verdict = match (sent.purpose, &sent.statement) {
+            (Purpose::Renew(_, epoch), Statement::Appear(wishes, _)) => {
+                let line = sessions.lines.get(&sent.session);
+                let left = line.is_some_and(|line| wishes.iter().any(|wish| line.left.contains(&wish.key)));
+                order::not_present_again(left, epoch)
+            }
+            (_, Statement::Unlock(key, _)) => {
+                let mut own = sessions.lines.values().rev().filter(|line| line.node == node);
+                let b = own.find(|line| line.kind == SessionKind::Presence);
+                let present = b.is_some_and(|line| line.present.contains(key) && !line.closed);
+                order::presence_first(present)
+            }
+            _ => Ok(()),
+        };
+        self.judge(verdict);
     }
 
     /// Something reaches the server.
@@ -190,71 +195,6 @@ impl World {
         }
     }
 
-    fn took_effect(&mut self, sent: &SentStatement, effect: &Effect) {
-        if let Some(epoch) = effect.granted {
-            self.tally.commits += 1;
-            self.trace.mix(epoch.get());
-            say!(self, "server: {epoch:?} to {:x}", sent.session);
-            if let Purpose::Claim(who) = sent.purpose {
-                let verdict = self.owners.owns(SimLeadership { who, epoch }, &self.losses);
-                self.judge(verdict);
-            }
-            self.tally.handovers += u64::from(std::mem::take(&mut self.is_released));
-        }
-        if let Some(epoch) = effect.freed {
-            say!(self, "server: {:x} lets go of {epoch:?}", sent.session);
-            self.is_released = true;
-            let working = self.working_under(epoch);
-            self.judge(stale::check_freed(sent.purpose, epoch, working));
-        }
-        if let Some(notice) = effect.told.clone() {
-            self.notify(&ServerNews::Notice(sent.session, notice));
-        }
-    }
-
-    fn working_under(&self, epoch: Epoch) -> bool {
-        let leads = |node: usize| {
-            self.nodes[node].leadership(self.now).is_some_and(|leadership| leadership.epoch == epoch)
-        };
-        (0..self.nodes.len()).any(leads)
-    }
-
-    /// Everybody who listens is told, on the session that listens.
-    fn notify(&mut self, news: &ServerNews) {
-        let Some(sessions) = &self.sessions else { return };
-        let listening =
-            sessions.server.sessions.iter().filter(|(_, session)| session.kind == SessionKind::Presence);
-        let listening: Vec<SessionNumber> = listening.map(|(id, _)| *id).collect();
-        for id in listening {
-            self.send_down(id, Down::News(news.clone()));
-        }
-    }
-
-    /// A session is over at the server.
-    pub(crate) fn end_session(&mut self, id: SessionNumber, told: bool) {
-        let Some(sessions) = &mut self.sessions else { return };
-        if !sessions.server.sessions.contains_key(&id) {
-            return;
-        }
-        let had = sessions.server.end(id);
-        say!(self, "server: {id:x} is over{}", if had { ", and the lock is free" } else { "" });
-        if told {
-            self.hang_up(id);
-        }
-        if had {
-            self.is_released = false;
-            self.announce_end(id);
-        }
-    }
-
-    /// Followers park on the session that has the lock, and mostly hear when it ends.
-    pub(crate) fn announce_end(&mut self, session: SessionNumber) {
-        for node in self.alive() {
-            let Some(at) = self.heard_at(node) else { continue };
-            self.queue.push(at, WorldEvent::Down(node, 0, Box::new(Down::News(ServerNews::Ended(session)))));
-        }
-    }
-
     /// The session's silence has lasted for its lease, or not yet.
     pub(crate) fn idle(&mut self, id: SessionNumber) {
         let Some(sessions) = &self.sessions else { return };
@@ -282,7 +222,7 @@ impl World {
         self.send_down(sent.session, Down::Answer(sent.reply, result));
     }
 
-    fn send_down(&mut self, id: SessionNumber, down: Down) {
+    pub(super) fn send_down(&mut self, id: SessionNumber, down: Down) {
         let net = self.options.net;
         let lost = self.chance(net.answer_lost / 4);
         let mut at = self.now + self.latency();

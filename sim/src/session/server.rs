@@ -1,4 +1,4 @@
-//! The server: one lock, the presences, sessions that it ends when they fall silent, and numbers that only go up.
+//! The server: a lock for each election, the presences, sessions that it ends when they fall silent, and numbers that only go up.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -6,9 +6,11 @@ use std::time::Duration;
 use bellwether_backend::{LockHolder, Presence, SessionNotice};
 use bellwether_core::{Boot, CandidateId, Epoch};
 
-use super::store::Key;
-use super::wire::{SessionKind, SessionNumber, Statement, StatementAnswer};
+use super::wire::{
+    LockState, LockWish, PresenceWish, SessionKind, SessionNumber, Statement, StatementAnswer,
+};
 use crate::clock::Machine;
+use crate::key::ElectionKey;
 use crate::time::Nanos;
 
 /// An epoch is the timeline above so many bits of transaction id.
@@ -27,7 +29,7 @@ pub struct ServerSession {
     name: Option<CandidateId>,
 }
 
-/// The lock, while somebody has it.
+/// A lock that somebody has.
 #[derive(Clone, Copy, Debug)]
 pub struct HeldLock {
     /// Whose.
@@ -45,9 +47,9 @@ pub struct Server {
     pub machine: Machine,
     /// Who is connected.
     pub sessions: BTreeMap<SessionNumber, ServerSession>,
-    /// Who has the lock.
-    pub lock: Option<HeldLock>,
-    present: BTreeSet<SessionNumber>,
+    /// Who has which lock.
+    pub locks: BTreeMap<ElectionKey, HeldLock>,
+    present: BTreeSet<(ElectionKey, SessionNumber)>,
     timeline: u64,
     xid: u64,
     /// Since then it has not ended sessions of its own accord.
@@ -59,12 +61,12 @@ pub struct Server {
 /// What a statement brought about.
 #[derive(Debug, Default)]
 pub struct Effect {
-    /// An epoch was issued under the lock.
-    pub granted: Option<Epoch>,
-    /// The lock was released, last held under this epoch.
-    pub freed: Option<Epoch>,
+    /// Epochs were issued under these locks.
+    pub granted: Vec<(ElectionKey, Epoch)>,
+    /// That lock was released, last held under this epoch.
+    pub freed: Option<(ElectionKey, Epoch)>,
     /// What everybody is told.
-    pub told: Option<SessionNotice<Key>>,
+    pub told: Vec<SessionNotice<ElectionKey>>,
 }
 
 impl Server {
@@ -73,7 +75,7 @@ impl Server {
         Server {
             machine,
             sessions: BTreeMap::new(),
-            lock: None,
+            locks: BTreeMap::new(),
             present: BTreeSet::new(),
             timeline: 1,
             xid: 700,
@@ -88,13 +90,14 @@ impl Server {
         self.sessions.insert(id, ServerSession { kind, lease: None, active, name: None });
     }
 
-    /// A session is over, for whatever reason. Whether it had the lock.
-    pub fn end(&mut self, id: SessionNumber) -> bool {
+    /// A session is over, for whatever reason. The locks that it had.
+    pub fn end(&mut self, id: SessionNumber) -> Vec<ElectionKey> {
         self.sessions.remove(&id);
-        self.present.remove(&id);
-        let had = self.lock.is_some_and(|hold| hold.by == id);
-        if had {
-            self.lock = None;
+        self.present.retain(|(_, present)| *present != id);
+        let had: Vec<ElectionKey> =
+            self.locks.iter().filter(|(_, hold)| hold.by == id).map(|(key, _)| *key).collect();
+        for key in &had {
+            self.locks.remove(key);
         }
         had
     }
@@ -109,7 +112,7 @@ impl Server {
     /// the last of them, and has a timeline of its own instead.
     pub fn crash(&mut self, promoted: Option<u64>) -> Vec<SessionNumber> {
         self.down = true;
-        self.lock = None;
+        self.locks.clear();
         self.present.clear();
         if let Some(behind) = promoted {
             self.timeline += 1;
@@ -137,66 +140,56 @@ impl Server {
         let mut effect = Effect::default();
         let said = match statement {
             Statement::Open(_) | Statement::Close => StatementAnswer::Yes(true),
-            Statement::Try(name, lease) => match self.lock {
-                Some(hold) if hold.by != id => self.held_by(boot, hold.by),
-                held => {
-                    let epoch = self.number();
-                    self.lock =
-                        Some(HeldLock { by: id, times: held.map_or(0, |hold| hold.times) + 1, epoch });
-                    effect.granted = Some(epoch);
-                    effect.told = Some(SessionNotice::Claimed(Key, name.clone()));
-                    if let Some(session) = self.sessions.get_mut(&id) {
-                        (session.lease, session.name) = (Some(*lease), Some(name.clone()));
-                    }
-                    StatementAnswer::Granted(epoch)
-                }
-            },
-            Statement::Again => match self.lock {
-                Some(hold) if hold.by == id => {
-                    let epoch = self.number();
-                    self.lock = Some(HeldLock { epoch, ..hold });
-                    effect.granted = Some(epoch);
-                    StatementAnswer::Granted(epoch)
-                }
-                _ => StatementAnswer::Yes(false),
-            },
+            Statement::Claim(wishes, lease) => {
+                let tried = |wish: &LockWish| self.is_granted(id, wish);
+                let granted: Vec<bool> = wishes.iter().map(tried).collect();
+                // One transaction, and so one number for all of them.
+                let epoch = granted.contains(&true).then(|| self.number());
+                let each = wishes.iter().zip(granted);
+                let states = each.map(|(wish, granted)| match epoch.filter(|_| granted) {
+                    Some(epoch) => self.grant(id, wish, epoch, *lease, &mut effect),
+                    None if wish.again => LockState::Free,
+                    None => self.state_of(boot, wish.key),
+                });
+                StatementAnswer::Locks(states.collect())
+            }
             Statement::Beat => {
-                let holds = match self.sessions.get(&id).map(|session| session.kind) {
-                    Some(SessionKind::Lock) => self.lock.is_some_and(|hold| hold.by == id),
-                    _ => self.present.contains(&id),
-                };
-                StatementAnswer::Yes(holds)
-            }
-            Statement::Unlock(tell) => {
-                effect.told = tell.then_some(SessionNotice::Released(Key));
-                StatementAnswer::Yes(self.unlock(id, &mut effect))
-            }
-            Statement::Appear(condition, first, lease) => {
-                let (others, quiet) = (self.others(id), boot.since(self.quiet_since));
-                let locked = first.is_none_or(|first| self.lock.is_some_and(|hold| hold.by == first));
-                let present = locked && condition.is_met(others, quiet);
-                if present {
-                    self.present.insert(id);
-                    if let Some(session) = self.sessions.get_mut(&id) {
-                        session.lease = Some(*lease);
+                StatementAnswer::Has(match self.sessions.get(&id).map(|session| session.kind) {
+                    Some(SessionKind::Lock) => {
+                        let held = self.locks.iter().filter(|(_, hold)| hold.by == id);
+                        held.map(|(key, _)| *key).collect()
                     }
+                    _ => {
+                        let present = self.present.iter().filter(|(_, present)| *present == id);
+                        present.map(|(key, _)| *key).collect()
+                    }
+                })
+            }
+            Statement::Unlock(key, lease) => {
+                self.bear(id, *lease);
+                effect.told.push(SessionNotice::Released(*key));
+                StatementAnswer::Yes(self.unlock(id, *key, &mut effect))
+            }
+            Statement::Undo(key) => StatementAnswer::Yes(self.unlock(id, *key, &mut effect)),
+            Statement::Appear(wishes, lease) => {
+                let quiet = boot.since(self.quiet_since);
+                let found: Vec<Presence> = wishes.iter().map(|wish| self.appear(id, wish, quiet)).collect();
+                if found.iter().any(|found| found.present) {
+                    self.bear(id, *lease);
                 }
-                StatementAnswer::Appeared(Presence { present, others, quiet })
+                StatementAnswer::Appeared(found)
             }
             Statement::Tell(notice) => {
-                effect.told = Some(notice.clone());
+                effect.told.push(notice.clone());
                 StatementAnswer::Yes(true)
             }
-            Statement::Leave => {
-                if let Some(session) = self.sessions.get_mut(&id) {
-                    session.lease = None;
-                }
-                StatementAnswer::Yes(self.present.remove(&id))
+            Statement::Leave(key, lease) => {
+                self.bear(id, *lease);
+                StatementAnswer::Yes(self.present.remove(&(*key, id)))
             }
-            Statement::Look => match self.lock {
-                Some(hold) => self.held_by(boot, hold.by),
-                None => StatementAnswer::Free,
-            },
+            Statement::Look(keys) => {
+                StatementAnswer::Locks(keys.iter().map(|key| self.state_of(boot, *key)).collect())
+            }
         };
         if let Some(session) = self.sessions.get_mut(&id) {
             session.active = boot;
@@ -204,36 +197,75 @@ impl Server {
         (said, effect)
     }
 
-    fn unlock(&mut self, id: SessionNumber, effect: &mut Effect) -> bool {
+    /// Tries a lock: granted to a session that has it already, too.
+    fn is_granted(&self, id: SessionNumber, wish: &LockWish) -> bool {
+        let held = self.locks.get(&wish.key);
+        held.map_or(!wish.again, |hold| hold.by == id)
+    }
+
+    fn grant(
+        &mut self,
+        id: SessionNumber,
+        wish: &LockWish,
+        epoch: Epoch,
+        lease: Duration,
+        effect: &mut Effect,
+    ) -> LockState {
+        let held = self.locks.get(&wish.key).map_or(0, |hold| hold.times);
+        let times = held + u32::from(!wish.again);
+        self.locks.insert(wish.key, HeldLock { by: id, times, epoch });
+        effect.granted.push((wish.key, epoch));
+        if !wish.again {
+            effect.told.push(SessionNotice::Claimed(wish.key, wish.id.clone()));
+        }
         if let Some(session) = self.sessions.get_mut(&id) {
-            session.lease = None;
+            session.lease = Some(lease);
+            session.name = Some(wish.id.clone());
         }
-        let Some(hold) = self.lock.filter(|hold| hold.by == id) else { return false };
-        if hold.times > 1 {
-            self.lock = Some(HeldLock { times: hold.times - 1, ..hold });
-            return true;
+        LockState::Granted(epoch)
+    }
+
+    fn appear(&mut self, id: SessionNumber, wish: &PresenceWish, quiet: Duration) -> Presence {
+        let PresenceWish { key, condition, first } = *wish;
+        let others = self.present.iter().any(|(other, present)| *other == key && *present != id);
+        let locked = first.is_none_or(|first| self.locks.get(&key).is_some_and(|hold| hold.by == first));
+        let present = locked && condition.is_met(others, quiet);
+        if present {
+            self.present.insert((key, id));
         }
-        self.lock = None;
-        effect.freed = Some(hold.epoch);
+        Presence { present, others, quiet }
+    }
+
+    /// From now on that session may be silent for so long; for ever while it holds nothing.
+    fn bear(&mut self, id: SessionNumber, lease: Duration) {
+        if let Some(session) = self.sessions.get_mut(&id) {
+            session.lease = Some(lease).filter(|lease| !lease.is_zero());
+        }
+    }
+
+    fn unlock(&mut self, id: SessionNumber, key: ElectionKey, effect: &mut Effect) -> bool {
+        let Some(hold) = self.locks.get_mut(&key).filter(|hold| hold.by == id) else { return false };
+        hold.times -= 1;
+        if hold.times == 0 {
+            effect.freed = Some((key, hold.epoch));
+            self.locks.remove(&key);
+        }
         true
     }
 
-    fn held_by(&self, boot: Boot, by: SessionNumber) -> StatementAnswer {
+    fn state_of(&self, boot: Boot, key: ElectionKey) -> LockState {
+        let Some(HeldLock { by, .. }) = self.locks.get(&key).copied() else { return LockState::Free };
         let session = self.sessions.get(&by);
-        StatementAnswer::HeldBy(LockHolder {
+        LockState::HeldBy(LockHolder {
             session: by,
             name: String::new(),
             is_ours: true,
             id: session.and_then(|session| session.name.clone()),
-            leads: self.present.iter().any(|id| id >> 32 == by >> 32),
+            leads: self.present.iter().any(|(other, id)| *other == key && id >> 32 == by >> 32),
             ttl: session.and_then(|session| session.lease),
             silent: session.map(|session| boot.since(session.active)),
             epoch: None,
         })
-    }
-
-    fn others(&self, but: SessionNumber) -> bool {
-        self.present.iter().any(|id| *id != but)
     }
 
     fn number(&mut self) -> Epoch {
@@ -262,36 +294,72 @@ mod tests {
         server
     }
 
+    const KEY: ElectionKey = ElectionKey(0);
+
+    fn wish(key: ElectionKey) -> LockWish {
+        LockWish { key, id: name(), again: false }
+    }
+
+    fn try_lock(server: &mut Server, id: SessionNumber) -> LockState {
+        let attempt = Statement::Claim(vec![wish(KEY)], Duration::from_secs(5));
+        match server.execute(SECOND, id, &attempt, 50).0 {
+            StatementAnswer::Locks(mut states) => states.remove(0),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn is_held_by_1(state: &LockState) -> bool {
+        matches!(state, LockState::HeldBy(LockHolder { session: 1, .. }))
+    }
+
     #[test]
     fn a_lock_is_re_entrant_and_freed_with_its_session() {
         let mut server = server();
-        let ttl = Duration::from_secs(5);
-        let try_lock =
-            |server: &mut Server, id| server.execute(SECOND, id, &Statement::Try(name(), ttl), 0).0;
-        assert!(matches!(try_lock(&mut server, 1), StatementAnswer::Granted(_)));
-        assert!(matches!(try_lock(&mut server, 1), StatementAnswer::Granted(_)));
-        assert!(matches!(try_lock(&mut server, 2), StatementAnswer::HeldBy(LockHolder { session: 1, .. })));
+        assert!(matches!(try_lock(&mut server, 1), LockState::Granted(_)));
+        assert!(matches!(try_lock(&mut server, 1), LockState::Granted(_)));
+        assert!(is_held_by_1(&try_lock(&mut server, 2)));
         assert_eq!(server.idle_at(1), Some(6 * SECOND));
-        assert_eq!(server.execute(SECOND, 1, &Statement::Unlock(true), 0).1.freed, None);
-        assert!(matches!(try_lock(&mut server, 2), StatementAnswer::HeldBy(LockHolder { session: 1, .. })));
-        assert!(server.end(1));
-        assert!(matches!(try_lock(&mut server, 2), StatementAnswer::Granted(_)));
+        let unlock = Statement::Unlock(KEY, Duration::ZERO);
+        assert_eq!(server.execute(SECOND, 1, &unlock, 0).1.freed, None);
+        assert!(is_held_by_1(&try_lock(&mut server, 2)));
+        assert_eq!(server.end(1), [KEY]);
+        assert!(matches!(try_lock(&mut server, 2), LockState::Granted(_)));
+    }
+
+    #[test]
+    fn elections_of_one_session_have_locks_of_their_own_and_one_lease() {
+        let (mut server, other, lease) = (server(), ElectionKey(1), Duration::from_secs(5));
+        let both = Statement::Claim(vec![wish(KEY), wish(other)], lease);
+        let (said, effect) = server.execute(SECOND, 1, &both, 0);
+        let StatementAnswer::Locks(states) = said else { panic!("{said:?}") };
+        assert!(matches!(states[..], [LockState::Granted(one), LockState::Granted(two)] if one == two));
+        assert_eq!((effect.granted.len(), effect.told.len()), (2, 2));
+        let released = server.execute(SECOND, 1, &Statement::Unlock(KEY, lease), 0).1;
+        assert_eq!(released.freed.map(|(key, _)| key), Some(KEY));
+        assert_eq!(server.idle_at(1), Some(6 * SECOND), "it still holds the other");
+        let beat = server.execute(SECOND, 1, &Statement::Beat, 0).0;
+        assert_eq!(beat, StatementAnswer::Has([other].into()));
+        server.execute(SECOND, 1, &Statement::Unlock(other, Duration::ZERO), 0);
+        assert_eq!(server.idle_at(1), None);
     }
 
     #[test]
     fn a_promotion_goes_back_in_transactions_and_up_in_epochs() {
         let mut server = server();
-        let attempt = Statement::Try(name(), Duration::from_secs(3));
-        let StatementAnswer::Granted(before) = server.execute(SECOND, 1, &attempt, 50).0 else { panic!() };
+        let LockState::Granted(before) = try_lock(&mut server, 1) else { panic!() };
         assert_eq!(server.crash(Some(40)).len(), 4);
         server.up(9 * SECOND);
         server.open(9 * SECOND, 5, SessionKind::Presence);
-        let StatementAnswer::Granted(after) = server.execute(SECOND, 5, &attempt, 0).0 else { panic!() };
+        let LockState::Granted(after) = try_lock(&mut server, 5) else { panic!() };
         assert!(after > before);
         let condition = Condition { by_force: false, quiet: Duration::from_secs(3) };
-        let appear = Statement::Appear(condition, None, Duration::from_secs(3));
-        let present = |said| matches!(said, StatementAnswer::Appeared(Presence { present: true, .. }));
-        assert!(!present(server.execute(11 * SECOND, 5, &appear, 0).0));
-        assert!(present(server.execute(12 * SECOND, 5, &appear, 0).0));
+        let wish = PresenceWish { key: KEY, condition, first: None };
+        let appear = Statement::Appear(vec![wish], Duration::from_secs(3));
+        let mut present = |now| match server.execute(now, 5, &appear, 0).0 {
+            StatementAnswer::Appeared(found) => found[0].present,
+            other => panic!("{other:?}"),
+        };
+        assert!(!present(11 * SECOND));
+        assert!(present(12 * SECOND));
     }
 }

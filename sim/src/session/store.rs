@@ -6,26 +6,18 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use bellwether_backend::{
-    Capabilities, Claimed, Ear, Fut, LockAnswer, LockHolder, LockKey, LockResult, Presence, Session,
-    SessionFailure, SessionNotice, SessionStore, Sessions, WantedLock, WantedPresence, Written,
+    Capabilities, Claimed, Ear, Fut, LockAnswer, LockHolder, LockResult, Presence, Session, SessionFailure,
+    SessionNotice, SessionStore, Sessions, WantedLock, WantedPresence, Written,
 };
 use bellwether_core::{Boot, ElectionName, ErrorKind, StoreError};
 
 use super::wire::{
-    self, ServerNews, SessionConnection, SessionKind, SessionNumber, Statement, StatementAnswer, Wire,
+    self, LockState, LockWish, PresenceWish, ServerNews, SessionConnection, SessionKind, SessionNumber,
+    Statement, StatementAnswer, Wire,
 };
 use crate::call::Purpose;
 use crate::connection::{lock, trouble};
-
-/// The one election of a world.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key;
-
-impl LockKey for Key {
-    fn presence(self) -> Key {
-        Key
-    }
-}
+use crate::key::ElectionKey;
 
 /// What the sessions and the tasks of a process share.
 pub struct SharedSessions {
@@ -41,7 +33,7 @@ pub struct SharedSessions {
 
 impl SharedSessions {
     /// Lets what runs beside the calls go on, and takes in what has reached the process.
-    pub(super) fn run(&self) {
+    pub(super) fn run(&self, waker: &Waker) {
         let before = std::mem::replace(&mut lock(&self.wire.connection).purpose, Purpose::Tend);
         self.hear();
         let mut waiting = Vec::new();
@@ -52,7 +44,7 @@ impl SharedSessions {
                 break;
             }
             for mut task in tasks {
-                if task.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
+                if task.as_mut().poll(&mut Context::from_waker(waker)).is_pending() {
                     waiting.push(task);
                 }
             }
@@ -118,21 +110,10 @@ impl SimSession {
     async fn ask(&self, ttl: Duration, statement: Statement) -> Result<StatementAnswer, SessionFailure> {
         self.shared.wire.ask(&self.connection, limit(ttl), statement).await.map_err(failure)
     }
-
-    async fn appear_once(
-        &self,
-        wanted: &WantedPresence<Key, SessionNumber>,
-        lease: Duration,
-    ) -> Result<Presence, SessionFailure> {
-        match self.ask(wanted.ttl, Statement::Appear(wanted.condition, wanted.if_locked_by, lease)).await? {
-            StatementAnswer::Appeared(presence) => Ok(presence),
-            _ => Err(confused()),
-        }
-    }
 }
 
 impl Session for SimSession {
-    type Key = Key;
+    type Key = ElectionKey;
     type Id = SessionNumber;
     type Mark = ();
 
@@ -152,78 +133,94 @@ impl Session for SimSession {
         self.shared.wire.throw_away(&self.connection);
     }
 
-    async fn beat(&self, ttl: Duration) -> Result<HashSet<Key>, StoreError> {
-        let said = self.ask(ttl, Statement::Beat).await;
-        let held = said.map_err(SessionFailure::error)? == StatementAnswer::Yes(true);
-        Ok(held.then_some(Key).into_iter().collect())
+    async fn beat(&self, ttl: Duration) -> Result<HashSet<ElectionKey>, StoreError> {
+        match self.ask(ttl, Statement::Beat).await.map_err(SessionFailure::error)? {
+            StatementAnswer::Has(keys) => Ok(keys.into_iter().collect()),
+            _ => Err(confused().error()),
+        }
     }
 
-    async fn tell(&self, ttl: Duration, notice: &SessionNotice<Key>) -> Result<(), SessionFailure> {
+    async fn tell(&self, ttl: Duration, notice: &SessionNotice<ElectionKey>) -> Result<(), SessionFailure> {
         self.ask(ttl, Statement::Tell(notice.clone())).await.map(drop)
     }
 
     async fn claim(
         &self,
-        wanted: &[WantedLock<Key, ()>],
+        wanted: &[WantedLock<ElectionKey, ()>],
         lease: Duration,
     ) -> Result<Vec<LockResult<SessionNumber, ()>>, SessionFailure> {
-        let mut answers = Vec::new();
-        for WantedLock { id, ttl, held, .. } in wanted {
-            let said = match held {
-                Some(()) => self.ask(*ttl, Statement::Again).await?,
-                None => self.ask(*ttl, Statement::Try(id.clone(), lease)).await?,
-            };
-            answers.push(match said {
-                StatementAnswer::Granted(epoch) => Ok(LockAnswer::Granted(epoch, ())),
-                StatementAnswer::HeldBy(holder) => Ok(LockAnswer::HeldBy(holder)),
-                StatementAnswer::Yes(false) => Ok(LockAnswer::JustFreed),
-                _ => return Err(confused()),
-            });
-        }
-        Ok(answers)
+        let ttl = wanted.iter().map(|one| one.ttl).max().unwrap_or_default();
+        let wish = |one: &WantedLock<ElectionKey, ()>| LockWish {
+            key: one.key,
+            id: one.id.clone(),
+            again: one.held.is_some(),
+        };
+        let wishes: Vec<LockWish> = wanted.iter().map(wish).collect();
+        let StatementAnswer::Locks(states) = self.ask(ttl, Statement::Claim(wishes, lease)).await? else {
+            return Err(confused());
+        };
+        let answer = |state| match state {
+            LockState::Granted(epoch) => LockAnswer::Granted(epoch, ()),
+            LockState::HeldBy(holder) => LockAnswer::HeldBy(holder),
+            LockState::Free => LockAnswer::JustFreed,
+        };
+        Ok(states.into_iter().map(|state| Ok(answer(state))).collect())
     }
 
-    async fn unlock(&self, _: Key, (): (), ttl: Duration, _: Duration) -> Result<bool, SessionFailure> {
-        Ok(self.ask(ttl, Statement::Unlock(true)).await? == StatementAnswer::Yes(true))
+    async fn unlock(
+        &self,
+        key: ElectionKey,
+        (): (),
+        ttl: Duration,
+        lease: Duration,
+    ) -> Result<bool, SessionFailure> {
+        Ok(self.ask(ttl, Statement::Unlock(key, lease)).await? == StatementAnswer::Yes(true))
     }
 
-    async fn undo(&self, _: Key, ttl: Duration) -> Result<(), SessionFailure> {
-        self.ask(ttl, Statement::Unlock(false)).await.map(drop)
+    async fn undo(&self, key: ElectionKey, ttl: Duration) -> Result<(), SessionFailure> {
+        self.ask(ttl, Statement::Undo(key)).await.map(drop)
     }
 
     async fn appear(
         &self,
-        wanted: &[WantedPresence<Key, SessionNumber>],
+        wanted: &[WantedPresence<ElectionKey, SessionNumber>],
         lease: Duration,
     ) -> Result<Vec<Presence>, SessionFailure> {
-        let mut found = Vec::new();
-        for wanted in wanted {
-            found.push(self.appear_once(wanted, lease).await?);
+        let ttl = wanted.iter().map(|one| one.ttl).max().unwrap_or_default();
+        let wish = |one: &WantedPresence<ElectionKey, SessionNumber>| PresenceWish {
+            key: one.key,
+            condition: one.condition,
+            first: one.if_locked_by,
+        };
+        let wishes = wanted.iter().map(wish).collect();
+        match self.ask(ttl, Statement::Appear(wishes, lease)).await? {
+            StatementAnswer::Appeared(found) => Ok(found),
+            _ => Err(confused()),
         }
-        Ok(found)
     }
 
-    async fn leave(&self, _: Key, ttl: Duration, _: Duration) {
-        let _ = self.ask(ttl, Statement::Leave).await;
+    async fn leave(&self, key: ElectionKey, ttl: Duration, lease: Duration) {
+        let _ = self.ask(ttl, Statement::Leave(key, lease)).await;
     }
 
-    async fn look(&self, keys: &[Key]) -> Result<Vec<Option<LockHolder<SessionNumber>>>, StoreError> {
-        let mut found = Vec::new();
-        for _ in keys {
-            // Answers come in order: while this one is out, no renewal that left later has counted. So a ttl is the least
-            // after which nobody counts on this session.
-            let ttl = self.shared.connect_limit * 2 / 3;
-            found.push(match self.ask(ttl, Statement::Look).await.map_err(SessionFailure::error)? {
-                StatementAnswer::HeldBy(holder) => Some(holder),
-                _ => None,
-            });
-        }
-        Ok(found)
+    async fn look(&self, keys: &[ElectionKey]) -> Result<Vec<Option<LockHolder<SessionNumber>>>, StoreError> {
+        // Answers come in order: while this one is out, no renewal that left later has counted. So a ttl is the least
+        // after which nobody counts on this session.
+        let ttl = self.shared.connect_limit * 2 / 3;
+        let looked = self.ask(ttl, Statement::Look(keys.to_vec())).await;
+        let StatementAnswer::Locks(states) = looked.map_err(SessionFailure::error)? else {
+            return Err(confused().error());
+        };
+        let holder = |state| match state {
+            LockState::HeldBy(holder) => Some(holder),
+            LockState::Granted(_) | LockState::Free => None,
+        };
+        Ok(states.into_iter().map(holder).collect())
     }
 }
 
 impl SessionStore for SimStore {
-    type Key = Key;
+    type Key = ElectionKey;
     type Session = SimSession;
 
     fn name(&self) -> &'static str {
@@ -254,8 +251,8 @@ impl SessionStore for SimStore {
         Ok(call.await)
     }
 
-    fn key(&self, _: &ElectionName) -> Result<Key, StoreError> {
-        Ok(Key)
+    fn key(&self, on: &ElectionName) -> Result<ElectionKey, StoreError> {
+        Ok(ElectionKey::of(on))
     }
 
     async fn open(&self, ear: Ear<SimStore>) -> Result<Sessions<SimStore>, StoreError> {

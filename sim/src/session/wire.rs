@@ -3,7 +3,7 @@
 //! A statement goes into the outbox and its answer is waited for on a [`ReplySlot`]; the world decides what becomes of it.
 //! Waiting is bounded by the process's own clock, and an answer that does not come in time costs the session.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
@@ -12,10 +12,10 @@ use std::time::Duration;
 use bellwether_backend::{Condition, LockHolder, Presence, SessionNotice};
 use bellwether_core::{Boot, CandidateId, Clock, Epoch};
 
-use super::store::Key;
 use crate::call::Purpose;
 use crate::clock::ClockReading;
 use crate::connection::{SharedConnection, lock};
+use crate::key::ElectionKey;
 
 /// A session, of all sessions that there ever were.
 pub type SessionNumber = u64;
@@ -36,22 +36,44 @@ pub enum Statement {
     Open(SessionKind),
     /// The client's end was closed.
     Close,
-    /// On A: try the lock; with it an epoch.
-    Try(CandidateId, Duration),
-    /// On A: an epoch under a lock that is already there.
-    Again,
-    /// On A: is the lock there? On B: the presence?
+    /// On A: these locks, each with an epoch; and how much silence to bear from then on.
+    Claim(Vec<LockWish>, Duration),
+    /// On A: which locks are there? On B: which presences?
     Beat,
-    /// On A: release once, and tell everybody if so wanted.
-    Unlock(bool),
-    /// On B: become present if this is met, and if that session has the lock.
-    Appear(Condition, Option<SessionNumber>, Duration),
-    /// On B: be present no more.
-    Leave,
+    /// On A: release once, and tell everybody; and how much silence to bear from then on, none if nothing is left.
+    Unlock(ElectionKey, Duration),
+    /// On A: release once, and say nothing.
+    Undo(ElectionKey),
+    /// On B: become present where this is met; and how much silence to bear from then on.
+    Appear(Vec<PresenceWish>, Duration),
+    /// On B: be present no more; and how much silence to bear from then on, none if nothing is left.
+    Leave(ElectionKey, Duration),
     /// Tell everybody.
-    Tell(SessionNotice<Key>),
-    /// On B: who has the lock?
-    Look,
+    Tell(SessionNotice<ElectionKey>),
+    /// On B: who has these locks?
+    Look(Vec<ElectionKey>),
+}
+
+/// A lock that is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockWish {
+    /// Of which election.
+    pub key: ElectionKey,
+    /// For whom.
+    pub id: CandidateId,
+    /// It is there, and what is wanted is another epoch.
+    pub again: bool,
+}
+
+/// A presence that is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PresenceWish {
+    /// In which election.
+    pub key: ElectionKey,
+    /// What has to be found there.
+    pub condition: Condition,
+    /// The session that has to have the lock.
+    pub first: Option<SessionNumber>,
 }
 
 /// What the server says.
@@ -59,24 +81,23 @@ pub enum Statement {
 pub enum StatementAnswer {
     /// Done, or as a yes or no.
     Yes(bool),
-    /// To [`Statement::Try`] and [`Statement::Again`].
-    Granted(Epoch),
-    /// To [`Statement::Try`] and [`Statement::Look`]: who has it.
-    HeldBy(LockHolder<SessionNumber>),
-    /// To [`Statement::Look`]: nobody has it.
-    Free,
-    /// To [`Statement::Appear`].
-    Appeared(Presence),
+    /// To [`Statement::Claim`] and [`Statement::Look`]: of each lock.
+    Locks(Vec<LockState>),
+    /// To [`Statement::Beat`].
+    Has(BTreeSet<ElectionKey>),
+    /// To [`Statement::Appear`]: of each wish.
+    Appeared(Vec<Presence>),
 }
 
-impl StatementAnswer {
-    /// The epoch in it, if it brings one.
-    pub fn epoch(&self) -> Option<Epoch> {
-        match self {
-            StatementAnswer::Granted(epoch) => Some(*epoch),
-            _ => None,
-        }
-    }
+/// How a lock stands with a session.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LockState {
+    /// It is this session's, under that epoch.
+    Granted(Epoch),
+    /// Who has it.
+    HeldBy(LockHolder<SessionNumber>),
+    /// Nobody has it; to a claim for another epoch, that it is not there.
+    Free,
 }
 
 /// How a statement failed.
@@ -108,7 +129,7 @@ pub struct SentStatement {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServerNews {
     /// What that session told.
-    Notice(SessionNumber, SessionNotice<Key>),
+    Notice(SessionNumber, SessionNotice<ElectionKey>),
     /// That session, which had the lock, is over.
     Ended(SessionNumber),
 }

@@ -98,7 +98,11 @@ pub(super) const BUGS: &[Bug] = &[
     Bug {
         name: "KeptFromAnswer",
         breaks: "A renewal counts from the answer to its keepalive.",
-        changes: &[Change { file: CLIENT, good: "counted_from: «waiting.left», ..grant", bad: "now" }],
+        changes: &[Change {
+            file: CLIENT,
+            good: "Some(Reply::Kept(led)) => Some(Beat { left: «waiting.left», led })",
+            bad: "now",
+        }],
         caught_by: &["exclusion"],
         case: None,
     },

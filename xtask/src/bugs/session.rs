@@ -12,8 +12,8 @@ const STORE: &str = "sim/src/session/store.rs";
 const SERVER: &str = "sim/src/session/server.rs";
 const WIRE: &str = "sim/src/session/wire.rs";
 
-/// How the simulated store tries the lock.
-const TRY: &str = "self.ask(*ttl, Statement::Try(id.clone(), lease)).await?";
+/// How the simulated store tries locks.
+const TRY: &str = "self.ask(ttl, Statement::Claim(wishes, lease)).await?";
 
 pub(super) const BUGS: &[Bug] = &[
     Bug {
@@ -95,7 +95,7 @@ pub(super) const BUGS: &[Bug] = &[
                 good: TRY,
                 bad: "
                     let wire = &self.shared.wire;
-                    let said = wire.ask(&self.connection, *ttl / 10, Statement::Try(id.clone(), lease)).await;
+                    let said = wire.ask(&self.connection, ttl / 10, Statement::Claim(wishes, lease)).await;
                     said.map_err(failure)?",
             },
             Change {
@@ -123,8 +123,11 @@ pub(super) const BUGS: &[Bug] = &[
         breaks: "The session of presence is given up for a slow answer while a leadership still counts on it.",
         changes: &[Change {
             file: STORE,
-            good: "self.ask(ttl, Statement::Look).await",
-            bad: "self.shared.wire.ask(&self.connection, ttl / 2, Statement::Look).await.map_err(failure)",
+            good: "self.ask(ttl, Statement::Look(keys.to_vec())).await",
+            bad: "{
+                let look = Statement::Look(keys.to_vec());
+                self.shared.wire.ask(&self.connection, ttl / 2, look).await.map_err(failure)
+            }",
         }],
         caught_by: &["exclusion"],
         case: None,
@@ -137,22 +140,27 @@ pub(super) const BUGS: &[Bug] = &[
                 file: STORE,
                 good: TRY,
                 bad: "
-                    let early = self.ask(*ttl, Statement::Again).await?;
-                    let mut said = self.ask(*ttl, Statement::Try(id.clone(), lease)).await?;
-                    for _ in 0..10 {
-                        if let StatementAnswer::Granted(_) = said {
-                            said = early;
-                            break;
+                    let early = wishes.iter().map(|wish| LockWish { again: true, ..wish.clone() }).collect();
+                    let early = self.ask(ttl, Statement::Claim(early, lease)).await?;
+                    let StatementAnswer::Locks(early) = early else { return Err(confused()) };
+                    let mut tries = 10;
+                    loop {
+                        let said = self.ask(ttl, Statement::Claim(wishes.clone(), lease)).await?;
+                        let StatementAnswer::Locks(said) = said else { return Err(confused()) };
+                        tries -= 1;
+                        let is_granted = |state: &LockState| matches!(state, LockState::Granted(_));
+                        if tries == 0 || said.iter().any(is_granted) {
+                            let each = said.into_iter().zip(early);
+                            let each = each.map(|(said, early)| if is_granted(&said) { early } else { said });
+                            break StatementAnswer::Locks(each.collect());
                         }
-                        self.shared.wire.pause(*ttl / 20).await;
-                        said = self.ask(*ttl, Statement::Try(id.clone(), lease)).await?;
-                    }
-                    said",
+                        self.shared.wire.pause(ttl / 20).await;
+                    }",
             },
             Change {
                 file: SERVER,
-                good: "_ => «StatementAnswer::Yes(false)»",
-                bad: "StatementAnswer::Granted(self.number())",
+                good: "None if wish.again => «LockState::Free»",
+                bad: "LockState::Granted(self.number())",
             },
         ],
         caught_by: &["epochs up"],

@@ -87,6 +87,7 @@ impl<R: Register> Shared<R> {
         Some(written.map(|version| {
             let incarnation = bid.who.incarnation;
             self.wrote(on, incarnation, record, version);
+            self.tell_siblings(on);
             Grant { epoch, incarnation, ttl: bid.ttl, counted_from: bid.sent, after_crash }
         }))
     }

@@ -68,6 +68,9 @@ impl<R: Register> Shared<R> {
             };
             forget();
         }
+        if let Outcome::Done(()) = written {
+            self.tell_siblings(on);
+        }
         if let (Outcome::Done(()), Some(span), Some(id)) = (&written, how.cooldown, id.into_inner())
             && self.register.capabilities().cooldown
         {

@@ -145,6 +145,15 @@ impl<R: Register> Shared<R> {
         Notice { election: Some(on), signal: Signal::Changed(seen) }
     }
 
+    /// What this process wrote itself is no news to its watch. The one that wrote knows it; other candidates of the process are told here.
+    pub(super) fn tell_siblings(&self, on: &ElectionName) {
+        let has_siblings = self.memory().followers.get(on).is_some_and(|count| *count > 1);
+        if has_siblings {
+            let notice = Notice { election: Some(on.clone()), signal: Signal::Changed(self.seen(on)) };
+            let _ = lock(&self.notices).try_send(notice);
+        }
+    }
+
     fn is_followed(&self, on: &ElectionName) -> bool {
         self.memory().followers.contains_key(on)
     }

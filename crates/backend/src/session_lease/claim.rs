@@ -108,7 +108,7 @@ impl<S: SessionStore> Claim<'_, S> {
     async fn take(&self) -> Outcome<Grant> {
         let most = self.shared.store.elections_max(&self.pair.lock);
         // Kept until the lock is known to be in hand, or not to be ours.
-        let Some(_room) = self.pair.room(most).await else {
+        let Some(_room) = self.pair.room(most, self.key, self.bid.ttl).await else {
             let sentence = format!(
                 "this process holds {most} elections already, as many as the server's lock table has room for: raise \
                  max_locks_per_transaction, or use another server"

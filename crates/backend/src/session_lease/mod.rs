@@ -18,6 +18,7 @@
 mod appear;
 mod backend;
 mod claim;
+mod claiming;
 mod heartbeat;
 mod known;
 mod maintain;

@@ -10,6 +10,7 @@ use std::time::Duration;
 use bellwether_core::{Boot, Candidate, CandidateId, Grant};
 use tokio::sync::{Notify, OwnedMutexGuard};
 
+use super::claiming::{ClaimsUnderWay, Room};
 use super::heartbeat::Heartbeats;
 use crate::coalesce::Coalesce;
 use crate::lock;
@@ -64,9 +65,7 @@ pub(super) struct Pair<S: SessionStore> {
     presence: Mutex<Arc<S::Session>>,
     holds: Mutex<HashMap<S::Key, Hold<LockMark<S>>>>,
     turns: Mutex<HashMap<S::Key, Arc<tokio::sync::Mutex<()>>>>,
-    /// Claims under way, each of which may become a lock.
-    claiming: Mutex<usize>,
-    claimed: Notify,
+    claiming: ClaimsUnderWay<S::Key>,
     /// A lock was taken that is not led yet.
     pub(super) waits: Notify,
     pub(super) heartbeats: Heartbeats<S::Key>,
@@ -82,8 +81,7 @@ impl<S: SessionStore> Pair<S> {
             presence: Mutex::new(sessions.presence),
             holds: Mutex::default(),
             turns: Mutex::default(),
-            claiming: Mutex::default(),
-            claimed: Notify::new(),
+            claiming: ClaimsUnderWay::default(),
             waits: Notify::new(),
             heartbeats: Heartbeats::default(),
             claims: Coalesce::default(),
@@ -152,8 +150,11 @@ impl<S: SessionStore> Pair<S> {
         }
     }
 
+    /// All of them, by their keys: what is done about them must not depend on chance, or a simulated world could not be repeated.
     pub(super) fn every(&self) -> Vec<(S::Key, Hold<LockMark<S>>)> {
-        self.holds().iter().map(|(key, hold)| (*key, hold.clone())).collect()
+        let mut every: Vec<_> = self.holds().iter().map(|(key, hold)| (*key, hold.clone())).collect();
+        every.sort_unstable_by_key(|(key, _)| *key);
+        every
     }
 
     pub(super) fn is_waiting(&self) -> bool {
@@ -165,16 +166,21 @@ impl<S: SessionStore> Pair<S> {
         self.holds().values().map(|hold| hold.ttl).max()
     }
 
-    /// The lease of a session that holds what is held and this.
+    /// The lease of a session that holds what is held, what is being claimed, and this.
     pub(super) fn lease_with(&self, ttl: Duration) -> Duration {
-        self.longest_ttl().unwrap_or_default().max(ttl)
+        self.claiming.longest_ttl(None).max(self.longest_ttl().unwrap_or_default()).max(ttl)
     }
 
-    /// The lease of a session that holds what is held but for this; zero for none.
+    /// The lease of a session that holds what is held and what is being claimed, but for this; zero for none.
+    ///
+    /// Claims under way count: the server may have granted one whose answer nobody here has read yet. A release that left it out would take
+    /// the lease off the session that has the new lock, and nobody would end that session when its process is gone.
     pub(super) fn lease_without(&self, key: S::Key) -> Duration {
+        // First, so that one which just became a lock counts twice rather than not at all.
+        let claimed = self.claiming.longest_ttl(Some(key));
         let holds = self.holds();
         let others = holds.iter().filter(|(other, _)| **other != key);
-        others.map(|(_, hold)| hold.ttl).max().unwrap_or_default()
+        others.map(|(_, hold)| hold.ttl).max().unwrap_or_default().max(claimed)
     }
 
     /// One call at a time for each election.
@@ -192,42 +198,11 @@ impl<S: SessionStore> Pair<S> {
     }
 
     /// Room for one more lock, kept until it is dropped; waits for claims under way that may need it. `None` if `most` are held.
-    pub(super) async fn room(&self, most: usize) -> Option<Room<'_>> {
-        loop {
-            let claimed = self.claimed.notified();
-            tokio::pin!(claimed);
-            // From now on none is missed.
-            claimed.as_mut().enable();
-            {
-                // First, so that one which just became a lock counts twice rather than not at all.
-                let mut claiming = lock(&self.claiming);
-                let held = self.holds().len();
-                if held >= most {
-                    return None;
-                }
-                if held + *claiming < most {
-                    *claiming += 1;
-                    return Some(Room { claiming: &self.claiming, claimed: &self.claimed });
-                }
-            }
-            claimed.await;
-        }
+    pub(super) async fn room(&self, most: usize, key: S::Key, ttl: Duration) -> Option<Room<'_, S::Key>> {
+        self.claiming.room(most, (key, ttl), || self.holds().len()).await
     }
 
     fn holds(&self) -> MutexGuard<'_, HashMap<S::Key, Hold<LockMark<S>>>> {
         lock(&self.holds)
-    }
-}
-
-/// One claim's room.
-pub(super) struct Room<'a> {
-    claiming: &'a Mutex<usize>,
-    claimed: &'a Notify,
-}
-
-impl Drop for Room<'_> {
-    fn drop(&mut self) {
-        *lock(self.claiming) -= 1;
-        self.claimed.notify_waiters();
     }
 }
