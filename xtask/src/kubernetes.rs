@@ -1,5 +1,5 @@
 //! What the tests of Kubernetes run: etcd, kube-apiserver, candidates made of client-go, and Helm; and what benchmarks run, which
-//! is etcd's client. Where they are, and how to get them.
+//! is etcd's client and the other makes of `benches/peers`. Where they are, and how to get them.
 //!
 //! Nobody packages kube-apiserver for Debian, so it is built from source. That takes minutes, once: [`build_ahead`] starts it in
 //! the background, and whoever needs it waits for the rest.
@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::{apt, process};
 use go_build::Build;
-use programs::{APISERVER, CLIENT_GO, ETCD_CLIENT, HELM};
+use programs::{APISERVER, CLIENT_GO, ETCD_CLIENT, HELM, NATS_LEADER_ELECTION, PGLOCK, RIVER};
 
 /// The build of the API server that was started ahead and that nobody has waited for yet.
 static AHEAD: Mutex<Option<Build>> = Mutex::new(None);
@@ -35,6 +35,19 @@ pub(crate) fn client_go_version() -> Option<String> {
 /// The same of etcd's client.
 pub(crate) fn etcd_client_version() -> Option<String> {
     version(ETCD_CLIENT.built()?)
+}
+
+/// What the makes that are measured beside ours say of theirs.
+pub(crate) fn pglock_version() -> Option<String> {
+    version(PGLOCK.built()?)
+}
+
+pub(crate) fn river_version() -> Option<String> {
+    version(RIVER.built()?)
+}
+
+pub(crate) fn nats_leader_election_version() -> Option<String> {
+    version(NATS_LEADER_ELECTION.built()?)
 }
 
 /// What Helm says of its version.
@@ -73,6 +86,21 @@ pub(crate) fn install_client_go() -> Result<(), String> {
 /// Builds etcd's client, which shares most packages with the API server.
 pub(crate) fn install_etcd_client() -> Result<(), String> {
     Build::start(&ETCD_CLIENT).wait()
+}
+
+/// Builds the candidates made of pglock.
+pub(crate) fn install_pglock() -> Result<(), String> {
+    Build::start(&PGLOCK).wait()
+}
+
+/// Builds the candidates made of River.
+pub(crate) fn install_river() -> Result<(), String> {
+    Build::start(&RIVER).wait()
+}
+
+/// Builds the candidates made of NATS-Leader-Election.
+pub(crate) fn install_nats_leader_election() -> Result<(), String> {
+    Build::start(&NATS_LEADER_ELECTION).wait()
 }
 
 /// Builds Helm, which shares most packages with the API server.

@@ -11,6 +11,7 @@ mod generated;
 mod leftovers;
 mod lints;
 mod paths;
+mod performance;
 mod sizes;
 mod unsafe_code;
 
@@ -75,6 +76,7 @@ pub(crate) fn check(write: bool) -> Result<Verdict, Problem> {
         report(name, check(&project), &mut verdict);
     }
     report("generated tables are current", generated::check(&project, write), &mut verdict);
+    report("the page of figures is made of its figures", performance::check(&project, write), &mut verdict);
     Ok(verdict)
 }
 

@@ -146,6 +146,30 @@ pub(crate) const ETCD_CLIENT: Tool = Tool {
     install: Some(kubernetes::install_etcd_client),
 };
 
+pub(crate) const PGLOCK: Tool = Tool {
+    name: "pglock",
+    probe: Probe::Place(kubernetes::pglock_version),
+    used_for: "the benchmark of PostgreSQL, which measures it beside ours",
+    advice: "`cargo xtask env --install` builds it, which needs Go 1.26 or later (https://go.dev/dl)",
+    install: Some(kubernetes::install_pglock),
+};
+
+pub(crate) const RIVER: Tool = Tool {
+    name: "River",
+    probe: Probe::Place(kubernetes::river_version),
+    used_for: "the benchmark of PostgreSQL, which measures its leadership beside ours",
+    advice: "`cargo xtask env --install` builds it, which needs Go 1.26 or later (https://go.dev/dl)",
+    install: Some(kubernetes::install_river),
+};
+
+pub(crate) const NATS_LEADER_ELECTION: Tool = Tool {
+    name: "NATS-Leader-Election",
+    probe: Probe::Place(kubernetes::nats_leader_election_version),
+    used_for: "the benchmark of NATS, which measures it beside ours",
+    advice: "`cargo xtask env --install` builds it, which needs Go 1.26 or later (https://go.dev/dl)",
+    install: Some(kubernetes::install_nats_leader_election),
+};
+
 pub(crate) const HELM: Tool = Tool {
     name: "Helm",
     probe: Probe::Place(kubernetes::helm_version),
@@ -217,6 +241,9 @@ pub(crate) const ALL: &[&Tool] = &[
     &APISERVER,
     &CLIENT_GO,
     &ETCD_CLIENT,
+    &PGLOCK,
+    &RIVER,
+    &NATS_LEADER_ELECTION,
     &HELM,
     &IPROUTE,
     &PROMTOOL,

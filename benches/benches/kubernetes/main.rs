@@ -42,8 +42,8 @@ async fn measure_all() {
     for name in ALONE {
         measure(name, &server).await;
     }
-    quiet::client_go(&server);
-    quiet.end().await;
+    let theirs = quiet::client_go(&server);
+    quiet.end(theirs).await;
 }
 
 async fn measure(name: &str, server: &Server) {

@@ -1,5 +1,5 @@
-//! Where the programs are that tests of Kubernetes and benchmarks run: etcd and its client, kube-apiserver, a candidate made of
-//! client-go, and Helm.
+//! Where the programs are that tests of Kubernetes and benchmarks run: etcd and its client, kube-apiserver, candidates of other makes,
+//! and Helm.
 //!
 //! `tests/support` compiles this file too, so tests look exactly where `cargo xtask` puts them.
 
@@ -47,6 +47,43 @@ pub(crate) const ETCD_CLIENT: GoProgram = GoProgram {
         include_str!("../../../benches/etcd-client/main.go"),
         include_str!("../../../benches/etcd-client/put.go"),
         include_str!("../../../benches/etcd-client/handover.go"),
+    ],
+};
+
+/// Made of `benches/peers/candidate`, as the others are that are measured beside ours.
+pub(crate) const PGLOCK: GoProgram = GoProgram {
+    name: "pglock",
+    module: "benches/peers/pglock",
+    sources: &[
+        include_str!("../../../benches/peers/candidate/candidate.go"),
+        include_str!("../../../benches/peers/candidate/protocol.go"),
+        include_str!("../../../benches/peers/pglock/go.mod"),
+        include_str!("../../../benches/peers/pglock/go.sum"),
+        include_str!("../../../benches/peers/pglock/main.go"),
+    ],
+};
+
+pub(crate) const RIVER: GoProgram = GoProgram {
+    name: "river",
+    module: "benches/peers/river",
+    sources: &[
+        include_str!("../../../benches/peers/candidate/candidate.go"),
+        include_str!("../../../benches/peers/candidate/protocol.go"),
+        include_str!("../../../benches/peers/river/go.mod"),
+        include_str!("../../../benches/peers/river/go.sum"),
+        include_str!("../../../benches/peers/river/main.go"),
+    ],
+};
+
+pub(crate) const NATS_LEADER_ELECTION: GoProgram = GoProgram {
+    name: "nats-leader-election",
+    module: "benches/peers/nats-leader-election",
+    sources: &[
+        include_str!("../../../benches/peers/candidate/candidate.go"),
+        include_str!("../../../benches/peers/candidate/protocol.go"),
+        include_str!("../../../benches/peers/nats-leader-election/go.mod"),
+        include_str!("../../../benches/peers/nats-leader-election/go.sum"),
+        include_str!("../../../benches/peers/nats-leader-election/main.go"),
     ],
 };
 

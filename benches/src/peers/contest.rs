@@ -1,0 +1,269 @@
+//! The measures, each of every make: how long it takes to lead, to follow a leader that stops or dies, and what followers ask for.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::time::Duration;
+
+use bellwether::boot_now;
+
+use super::process::Process;
+use super::{Make, Pair, many};
+use crate::{Axis, Row, Unit, median, progress};
+
+const ACQUIRES: usize = 30;
+const FOLLOWERS: [usize; 3] = [1, 10, 50];
+const HERD: usize = 100;
+const CALLS: usize = 10;
+/// A failover may take a whole ttl. From this one on, a few have to do.
+const LONG: Duration = Duration::from_secs(10);
+const ROUNDS_OF_LONG: usize = 3;
+/// A follower has looked once, and waits to be told where somebody tells it.
+const SETTLING: Duration = Duration::from_secs(1);
+/// The same for many.
+const ALL_SETTLING: Duration = Duration::from_secs(4);
+const COUNTING: Duration = Duration::from_secs(15);
+/// After a herd has a leader: for those that come too late.
+const AFTERMATH: Duration = Duration::from_secs(3);
+/// Beyond a few ttls, nothing takes longer than this.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// One store with the makes that are measured on it.
+#[derive(Debug)]
+pub struct Contest {
+    /// As rows call it.
+    store: &'static str,
+    pairs: Vec<Pair>,
+    /// Elections so far, each of which has a name of its own.
+    elections: Cell<usize>,
+}
+
+impl Contest {
+    /// Nothing is measured yet.
+    pub fn new(store: &'static str, pairs: Vec<Pair>) -> Contest {
+        Contest { store, pairs, elections: Cell::new(0) }
+    }
+
+    /// Where nobody leads, on a connection that is open: from the call to the leadership.
+    pub async fn acquire(&self, raw: Duration) {
+        let took = self
+            .each(self.all(), async |make| {
+                let flags = self.election(make, ACQUIRES);
+                let mut process = Process::start(make, "acquire", &flags);
+                let mut took = Vec::new();
+                for _ in 0..=ACQUIRES {
+                    let start = process.until("campaigning", PATIENCE).await.at;
+                    took.push(process.until("started_leading", PATIENCE).await.at.since(start));
+                }
+                median(took.split_off(1))
+            })
+            .await;
+        for pair in self.all() {
+            let row = self.time(pair, &took, "acquire, uncontended").raw(raw);
+            row.cause("every claim waits for the disk, so that its epoch survives a crash of the server")
+                .print();
+        }
+    }
+
+    /// A leader stops in order: from its request to the next leadership.
+    pub async fn handover(&self, raw: Duration) {
+        let took = self
+            .each(self.all(), async |make| {
+                let flags = self.election(make, 0);
+                let mut leader = leading(make, &flags).await;
+                let mut took = Vec::new();
+                for round in 0..make.rounds {
+                    let mut follower = following(make, &flags, 1).await;
+                    pass_part_of(make.asks_every, round, make.rounds).await;
+                    let stopped = leader.stop().await;
+                    let led = follower.until("started_leading", make.ttl * 3 + PATIENCE).await.at;
+                    took.push(led.since(stopped));
+                    leader = follower;
+                }
+                median(took)
+            })
+            .await;
+        for pair in self.all() {
+            self.time(pair, &took, "handover").raw(raw).print();
+        }
+    }
+
+    /// A leader is killed: from then to the next leadership.
+    pub async fn failover(&self) {
+        let took = self
+            .each(self.all(), async |make| {
+                let flags = self.election(make, 0);
+                let mut leader = leading(make, &flags).await;
+                let mut took = Vec::new();
+                let rounds = if make.ttl < LONG { make.rounds } else { make.rounds.min(ROUNDS_OF_LONG) };
+                for round in 0..rounds {
+                    let mut follower = following(make, &flags, 1).await;
+                    pass_part_of(make.ttl / 3, round, rounds).await;
+                    let killed = leader.kill();
+                    let led = follower.until("started_leading", make.ttl * 3 + PATIENCE).await.at;
+                    took.push(led.since(killed));
+                    leader = follower;
+                }
+                median(took)
+            })
+            .await;
+        for pair in self.all() {
+            self.time(pair, &took, "failover, kill -9").print();
+        }
+    }
+
+    /// What a leader and its followers ask of the server while nothing changes. `count` tells what was asked for so far.
+    pub async fn requests(&self, count: impl AsyncFn(&Make) -> u64) {
+        for followers in FOLLOWERS {
+            let asked = self
+                .each(self.defaults(), async |make| {
+                    let flags = self.election(make, 0);
+                    let _leader = leading(make, &flags).await;
+                    let _followers = following(make, &flags, followers).await;
+                    tokio::time::sleep(ALL_SETTLING).await;
+                    let (before, start) = (count(make).await, boot_now());
+                    tokio::time::sleep(COUNTING).await;
+                    (count(make).await - before) as f64 / boot_now().since(start).as_secs_f64()
+                })
+                .await;
+            for pair in self.defaults() {
+                let row = self.row(pair, &asked, "requests while nothing changes", Unit::PerSecond);
+                row.at(Axis::Followers, followers).print();
+            }
+        }
+    }
+
+    /// A hundred followers of a leader that is killed: how long until the next one, and what they ask of the server until then and shortly after.
+    pub async fn herd(&self, count: impl AsyncFn(&Make) -> u64) {
+        let mut asked = HashMap::new();
+        let took = self
+            .each(self.defaults(), async |make| {
+                let flags = self.election(make, 0);
+                let mut leader = leading(make, &flags).await;
+                let mut followers = following(make, &flags, HERD).await;
+                tokio::time::sleep(ALL_SETTLING).await;
+                let before = count(make).await;
+                let killed = leader.kill();
+                let led = followers.until("started_leading", make.ttl * 3 + PATIENCE).await.at;
+                tokio::time::sleep(AFTERMATH).await;
+                (led.since(killed), (count(make).await - before) as f64)
+            })
+            .await;
+        let took = took.into_iter().map(|(make, (took, requests))| {
+            asked.insert(make.clone(), requests);
+            (make, took)
+        });
+        let took = took.collect();
+        for pair in self.defaults() {
+            self.time(pair, &took, &format!("failover to one of {HERD} followers")).print();
+            let what = format!(
+                "requests of {HERD} followers from a kill -9 until {AFTERMATH:?} after the next leader"
+            );
+            self.row(pair, &asked, &what, Unit::Count).print();
+        }
+    }
+
+    /// One call that tells whether the caller leads, in a process that does.
+    pub async fn is_leader(&self) {
+        let with_one = || self.defaults().filter(|pair| pair.theirs.tells);
+        let took = self
+            .each(with_one(), async |make| {
+                let mut flags = self.election(make, 0);
+                flags.push(format!("--rounds={CALLS}"));
+                let mut process = Process::start(make, "is-leader", &flags);
+                let mut nanos = Vec::new();
+                for _ in 0..CALLS {
+                    nanos.push(process.until("called", PATIENCE).await.nanos.expect("nanoseconds"));
+                }
+                median(nanos) / 1e9
+            })
+            .await;
+        for pair in with_one() {
+            let row = self.row(pair, &took, "is_leader()", Unit::Seconds);
+            row.cause("ours compares a deadline with the clock; theirs reads what was last known, however old it is").print();
+        }
+    }
+
+    /// What elections of one process cost while nothing happens.
+    pub async fn many(&self) {
+        for elections in many::COUNTS {
+            let pairs = || self.defaults().filter(|pair| elections <= pair.theirs.elections_max);
+            let cost = self
+                .each(pairs(), async |make| {
+                    let mut flags = self.election(make, 0);
+                    flags.push(format!("--elections={elections}"));
+                    many::measure(make, &flags, elections).await
+                })
+                .await;
+            for pair in pairs() {
+                many::rows(self.store, pair, &cost, elections).for_each(|row| row.print());
+            }
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Pair> {
+        self.pairs.iter()
+    }
+
+    fn defaults(&self) -> impl Iterator<Item = &Pair> {
+        self.pairs.iter().filter(|pair| pair.defaults)
+    }
+
+    /// Measures each make of these pairs once; ours may be in many.
+    async fn each<'a, T>(
+        &self,
+        pairs: impl Iterator<Item = &'a Pair>,
+        measure: impl AsyncFn(&'a Make) -> T,
+    ) -> HashMap<String, T> {
+        let mut measured = HashMap::new();
+        for make in pairs.flat_map(|pair| [&pair.ours, &pair.theirs]) {
+            if !measured.contains_key(&make.name) {
+                progress(&format!("{}: {}", self.store, make.name));
+                measured.insert(make.name.clone(), measure(make).await);
+            }
+        }
+        measured
+    }
+
+    /// The flags of an election that nobody had before, which the store is ready for.
+    fn election(&self, make: &Make, rounds: usize) -> Vec<String> {
+        let name = format!("e{}", self.elections.replace(self.elections.get() + 1));
+        make.prepare(&name, rounds);
+        let mut flags = vec![format!("--election={name}")];
+        if rounds > 0 {
+            flags.push(format!("--rounds={rounds}"));
+        }
+        flags
+    }
+
+    fn time(&self, pair: &Pair, took: &HashMap<String, Duration>, what: &str) -> Row {
+        let seconds = took.iter().map(|(make, took)| (make.clone(), took.as_secs_f64())).collect();
+        self.row(pair, &seconds, what, Unit::Seconds)
+    }
+
+    fn row(&self, pair: &Pair, measured: &HashMap<String, f64>, what: &str, unit: Unit) -> Row {
+        pair.row(self.store, what, unit, |make| measured[&make.name])
+    }
+}
+
+/// A process with one candidate, which leads.
+async fn leading(make: &Make, flags: &[String]) -> Process {
+    let mut leader = Process::start(make, "compete", &[flags, &["--id=leader".to_owned()]].concat());
+    leader.until("started_leading", make.ttl * 3 + PATIENCE).await;
+    leader
+}
+
+/// A process with so many candidates, each of which has seen who leads.
+async fn following(make: &Make, flags: &[String], candidates: usize) -> Process {
+    // Ids of processes that follow each other differ, as those of real candidates do.
+    let id = format!("--id=f{}", boot_now().as_nanos());
+    let more = [id, format!("--candidates={candidates}")];
+    let mut followers = Process::start(make, "compete", &[flags, &more].concat());
+    followers.until("campaigning", PATIENCE).await;
+    tokio::time::sleep(SETTLING).await;
+    followers
+}
+
+/// Each round begins at another point of what is done at intervals.
+async fn pass_part_of(interval: Duration, round: usize, rounds: usize) {
+    tokio::time::sleep(interval * round as u32 / rounds as u32).await;
+}
