@@ -4,7 +4,7 @@
 //! A [`Pair`] is another make with settings of its own, and ours with settings that can be compared with these: both at their defaults, or
 //! both with equal times. A measure is taken of one make after the other.
 
-mod contest;
+pub mod contest;
 mod many;
 pub mod ours;
 mod process;
@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use crate::{Row, Unit};
 pub use contest::Contest;
+pub use process::{Line, Process};
 
 /// Another make and ours, as they are compared.
 #[derive(Clone, Debug)]
@@ -102,6 +103,11 @@ impl Make {
     /// Its followers are told of a release.
     pub fn told(self) -> Make {
         Make { asks_every: Duration::from_secs(1), ..self }
+    }
+
+    /// So often, what takes about as long as a ttl.
+    pub fn measured(self, rounds: usize) -> Make {
+        Make { rounds, ..self }
     }
 
     /// It holds no more elections than this in one process.

@@ -21,7 +21,8 @@ use std::path::Path;
 use crate::metadata::{Package, Workspace};
 use crate::suggest::did_you_mean;
 use crate::tools::{
-    APISERVER, CLIENT_GO, ETCD, ETCD_CLIENT, NATS, NATS_LEADER_ELECTION, PGLOCK, POSTGRES, RIVER, Tool,
+    APISERVER, CLIENT_GO, ETCD, ETCD_CLIENT, ETCD_ELECTION, HASHICORP_RAFT, NATS, NATS_LEADER_ELECTION,
+    PGLOCK, POSTGRES, RIVER, Tool,
 };
 use crate::{Problem, Verdict, process};
 use run::{Benchmark, Run};
@@ -38,7 +39,7 @@ const NEEDS: &[(&str, &[&Tool])] = &[
     ("postgres", &[&POSTGRES, &PGLOCK, &RIVER]),
     ("nats", &[&NATS, &NATS_LEADER_ELECTION]),
     ("kubernetes", &[&ETCD, &APISERVER, &CLIENT_GO]),
-    ("raft", &[&ETCD, &ETCD_CLIENT]),
+    ("raft", &[&ETCD, &ETCD_CLIENT, &ETCD_ELECTION, &HASHICORP_RAFT]),
 ];
 
 /// What was asked for.
@@ -197,7 +198,7 @@ mod tests {
         let names = |chosen: &[&str]| needs(chosen).map(|tool| tool.name).collect::<Vec<_>>();
         assert_eq!(names(&["is_leader", "nats"]), ["NATS", "NATS-Leader-Election"]);
         assert_eq!(names(&["kubernetes"]), ["etcd", "kube-apiserver", "client-go"]);
-        assert_eq!(names(&["raft"]), ["etcd", "etcd's client"]);
+        assert_eq!(names(&["raft"]), ["etcd", "etcd's client", "etcd's election", "hashicorp/raft"]);
         assert_eq!(names(&["is_leader"]), Vec::<&str>::new());
     }
 

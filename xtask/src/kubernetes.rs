@@ -12,7 +12,10 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::{apt, process};
 use go_build::Build;
-use programs::{APISERVER, CLIENT_GO, ETCD_CLIENT, HELM, NATS_LEADER_ELECTION, PGLOCK, RIVER};
+use programs::{
+    APISERVER, CLIENT_GO, ETCD_CLIENT, ETCD_ELECTION, HASHICORP_RAFT, HELM, NATS_LEADER_ELECTION, PGLOCK,
+    RIVER,
+};
 
 /// The build of the API server that was started ahead and that nobody has waited for yet.
 static AHEAD: Mutex<Option<Build>> = Mutex::new(None);
@@ -48,6 +51,14 @@ pub(crate) fn river_version() -> Option<String> {
 
 pub(crate) fn nats_leader_election_version() -> Option<String> {
     version(NATS_LEADER_ELECTION.built()?)
+}
+
+pub(crate) fn etcd_election_version() -> Option<String> {
+    version(ETCD_ELECTION.built()?)
+}
+
+pub(crate) fn hashicorp_raft_version() -> Option<String> {
+    version(HASHICORP_RAFT.built()?)
 }
 
 /// What Helm says of its version.
@@ -101,6 +112,16 @@ pub(crate) fn install_river() -> Result<(), String> {
 /// Builds the candidates made of NATS-Leader-Election.
 pub(crate) fn install_nats_leader_election() -> Result<(), String> {
     Build::start(&NATS_LEADER_ELECTION).wait()
+}
+
+/// Builds the candidates made of etcd's election.
+pub(crate) fn install_etcd_election() -> Result<(), String> {
+    Build::start(&ETCD_ELECTION).wait()
+}
+
+/// Builds the nodes made of hashicorp/raft.
+pub(crate) fn install_hashicorp_raft() -> Result<(), String> {
+    Build::start(&HASHICORP_RAFT).wait()
 }
 
 /// Builds Helm, which shares most packages with the API server.

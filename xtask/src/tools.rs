@@ -170,6 +170,22 @@ pub(crate) const NATS_LEADER_ELECTION: Tool = Tool {
     install: Some(kubernetes::install_nats_leader_election),
 };
 
+pub(crate) const ETCD_ELECTION: Tool = Tool {
+    name: "etcd's election",
+    probe: Probe::Place(kubernetes::etcd_election_version),
+    used_for: "the benchmark of Raft, which measures elections of etcd's client library beside ours",
+    advice: "`cargo xtask env --install` builds it, which needs Go 1.26 or later (https://go.dev/dl)",
+    install: Some(kubernetes::install_etcd_election),
+};
+
+pub(crate) const HASHICORP_RAFT: Tool = Tool {
+    name: "hashicorp/raft",
+    probe: Probe::Place(kubernetes::hashicorp_raft_version),
+    used_for: "the benchmark of Raft, which measures it beside ours",
+    advice: "`cargo xtask env --install` builds it, which needs Go 1.26 or later (https://go.dev/dl)",
+    install: Some(kubernetes::install_hashicorp_raft),
+};
+
 pub(crate) const HELM: Tool = Tool {
     name: "Helm",
     probe: Probe::Place(kubernetes::helm_version),
@@ -244,6 +260,8 @@ pub(crate) const ALL: &[&Tool] = &[
     &PGLOCK,
     &RIVER,
     &NATS_LEADER_ELECTION,
+    &ETCD_ELECTION,
+    &HASHICORP_RAFT,
     &HELM,
     &IPROUTE,
     &PROMTOOL,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bellwether::boot_now;
+use bellwether_benches::peers::contest::ACQUIRE;
 use bellwether_benches::peers::{Contest, Make, Pair};
 use bellwether_benches::{median, progress};
 use bellwether_support::servers::nats::{Server, Version};
@@ -18,15 +19,17 @@ const EQUAL_TTL: Duration = Duration::from_secs(3);
 const EQUAL_RENEW: Duration = Duration::from_secs(1);
 const RAWS: usize = 100;
 
-const GUARANTEES: &str = "theirs is ended by failed heartbeats and by its connection, and has no deadline of its own: a leader that was stopped believes \
-     in itself when it goes on, until it asks";
+const GUARANTEES: &str = "theirs has no deadline: a process that was stopped takes itself for the leader when it goes on, until a heartbeat fails";
+
+const CAUSES: &[(&str, &str)] =
+    &[(ACQUIRE, "it reads the key before it writes, so that its epoch is above every earlier one")];
 
 pub(crate) async fn beside() {
     progress("starting a server");
     let server = Server::start(Version::Current).await;
     server.bucket(BUCKET, json!({})).await;
     let (write, handover) = raws(&server).await;
-    let contest = Contest::new(STORE, pairs(&server));
+    let contest = Contest::new(STORE, pairs(&server), CAUSES);
     contest.acquire(write).await;
     contest.handover(handover).await;
     contest.failover().await;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bellwether_benches::peers::contest::{ACQUIRE, CONNECTIONS, REQUESTS};
 use bellwether_benches::peers::{Contest, Make, Pair};
 use bellwether_benches::{median, progress};
 use bellwether_support::servers::peers::{pglock, river};
@@ -26,13 +27,23 @@ const LEASES: &str = "theirs is a lease, so a dead leader is followed when it ha
 const RIVERS: &str = "theirs is kept in an unlogged table: no claim waits for the disk, and a crash of the server forgets who leads; its timing cannot \
      be set; its statements about leadership are counted, and not those of its job queue";
 
+const CAUSES: &[(&str, &str)] = &[
+    (ACQUIRE, "every claim waits for the disk, so that its epoch survives a crash of the server"),
+    (
+        REQUESTS,
+        "its followers wait on the server for the end of the leader's session, 0.9 s at a time, and look at every retry interval: so a dead \
+         leader is followed in milliseconds, and not when a lease has expired",
+    ),
+    (CONNECTIONS, "it has a second session, which tells and hears, whatever the number of elections"),
+];
+
 pub(crate) async fn beside() {
     progress("starting two servers");
     let (times, logs) = tokio::join!(
         Server::start_with(QUIET, None, &[SESSIONS]),
         Server::start_with(QUIET, None, &[SESSIONS, "log_statement=all"]),
     );
-    let on = |server: &Server| Contest::new(STORE, pairs(server));
+    let on = |server: &Server| Contest::new(STORE, pairs(server), CAUSES);
     let (acquire, handover) = raws(&times).await;
     let contest = on(&times);
     contest.acquire(acquire).await;

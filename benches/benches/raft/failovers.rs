@@ -41,7 +41,7 @@ pub(crate) async fn failovers() {
     );
 }
 
-async fn fail_over(profile: Profile) -> Vec<Duration> {
+pub(crate) async fn fail_over(profile: Profile) -> Vec<Duration> {
     let mut trio = Trio::form(profile);
     let mut took = Vec::new();
     for round in 0..ROUNDS {

@@ -66,7 +66,7 @@ async fn hand_over(trio: &Trio) -> Hops {
 
 /// A durable write with nothing around it, at the leader of the cluster: a request to a leader that there is not, which changes nothing once
 /// a majority has it on disk. It is about as long as a claim.
-async fn write(raw: &AdminClient) -> Duration {
+pub(crate) async fn write(raw: &AdminClient) -> Duration {
     let on = ElectionName::new("x".repeat(NAME_BYTES)).expect("a name");
     let command = Command::Request { on, epoch: Epoch::ZERO, ask: AskLine::StepDown { to: None } };
     let begin = boot_now();

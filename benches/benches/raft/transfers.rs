@@ -30,7 +30,7 @@ pub(crate) async fn transfers() {
     judged(&format!("graceful transfer, longest of {ROUNDS}"), percentile(ours, 1.0), LIMIT);
 }
 
-async fn transfer(trio: &Trio) -> Vec<Duration> {
+pub(crate) async fn transfer(trio: &Trio) -> Vec<Duration> {
     let clients: Vec<_> = (0..NODES).map(|number| trio.client(number)).collect();
     let mut took = Vec::new();
     for round in 0..ROUNDS {

@@ -10,6 +10,17 @@ use super::process::Process;
 use super::{Make, Pair, many};
 use crate::{Axis, Row, Unit, median, progress};
 
+/// What is measured, as rows and causes name it.
+pub const ACQUIRE: &str = "acquire, uncontended";
+/// A leader stops in order.
+pub const HANDOVER: &str = "handover";
+/// A leader is killed.
+pub const FAILOVER: &str = "failover, kill -9";
+/// By a leader and its followers.
+pub const REQUESTS: &str = "requests while nothing changes";
+/// TCP connections.
+pub const CONNECTIONS: &str = "connections of the process";
+
 const ACQUIRES: usize = 30;
 const FOLLOWERS: [usize; 3] = [1, 10, 50];
 const HERD: usize = 100;
@@ -33,14 +44,20 @@ pub struct Contest {
     /// As rows call it.
     store: &'static str,
     pairs: Vec<Pair>,
+    /// Why ours is behind, by what is measured: where it is, its row says so.
+    causes: &'static [(&'static str, &'static str)],
     /// Elections so far, each of which has a name of its own.
     elections: Cell<usize>,
 }
 
 impl Contest {
     /// Nothing is measured yet.
-    pub fn new(store: &'static str, pairs: Vec<Pair>) -> Contest {
-        Contest { store, pairs, elections: Cell::new(0) }
+    pub fn new(
+        store: &'static str,
+        pairs: Vec<Pair>,
+        causes: &'static [(&'static str, &'static str)],
+    ) -> Contest {
+        Contest { store, pairs, causes, elections: Cell::new(0) }
     }
 
     /// Where nobody leads, on a connection that is open: from the call to the leadership.
@@ -58,9 +75,7 @@ impl Contest {
             })
             .await;
         for pair in self.all() {
-            let row = self.time(pair, &took, "acquire, uncontended").raw(raw);
-            row.cause("every claim waits for the disk, so that its epoch survives a crash of the server")
-                .print();
+            self.time(pair, &took, ACQUIRE).raw(raw).print();
         }
     }
 
@@ -83,7 +98,7 @@ impl Contest {
             })
             .await;
         for pair in self.all() {
-            self.time(pair, &took, "handover").raw(raw).print();
+            self.time(pair, &took, HANDOVER).raw(raw).print();
         }
     }
 
@@ -107,7 +122,7 @@ impl Contest {
             })
             .await;
         for pair in self.all() {
-            self.time(pair, &took, "failover, kill -9").print();
+            self.time(pair, &took, FAILOVER).print();
         }
     }
 
@@ -126,7 +141,7 @@ impl Contest {
                 })
                 .await;
             for pair in self.defaults() {
-                let row = self.row(pair, &asked, "requests while nothing changes", Unit::PerSecond);
+                let row = self.row(pair, &asked, REQUESTS, Unit::PerSecond);
                 row.at(Axis::Followers, followers).print();
             }
         }
@@ -179,7 +194,7 @@ impl Contest {
             .await;
         for pair in with_one() {
             let row = self.row(pair, &took, "is_leader()", Unit::Seconds);
-            row.cause("ours compares a deadline with the clock; theirs reads what was last known, however old it is").print();
+            row.cause("it compares a deadline with the clock; theirs reads what was last known, however old that is").print();
         }
     }
 
@@ -195,7 +210,9 @@ impl Contest {
                 })
                 .await;
             for pair in pairs() {
-                many::rows(self.store, pair, &cost, elections).for_each(|row| row.print());
+                for (what, row) in many::rows(self.store, pair, &cost, elections) {
+                    row.cause(self.cause(what)).print();
+                }
             }
         }
     }
@@ -237,11 +254,19 @@ impl Contest {
 
     fn time(&self, pair: &Pair, took: &HashMap<String, Duration>, what: &str) -> Row {
         let seconds = took.iter().map(|(make, took)| (make.clone(), took.as_secs_f64())).collect();
-        self.row(pair, &seconds, what, Unit::Seconds)
+        let row = self.row(pair, &seconds, what, Unit::Seconds);
+        if what.starts_with("failover") && pair.ours.ttl > pair.theirs.ttl {
+            return row.cause("its ttl is the longer one");
+        }
+        row
     }
 
     fn row(&self, pair: &Pair, measured: &HashMap<String, f64>, what: &str, unit: Unit) -> Row {
-        pair.row(self.store, what, unit, |make| measured[&make.name])
+        pair.row(self.store, what, unit, |make| measured[&make.name]).cause(self.cause(what))
+    }
+
+    fn cause(&self, what: &str) -> &'static str {
+        self.causes.iter().find(|(of, _)| *of == what).map_or("", |(_, cause)| *cause)
     }
 }
 

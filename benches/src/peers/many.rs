@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bellwether::boot_now;
 
+use super::contest::CONNECTIONS;
 use super::process::Process;
 use super::{Make, Pair};
 use crate::{Axis, Row, Unit, cpu_time_of, progress, resident_bytes_of};
@@ -48,20 +49,16 @@ pub(super) fn rows<'a>(
     pair: &'a Pair,
     cost: &'a HashMap<String, Cost>,
     elections: usize,
-) -> impl Iterator<Item = Row> {
+) -> impl Iterator<Item = (&'static str, Row)> {
     type Part = fn(&Cost) -> f64;
-    let parts: [(&str, Unit, Part); 3] = [
+    let parts: [(&'static str, Unit, Part); 3] = [
         ("memory of the process", Unit::Bytes, |cost| cost.memory),
         ("processor of the process", Unit::Cores, |cost| cost.cores),
-        ("connections of the process", Unit::Count, |cost| cost.connections),
+        (CONNECTIONS, Unit::Count, |cost| cost.connections),
     ];
     parts.into_iter().map(move |(what, unit, part)| {
         let row = pair.row(store, what, unit, |make| part(&cost[&make.name]));
-        let cause = match unit {
-            Unit::Count => "a store holds sessions for leading, for hearing and for noticing a dead leader, however many elections there are",
-            _ => "",
-        };
-        row.cause(cause).at(Axis::Elections, elections)
+        (what, row.at(Axis::Elections, elections))
     })
 }
 

@@ -12,16 +12,18 @@ use super::Make;
 
 /// An event of one candidate, or of the whole process.
 #[derive(Debug)]
-pub(super) struct Line {
-    pub(super) event: String,
-    pub(super) at: Boot,
+pub struct Line {
+    /// What happened.
+    pub event: String,
+    /// When.
+    pub at: Boot,
     /// Of `called`: how long one call took.
-    pub(super) nanos: Option<f64>,
+    pub nanos: Option<f64>,
 }
 
 /// Killed when it is dropped.
 #[derive(Debug)]
-pub(super) struct Process {
+pub struct Process {
     child: Child,
     lines: UnboundedReceiver<Line>,
     make: String,
@@ -29,22 +31,25 @@ pub(super) struct Process {
 
 impl Process {
     pub(super) fn start(make: &Make, verb: &str, flags: &[String]) -> Process {
-        let mut command = make.command(verb, flags);
+        Process::spawn(&make.name, make.command(verb, flags))
+    }
+
+    /// Runs this command, which speaks the line protocol.
+    pub fn spawn(make: &str, mut command: Command) -> Process {
         // What libraries log is for nobody here; what makes one end is.
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
-        let mut child =
-            command.spawn().unwrap_or_else(|error| panic!("{} does not start: {error}", make.name));
+        let mut child = command.spawn().unwrap_or_else(|error| panic!("{make} does not start: {error}"));
         let output = BufReader::new(child.stdout.take().expect("a pipe"));
         let (send, lines) = unbounded_channel();
         std::thread::spawn(move || {
             let mut read = output.lines().map_while(Result::ok).filter_map(|line| parse(&line));
             read.all(|line| send.send(line).is_ok())
         });
-        Process { child, lines, make: make.name.clone() }
+        Process { child, lines, make: make.to_owned() }
     }
 
     /// Waits for the next line of this event; others before it are dropped.
-    pub(super) async fn until(&mut self, event: &str, longest: Duration) -> Line {
+    pub async fn until(&mut self, event: &str, longest: Duration) -> Line {
         let heard = async {
             loop {
                 match self.lines.recv().await {
@@ -59,7 +64,7 @@ impl Process {
     }
 
     /// As [`Process::until`], so many times; the last of them.
-    pub(super) async fn until_all(&mut self, event: &str, count: usize, longest: Duration) -> Line {
+    pub async fn until_all(&mut self, event: &str, count: usize, longest: Duration) -> Line {
         let by = boot_now() + longest;
         let mut last = self.until(event, longest).await;
         for _ in 1..count {
@@ -69,20 +74,21 @@ impl Process {
     }
 
     /// Asks it to give back what it leads. Returns when that reached it; it ends by itself.
-    pub(super) async fn stop(&mut self) -> Boot {
+    pub async fn stop(&mut self) -> Boot {
         let status = Command::new("kill").arg(self.child.id().to_string()).status();
         assert!(status.expect("there is a kill").success(), "{} is gone", self.make);
         self.until("stopping", Duration::from_secs(10)).await.at
     }
 
     /// With kill −9; when that was.
-    pub(super) fn kill(&mut self) -> Boot {
+    pub fn kill(&mut self) -> Boot {
         let now = boot_now();
         self.child.kill().expect("a child of ours can be killed");
         now
     }
 
-    pub(super) fn pid(&self) -> u32 {
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
         self.child.id()
     }
 }

@@ -87,6 +87,28 @@ pub(crate) const NATS_LEADER_ELECTION: GoProgram = GoProgram {
     ],
 };
 
+pub(crate) const ETCD_ELECTION: GoProgram = GoProgram {
+    name: "etcd-election",
+    module: "benches/peers/etcd-election",
+    sources: &[
+        include_str!("../../../benches/peers/candidate/candidate.go"),
+        include_str!("../../../benches/peers/candidate/protocol.go"),
+        include_str!("../../../benches/peers/etcd-election/go.mod"),
+        include_str!("../../../benches/peers/etcd-election/go.sum"),
+        include_str!("../../../benches/peers/etcd-election/main.go"),
+    ],
+};
+
+pub(crate) const HASHICORP_RAFT: GoProgram = GoProgram {
+    name: "hashicorp-raft",
+    module: "benches/peers/hashicorp-raft",
+    sources: &[
+        include_str!("../../../benches/peers/hashicorp-raft/go.mod"),
+        include_str!("../../../benches/peers/hashicorp-raft/go.sum"),
+        include_str!("../../../benches/peers/hashicorp-raft/main.go"),
+    ],
+};
+
 pub(crate) const HELM: GoProgram = GoProgram {
     name: "helm",
     module: "tests/kubernetes/helm",

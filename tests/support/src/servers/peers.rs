@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::kubernetes::programs::{CLIENT_GO, ETCD_CLIENT, GoProgram, NATS_LEADER_ELECTION, PGLOCK, RIVER};
+use super::kubernetes::programs::{
+    CLIENT_GO, ETCD_CLIENT, ETCD_ELECTION, GoProgram, HASHICORP_RAFT, NATS_LEADER_ELECTION, PGLOCK, RIVER,
+};
 
 /// `cirello.io/pglock`, on PostgreSQL.
 pub fn pglock() -> PathBuf {
@@ -22,6 +24,16 @@ pub fn nats_leader_election() -> PathBuf {
 /// client-go's `leaderelection`, on Kubernetes.
 pub fn client_go() -> PathBuf {
     built(&CLIENT_GO)
+}
+
+/// The election of etcd's own client library.
+pub fn etcd_election() -> PathBuf {
+    built(&ETCD_ELECTION)
+}
+
+/// `hashicorp/raft`, a node of a cluster.
+pub fn hashicorp_raft() -> PathBuf {
+    built(&HASHICORP_RAFT)
 }
 
 /// Clients made of etcd's own library.
