@@ -24,20 +24,32 @@ const GUARANTEES: &str = "theirs has no deadline: a process that was stopped tak
 const CAUSES: &[(&str, &str)] =
     &[(ACQUIRE, "it reads the key before it writes, so that its epoch is above every earlier one")];
 
+/// How long it takes to lead and to follow.
 pub(crate) async fn beside() {
-    progress("starting a server");
-    let server = Server::start(Version::Current).await;
-    server.bucket(BUCKET, json!({})).await;
+    let server = server().await;
     let (write, handover) = raws(&server).await;
     let contest = Contest::new(STORE, pairs(&server), CAUSES);
     contest.acquire(write).await;
     contest.handover(handover).await;
     contest.failover().await;
     contest.is_leader().await;
+}
+
+/// What followers and elections cost.
+pub(crate) async fn growth() {
+    let server = server().await;
+    let contest = Contest::new(STORE, pairs(&server), CAUSES);
     let count = async |_: &Make| server.messages_sent().await;
     contest.requests(count).await;
     contest.herd(count).await;
     contest.many().await;
+}
+
+async fn server() -> Server {
+    progress("starting a server");
+    let server = Server::start(Version::Current).await;
+    server.bucket(BUCKET, json!({})).await;
+    server
 }
 
 fn pairs(server: &Server) -> Vec<Pair> {

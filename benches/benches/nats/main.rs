@@ -26,7 +26,7 @@ const FOLLOWED: usize = 1_000;
 const BUCKET: &str = "bellwether";
 
 /// The measures, in their order. The first is taken while this process has not yet used any memory for others.
-const ALL: [&str; 5] = ["many", "taken-over", "one-node", "three-nodes", "beside"];
+const ALL: [&str; 6] = ["many", "taken-over", "one-node", "three-nodes", "beside", "growth"];
 /// As long as a record is.
 const RECORD: &[u8] = &[b'x'; 300];
 /// For a raw handover. On three nodes the server now and then tells its consumer nothing of a write; the pair starts over then.
@@ -65,6 +65,7 @@ async fn measure(name: &str) {
             handovers("three nodes", &servers[0], &three, Duration::from_millis(8)).await;
         }
         "beside" => beside::beside().await,
+        "growth" => beside::growth().await,
         other => panic!("there is no measure `{other}`; there are: {}", ALL.join(", ")),
     }
 }

@@ -1,4 +1,4 @@
-//! Ours beside pglock and River's leadership, on the same servers: one for times, and one that logs every statement, for what is asked of it.
+//! Ours beside pglock and River's leadership, on the same servers.
 
 use std::time::Duration;
 
@@ -20,6 +20,8 @@ const EQUAL_RENEW: Duration = Duration::from_secs(1);
 const QUIET: Duration = Duration::from_secs(15);
 /// A hundred followers are up to four sessions each.
 const SESSIONS: &str = "max_connections=1000";
+/// Of ours, in one process: more would take too much of the server's lock table.
+const ELECTIONS_MAX: usize = 1_000;
 const RAWS: usize = 100;
 const RAW_HANDOVERS: usize = 30;
 
@@ -37,31 +39,39 @@ const CAUSES: &[(&str, &str)] = &[
     (CONNECTIONS, "it has a second session, which tells and hears, whatever the number of elections"),
 ];
 
+/// How long it takes to lead and to follow.
 pub(crate) async fn beside() {
-    progress("starting two servers");
-    let (times, logs) = tokio::join!(
-        Server::start_with(QUIET, None, &[SESSIONS]),
-        Server::start_with(QUIET, None, &[SESSIONS, "log_statement=all"]),
-    );
-    let on = |server: &Server| Contest::new(STORE, pairs(server), CAUSES);
-    let (acquire, handover) = raws(&times).await;
-    let contest = on(&times);
+    progress("starting a server");
+    let server = Server::start_with(QUIET, None, &[SESSIONS]).await;
+    let (acquire, handover) = raws(&server).await;
+    let contest = Contest::new(STORE, pairs(&server), CAUSES);
     contest.acquire(acquire).await;
     contest.handover(handover).await;
     contest.failover().await;
     contest.is_leader().await;
+}
+
+/// What followers and elections cost.
+pub(crate) async fn growth() {
+    progress("starting a server, and one that logs every statement");
+    let (server, logs) = tokio::join!(
+        Server::start_with(QUIET, None, &[SESSIONS]),
+        Server::start_with(QUIET, None, &[SESSIONS, "log_statement=all"]),
+    );
     let count = async |make: &Make| statements(&logs.log(), about(make));
-    let counted = on(&logs);
+    let counted = Contest::new(STORE, pairs(&logs), CAUSES);
     counted.requests(count).await;
     counted.herd(count).await;
-    contest.many().await;
+    Contest::new(STORE, pairs(&server), CAUSES).many().await;
 }
 
 fn pairs(server: &Server) -> Vec<Pair> {
     let (url, theirs) = (server.url(), format!("{}?sslmode=disable", server.url()));
-    let ours = |ttl| Make::ours(&url, ttl);
+    let ours = |ttl| Make::ours(&url, ttl).at_most(ELECTIONS_MAX);
     let lease = Duration::from_secs(20);
-    let defaults = Make::peer(&pglock(), &theirs, "its defaults (lease 20 s, heartbeat 5 s)", lease);
+    // Each round takes up to two leases.
+    let defaults =
+        Make::peer(&pglock(), &theirs, "its defaults (lease 20 s, heartbeat 5 s)", lease).measured(2);
     let equal = Make::peer(&pglock(), &theirs, "lease 3 s, heartbeat 1 s", EQUAL_TTL).timed(EQUAL_RENEW);
     // A client of it needs sessions for each election.
     let river = Make::peer(&river(), &theirs, "its defaults (ttl 15 s, renewed every 5 s)", TTL);

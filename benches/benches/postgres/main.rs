@@ -24,7 +24,7 @@ const FAILOVERS: usize = 15;
 const STEADY: Duration = Duration::from_secs(12);
 
 /// The measures, in their order.
-const ALL: [&str; 6] = ["memory", "steady", "acquire", "handover", "failovers", "beside"];
+const ALL: [&str; 7] = ["memory", "steady", "acquire", "handover", "failovers", "beside", "growth"];
 
 #[tokio::main]
 async fn main() {
@@ -58,6 +58,7 @@ async fn measure(name: &str, server: &Server) {
             }
         }
         "beside" => beside::beside().await,
+        "growth" => beside::growth().await,
         other => panic!("there is no measure `{other}`; there are: {}", ALL.join(", ")),
     }
 }

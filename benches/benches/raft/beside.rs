@@ -22,11 +22,9 @@ const GUARANTEES: &str = "theirs has no deadline: a process that was stopped tak
 
 const CAUSES: &[(&str, &str)] = &[(ACQUIRE, "it opens its session before it claims")];
 
+/// How long it takes to lead and to follow.
 pub(crate) async fn beside() {
-    progress("starting three nodes, and three members of etcd");
-    let trio = Trio::with_elections();
-    let etcd = Etcd::start(NODES);
-    EtcdClient::until_all(&etcd.endpoints()).answered();
+    let (trio, etcd) = servers();
     let (client, mut writes) = (trio.client(trio.leader().await), Vec::new());
     for _ in 0..RAWS {
         writes.push(write(&client).await);
@@ -37,7 +35,20 @@ pub(crate) async fn beside() {
     // A release and a claim, each of which a majority has on disk.
     contest.handover(raw * 2).await;
     contest.failover().await;
-    contest.many().await;
+}
+
+/// What elections of one process cost.
+pub(crate) async fn growth() {
+    let (trio, etcd) = servers();
+    Contest::new("raft", pairs(&trio, &etcd), CAUSES).many().await;
+}
+
+fn servers() -> (Trio, Etcd) {
+    progress("starting three nodes, and three members of etcd");
+    let trio = Trio::with_elections();
+    let etcd = Etcd::start(NODES);
+    EtcdClient::until_all(&etcd.endpoints()).answered();
+    (trio, etcd)
 }
 
 fn pairs(trio: &Trio, etcd: &Etcd) -> Vec<Pair> {

@@ -19,8 +19,18 @@ use bellwether_support::role;
 use tokio::runtime::Builder;
 
 /// The measures, in their order.
-const ALL: [&str; 9] =
-    ["writes", "forming", "transfers", "failovers", "restarts", "handovers", "many", "beside", "hashicorp"];
+const ALL: [&str; 10] = [
+    "writes",
+    "forming",
+    "transfers",
+    "failovers",
+    "restarts",
+    "handovers",
+    "many",
+    "beside",
+    "growth",
+    "hashicorp",
+];
 
 fn main() {
     let runtime = Builder::new_multi_thread().enable_all().build().expect("a runtime");
@@ -54,6 +64,7 @@ async fn measure(name: &str) {
         "handovers" => handovers::handovers().await,
         "many" => many::many().await,
         "beside" => beside::beside().await,
+        "growth" => beside::growth().await,
         "hashicorp" => hashicorp::hashicorp().await,
         other => panic!("there is no measure `{other}`; there are: {}", ALL.join(", ")),
     }

@@ -27,10 +27,17 @@ func main() {
 	})
 }
 
+// Of a process with many elections.
+const sessions = 50
+
 func open(flags *candidate.Flags) (*pglock.Client, error) {
 	database, err := sql.Open("postgres", flags.URL)
 	if err != nil {
 		return nil, err
+	}
+	if flags.Elections > 1 {
+		// All would connect at once, and the server would refuse most.
+		database.SetMaxOpenConns(sessions)
 	}
 	options := []pglock.ClientOption{}
 	if flags.TTL > 0 {

@@ -8,7 +8,7 @@ use bellwether::boot_now;
 
 use super::process::Process;
 use super::{Make, Pair, many};
-use crate::{Axis, Row, Unit, median, progress};
+use crate::{Axis, Row, Unit, median, progress, report};
 
 /// What is measured, as rows and causes name it.
 pub const ACQUIRE: &str = "acquire, uncontended";
@@ -27,12 +27,13 @@ const HERD: usize = 100;
 const CALLS: usize = 10;
 /// A failover may take a whole ttl. From this one on, a few have to do.
 const LONG: Duration = Duration::from_secs(10);
-const ROUNDS_OF_LONG: usize = 3;
+const ROUNDS_OF_LONG: usize = 2;
 /// A follower has looked once, and waits to be told where somebody tells it.
 const SETTLING: Duration = Duration::from_secs(1);
 /// The same for many.
-const ALL_SETTLING: Duration = Duration::from_secs(4);
-const COUNTING: Duration = Duration::from_secs(15);
+const ALL_SETTLING: Duration = Duration::from_secs(2);
+/// At the defaults of most, everything is renewed twice in this time.
+const COUNTING: Duration = Duration::from_secs(12);
 /// After a herd has a leader: for those that come too late.
 const AFTERMATH: Duration = Duration::from_secs(3);
 /// Beyond a few ttls, nothing takes longer than this.
@@ -170,10 +171,9 @@ impl Contest {
         let took = took.collect();
         for pair in self.defaults() {
             self.time(pair, &took, &format!("failover to one of {HERD} followers")).print();
-            let what = format!(
-                "requests of {HERD} followers from a kill -9 until {AFTERMATH:?} after the next leader"
-            );
-            self.row(pair, &asked, &what, Unit::Count).print();
+            let what = format!("requests of {HERD} followers until {AFTERMATH:?} after a failover");
+            let row = self.row(pair, &asked, &what, Unit::Count);
+            row.cause(self.cause(REQUESTS)).print();
         }
     }
 
@@ -201,7 +201,11 @@ impl Contest {
     /// What elections of one process cost while nothing happens.
     pub async fn many(&self) {
         for elections in many::COUNTS {
-            let pairs = || self.defaults().filter(|pair| elections <= pair.theirs.elections_max);
+            let holds = |pair: &&Pair| elections <= pair.ours.elections_max.min(pair.theirs.elections_max);
+            for pair in self.defaults().filter(|pair| !holds(pair)) {
+                self.cannot_hold(pair, elections);
+            }
+            let pairs = || self.defaults().filter(holds);
             let cost = self
                 .each(pairs(), async |make| {
                     let mut flags = self.election(make, 0);
@@ -213,6 +217,18 @@ impl Contest {
                 for (what, row) in many::rows(self.store, pair, &cost, elections) {
                     row.cause(self.cause(what)).print();
                 }
+            }
+        }
+    }
+
+    /// Says who of a pair holds fewer elections in one process than this.
+    fn cannot_hold(&self, pair: &Pair, elections: usize) {
+        for (name, max) in [("ours", &pair.ours), (pair.theirs.name.as_str(), &pair.theirs)]
+            .map(|(name, make)| (name, make.elections_max))
+        {
+            if max < elections {
+                let what = format!("{}: {elections} elections of one process", self.store);
+                report(&what, &format!("at most {max}"), name);
             }
         }
     }

@@ -13,7 +13,7 @@ use crate::{Axis, Row, Unit, cpu_time_of, progress, resident_bytes_of};
 
 pub(super) const COUNTS: [usize; 4] = [1, 100, 1_000, 10_000];
 /// For what the start leaves behind.
-const SETTLING: Duration = Duration::from_secs(5);
+const SETTLING: Duration = Duration::from_secs(3);
 /// At the defaults of every make, everything is renewed at least once.
 const STEADY: Duration = Duration::from_secs(10);
 /// Until all are led.
