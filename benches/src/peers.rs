@@ -17,6 +17,10 @@ use crate::{Row, Unit};
 pub use contest::Contest;
 pub use process::{Line, Process};
 
+/// From this ttl on, a few failovers have to do.
+const LONG: Duration = Duration::from_secs(10);
+const ROUNDS_OF_LONG: usize = 3;
+
 /// Another make and ours, as they are compared.
 #[derive(Clone, Debug)]
 pub struct Pair {
@@ -105,6 +109,11 @@ impl Make {
         Make { asks_every: Duration::from_secs(1), ..self }
     }
 
+    /// Its followers ask so often, and are told nothing.
+    pub fn asking(self, asks_every: Duration) -> Make {
+        Make { asks_every, ..self }
+    }
+
     /// So often, what takes about as long as a ttl.
     pub fn measured(self, rounds: usize) -> Make {
         Make { rounds, ..self }
@@ -118,6 +127,11 @@ impl Make {
     /// It has no call that tells whether the caller leads.
     pub fn silent(self) -> Make {
         Make { tells: false, ..self }
+    }
+
+    /// How often a leader of it is killed, each of which may take a whole ttl.
+    fn failovers(&self) -> usize {
+        if self.ttl < LONG { self.rounds } else { self.rounds.min(ROUNDS_OF_LONG) }
     }
 
     fn is_ours(&self) -> bool {

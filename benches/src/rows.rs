@@ -26,6 +26,7 @@ pub struct Row {
     peer: Option<(String, f64)>,
     bound: Option<f64>,
     at: Option<(Axis, usize)>,
+    medians: Option<(usize, usize)>,
     cause: String,
     note: String,
 }
@@ -82,6 +83,7 @@ impl Row {
             peer: None,
             bound: None,
             at: None,
+            medians: None,
             cause: String::new(),
             note: String::new(),
         }
@@ -115,6 +117,11 @@ impl Row {
     /// Where on an axis it was measured.
     pub fn at(self, axis: Axis, count: usize) -> Row {
         Row { at: Some((axis, count)), ..self }
+    }
+
+    /// Both are medians: of so many of ours, and so many of the other make.
+    pub fn medians(self, ours: usize, theirs: usize) -> Row {
+        Row { medians: Some((ours, theirs)), ..self }
     }
 
     /// Why ours is behind, where it is.
@@ -179,6 +186,7 @@ impl Row {
             "bound": self.bound,
             "axis": self.at.map(|(along, _)| axis(along)),
             "count": self.at.map(|(_, count)| count),
+            "medians": self.medians.map(|(ours, theirs)| [ours, theirs]),
             "cause": self.cause,
             "note": self.note,
         })

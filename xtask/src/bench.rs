@@ -21,8 +21,8 @@ use std::path::Path;
 use crate::metadata::{Package, Workspace};
 use crate::suggest::did_you_mean;
 use crate::tools::{
-    APISERVER, CLIENT_GO, ETCD, ETCD_CLIENT, ETCD_ELECTION, HASHICORP_RAFT, NATS, NATS_LEADER_ELECTION,
-    PGLOCK, POSTGRES, RIVER, Tool,
+    APISERVER, CLIENT_GO, ETCD, ETCD_CLIENT, ETCD_ELECTION, HASHICORP_RAFT, KUBE_LEADER_ELECTION, KUBERT,
+    NATS, NATS_LEADER_ELECTION, PGLOCK, POSTGRES, RIVER, Tool,
 };
 use crate::{Problem, Verdict, process};
 use run::{Benchmark, Run};
@@ -38,7 +38,7 @@ const COMMAND: &str = "cargo xtask bench";
 const NEEDS: &[(&str, &[&Tool])] = &[
     ("postgres", &[&POSTGRES, &PGLOCK, &RIVER]),
     ("nats", &[&NATS, &NATS_LEADER_ELECTION]),
-    ("kubernetes", &[&ETCD, &APISERVER, &CLIENT_GO]),
+    ("kubernetes", &[&ETCD, &APISERVER, &CLIENT_GO, &KUBE_LEADER_ELECTION, &KUBERT]),
     ("raft", &[&ETCD, &ETCD_CLIENT, &ETCD_ELECTION, &HASHICORP_RAFT]),
 ];
 
@@ -48,6 +48,7 @@ struct Asked {
     names: Vec<String>,
     write: bool,
     last: bool,
+    add: bool,
     /// For the benchmarks themselves: measures to take alone.
     measures: Vec<String>,
 }
@@ -88,6 +89,8 @@ fn measure(workspace: &Workspace, asked: &Asked) -> Result<(Run, Verdict), Probl
     check(&known, &asked.names)?;
     let is_asked = |name: &&str| asked.names.is_empty() || asked.names.iter().any(|named| named == name);
     let chosen: Vec<&str> = known.iter().copied().filter(is_asked).collect();
+    // Read first: that there is none should not come out after an hour.
+    let earlier = if asked.add { Some(Run::last(&workspace.root)?) } else { None };
     let tools: Vec<&Tool> = needs(&chosen).collect();
     for tool in &tools {
         tool.provide()?;
@@ -104,10 +107,14 @@ fn measure(workspace: &Workspace, asked: &Asked) -> Result<(Run, Verdict), Probl
     // With some of its measures, a benchmark is not done.
     let is_left = |name: &&str| !chosen.contains(name) || !asked.measures.is_empty();
     let run = Run {
-        command: asked.command(),
+        commands: vec![asked.command()],
         facts: machine::facts(workspace, &tools),
         benchmarks: done,
         left_out: known.iter().copied().filter(is_left).map(str::to_owned).collect(),
+    };
+    let run = match earlier {
+        Some(earlier) => earlier.with(run)?,
+        None => run,
     };
     let kept = run.keep(&workspace.root)?;
     process::say(&format!("\nall rows: {}", kept.display()));
@@ -124,7 +131,8 @@ fn bench(root: &Path, name: &str, measures: &[String]) -> Result<(Benchmark, boo
     cargo.args(["bench", "--package", PACKAGE, "--bench", name, "--"]).args(measures).env(ROWS, &rows);
     let good = process::run(&mut cargo)?.success();
     let text = std::fs::read_to_string(&rows).map_err(|error| format!("no rows of {name}: {error}"))?;
-    Ok((Benchmark::read(name, &text)?, good))
+    let name = [&[name.to_owned()], measures].concat().join(" ");
+    Ok((Benchmark::read(&name, &text)?, good))
 }
 
 /// What these benchmarks need, each tool once.
@@ -155,16 +163,17 @@ impl Asked {
             match arg.as_str() {
                 "--write" => asked.write = true,
                 "--last" => asked.last = true,
+                "--add" => asked.add = true,
                 "--" => asked.measures = args.by_ref().cloned().collect(),
                 flag if flag.starts_with('-') => {
-                    let hint = did_you_mean(flag, ["--write", "--last"]);
+                    let hint = did_you_mean(flag, ["--write", "--last", "--add"]);
                     return Err(format!("`bench` does not take `{flag}`{hint}"));
                 }
                 name => asked.names.push(name.to_owned()),
             }
         }
-        if asked.last && !(asked.names.is_empty() && asked.measures.is_empty()) {
-            return Err("`--last` measures nothing, so it takes no benchmark".to_owned());
+        if asked.last && (asked.add || !asked.names.is_empty() || !asked.measures.is_empty()) {
+            return Err("`--last` measures nothing, so it takes no benchmark and no `--add`".to_owned());
         }
         if !asked.measures.is_empty() && asked.names.len() != 1 {
             return Err("measures after `--` are those of one benchmark: name it".to_owned());
@@ -197,7 +206,10 @@ mod tests {
     fn a_benchmark_gets_its_servers_and_no_others() {
         let names = |chosen: &[&str]| needs(chosen).map(|tool| tool.name).collect::<Vec<_>>();
         assert_eq!(names(&["is_leader", "nats"]), ["NATS", "NATS-Leader-Election"]);
-        assert_eq!(names(&["kubernetes"]), ["etcd", "kube-apiserver", "client-go"]);
+        assert_eq!(
+            names(&["kubernetes"]),
+            ["etcd", "kube-apiserver", "client-go", "kube-leader-election", "kubert"]
+        );
         assert_eq!(names(&["raft"]), ["etcd", "etcd's client", "etcd's election", "hashicorp/raft"]);
         assert_eq!(names(&["is_leader"]), Vec::<&str>::new());
     }
@@ -226,6 +238,7 @@ mod tests {
     fn what_makes_no_sense_is_refused() {
         assert!(asked(&["--wirte"]).unwrap_err().contains("did you mean `--write`"));
         assert!(asked(&["nats", "--last"]).unwrap_err().contains("measures nothing"));
+        assert!(asked(&["--last", "--add"]).unwrap_err().contains("measures nothing"));
         assert!(asked(&["nats", "raft", "--", "writes"]).unwrap_err().contains("of one benchmark"));
         assert!(asked(&["--", "writes"]).is_err());
     }

@@ -100,6 +100,8 @@ const COMMANDS: &[Command] = &[
                ratios first, and keeps all rows in target/bench/RUN.json.\n\n\
                --write      write docs/performance.md with its figures and plot, unless a benchmark failed\n\
                --last       measure nothing: take the rows of the last run\n\
+               --add        add to the last run, in place of what it has of the same benchmarks; on the same machine, with the\n\
+               \u{20}            same versions\n\
                -- MEASURE…  these measures of one benchmark alone (kubernetes, nats, postgres, raft)",
         run: bench::run,
     },

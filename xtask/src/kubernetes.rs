@@ -6,6 +6,7 @@
 
 mod go_build;
 pub(crate) mod programs;
+mod rust_build;
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -13,8 +14,8 @@ use std::sync::{Mutex, PoisonError};
 use crate::{apt, process};
 use go_build::Build;
 use programs::{
-    APISERVER, CLIENT_GO, ETCD_CLIENT, ETCD_ELECTION, HASHICORP_RAFT, HELM, NATS_LEADER_ELECTION, PGLOCK,
-    RIVER,
+    APISERVER, CLIENT_GO, ETCD_CLIENT, ETCD_ELECTION, HASHICORP_RAFT, HELM, KUBE_LEADER_ELECTION, KUBERT,
+    NATS_LEADER_ELECTION, PGLOCK, RIVER,
 };
 
 /// The build of the API server that was started ahead and that nobody has waited for yet.
@@ -59,6 +60,14 @@ pub(crate) fn etcd_election_version() -> Option<String> {
 
 pub(crate) fn hashicorp_raft_version() -> Option<String> {
     version(HASHICORP_RAFT.built()?)
+}
+
+pub(crate) fn kube_leader_election_version() -> Option<String> {
+    version(KUBE_LEADER_ELECTION.built()?)
+}
+
+pub(crate) fn kubert_version() -> Option<String> {
+    version(KUBERT.built()?)
 }
 
 /// What Helm says of its version.
@@ -122,6 +131,16 @@ pub(crate) fn install_etcd_election() -> Result<(), String> {
 /// Builds the nodes made of hashicorp/raft.
 pub(crate) fn install_hashicorp_raft() -> Result<(), String> {
     Build::start(&HASHICORP_RAFT).wait()
+}
+
+/// Builds the candidates made of kube-leader-election.
+pub(crate) fn install_kube_leader_election() -> Result<(), String> {
+    rust_build::build(&KUBE_LEADER_ELECTION)
+}
+
+/// Builds the candidates made of kubert.
+pub(crate) fn install_kubert() -> Result<(), String> {
+    rust_build::build(&KUBERT)
 }
 
 /// Builds Helm, which shares most packages with the API server.

@@ -186,6 +186,22 @@ pub(crate) const HASHICORP_RAFT: Tool = Tool {
     install: Some(kubernetes::install_hashicorp_raft),
 };
 
+pub(crate) const KUBE_LEADER_ELECTION: Tool = Tool {
+    name: "kube-leader-election",
+    probe: Probe::Place(kubernetes::kube_leader_election_version),
+    used_for: "the benchmark of Kubernetes, which measures it beside ours",
+    advice: "`cargo xtask env --install` builds it",
+    install: Some(kubernetes::install_kube_leader_election),
+};
+
+pub(crate) const KUBERT: Tool = Tool {
+    name: "kubert",
+    probe: Probe::Place(kubernetes::kubert_version),
+    used_for: "the benchmark of Kubernetes, which measures it beside ours",
+    advice: "`cargo xtask env --install` builds it",
+    install: Some(kubernetes::install_kubert),
+};
+
 pub(crate) const HELM: Tool = Tool {
     name: "Helm",
     probe: Probe::Place(kubernetes::helm_version),
@@ -262,6 +278,8 @@ pub(crate) const ALL: &[&Tool] = &[
     &NATS_LEADER_ELECTION,
     &ETCD_ELECTION,
     &HASHICORP_RAFT,
+    &KUBE_LEADER_ELECTION,
+    &KUBERT,
     &HELM,
     &IPROUTE,
     &PROMTOOL,

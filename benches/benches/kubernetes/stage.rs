@@ -17,7 +17,9 @@ use serde_json::Value;
 const WATCH_OPENS: Duration = Duration::from_millis(200);
 
 /// Made at the start, while the server has nothing else to do.
-const NAMESPACES: [&str; 9] = [
+const NAMESPACES: [&str; 11] = [
+    "beside",
+    "growth",
     "quiet",
     "writes",
     "one-follower",

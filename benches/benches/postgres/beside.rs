@@ -69,9 +69,7 @@ fn pairs(server: &Server) -> Vec<Pair> {
     let (url, theirs) = (server.url(), format!("{}?sslmode=disable", server.url()));
     let ours = |ttl| Make::ours(&url, ttl).at_most(ELECTIONS_MAX);
     let lease = Duration::from_secs(20);
-    // Each round takes up to two leases.
-    let defaults =
-        Make::peer(&pglock(), &theirs, "its defaults (lease 20 s, heartbeat 5 s)", lease).measured(2);
+    let defaults = Make::peer(&pglock(), &theirs, "its defaults (lease 20 s, heartbeat 5 s)", lease);
     let equal = Make::peer(&pglock(), &theirs, "lease 3 s, heartbeat 1 s", EQUAL_TTL).timed(EQUAL_RENEW);
     // A client of it needs sessions for each election.
     let river = Make::peer(&river(), &theirs, "its defaults (ttl 15 s, renewed every 5 s)", TTL);

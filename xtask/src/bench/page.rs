@@ -25,14 +25,14 @@ pub(crate) fn page(run: &Run) -> String {
 fn head(run: &Run) -> String {
     let facts: String =
         run.facts.iter().map(|(name, value)| format!("| {name} | {} |\n", cell(value))).collect();
+    let commands: String = run.commands.iter().map(|command| format!("- `{command}`\n")).collect();
     format!(
         "# Performance\n\n\
-         Everything on this page comes from one run of `{}` on one machine. It was written by `cargo xtask bench --write`; edits are\n\
-         lost. The figures of that run are in [performance.json](performance.json).\n\n\
-         Read the ratios: the raw operation, ours and the other make ran on the same server, in the same minutes. The raw operation is\n\
-         the least that the store takes for it, with nothing around it.\n\n\
+         `cargo xtask bench --write` makes this page; edits are lost. All of it was measured on one machine, by\n\n{commands}\n\
+         Read the ratios. Raw, ours and the other make of a row ran on the same servers, in the same minutes; another machine has other\n\
+         times. Raw is the least that the store takes for it: its own operations, with nothing around them. The figures are in\n\
+         [performance.json](performance.json).\n\n\
          | machine and versions | |\n|---|---|\n{facts}",
-        run.command
     )
 }
 
@@ -119,6 +119,9 @@ pub(super) fn to_know(row: &Row, figures: &Figures) -> Vec<String> {
     if figures.peer.as_ref().is_some_and(|peer| peer.ratio < 1.0) {
         let cause = if figures.cause.is_empty() { "it is not known why" } else { &figures.cause };
         said.push(format!("Ours is behind: {cause}."));
+    }
+    if let Some((ours, theirs)) = figures.medians {
+        said.push(format!("Medians: of {ours} of ours and {theirs} of theirs."));
     }
     if !row.note.is_empty() {
         said.push(sentence(&row.note));
@@ -212,6 +215,13 @@ mod tests {
         assert!(page.contains("### postgres\n\n| what | figure | |\n|---|---|---|\n| renewals, p99 | 3.10ms | at most 10ms: ok |\n"), "{page}");
         assert!(page.ends_with("- `cargo xtask bench raft`\n"), "{page}");
         assert!(page.contains(&format!("]({PLOT})")));
+    }
+
+    #[test]
+    fn a_row_of_medians_says_of_how_many() {
+        let text = example().to_json().replace("\"axis\":null", "\"axis\":null,\"medians\":[7,3]");
+        let page = page(&Run::parse(&text).unwrap());
+        assert!(page.contains("1. Medians: of 7 of ours and 3 of theirs.\n"), "{page}");
     }
 
     #[test]

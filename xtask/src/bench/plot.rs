@@ -188,6 +188,13 @@ mod tests {
     }
 
     #[test]
+    fn ours_has_one_point_however_many_makes_it_is_compared_with() {
+        let mut panel = panels(&example()).remove(0);
+        panel.add(OURS, 10.0, 99.0);
+        assert_eq!(panel.lines[0].1, [(1.0, 4.0), (10.0, 4.0)]);
+    }
+
+    #[test]
     fn a_scale_spans_whole_decades_and_keeps_nothing_on_the_paper() {
         let scale = Scale::over([3.0, 40.0, 0.0].into_iter(), 100.0, 200.0);
         assert_eq!(scale.ticks().collect::<Vec<_>>(), [1.0, 10.0, 100.0]);

@@ -34,6 +34,8 @@ pub(crate) struct Figures {
     pub(crate) peer: Option<Peer>,
     pub(crate) bound: Option<f64>,
     pub(crate) at: Option<At>,
+    /// Of how many, of ours and of theirs, if these are medians.
+    pub(crate) medians: Option<(u64, u64)>,
     /// Why ours is behind, where it is.
     pub(crate) cause: String,
 }
@@ -104,6 +106,7 @@ impl Figures {
             peer,
             bound: number("bound"),
             at,
+            medians: json["medians"][0].as_u64().zip(json["medians"][1].as_u64()),
             cause: json["cause"].as_str().unwrap_or_default().to_owned(),
         })
     }

@@ -1,5 +1,5 @@
-//! One run of benchmarks: where it was made, with what, and all rows. The tables, the page and the plot are made of this and of
-//! nothing else.
+//! One run of benchmarks, or several on one machine with the same versions: where, with what, and all rows. The tables, the page and the
+//! plot are made of this and of nothing else.
 
 use std::path::{Path, PathBuf};
 
@@ -12,8 +12,8 @@ use crate::Problem;
 const LAST: &str = "target/bench/RUN.json";
 
 pub(crate) struct Run {
-    /// What was asked for.
-    pub(crate) command: String,
+    /// What measured it, one after the other.
+    pub(crate) commands: Vec<String>,
     /// The machine and the versions, in their order.
     pub(crate) facts: Vec<(String, String)>,
     pub(crate) benchmarks: Vec<Benchmark>,
@@ -22,6 +22,7 @@ pub(crate) struct Run {
 }
 
 pub(crate) struct Benchmark {
+    /// With its measures, where it was not all of them.
     pub(crate) name: String,
     /// As they came. Read by [`Benchmark::rows`].
     lines: Vec<Value>,
@@ -58,7 +59,7 @@ impl Run {
             Benchmark::of(&text(&value["name"]), lines)
         };
         Ok(Run {
-            command: text(&json["command"]),
+            commands: list("commands")?.iter().map(text).collect(),
             facts: list("facts")?.iter().map(|fact| (text(&fact[0]), text(&fact[1]))).collect(),
             benchmarks: list("benchmarks")?.iter().map(benchmark).collect::<Result<_, _>>()?,
             left_out: list("left_out")?.iter().map(text).collect(),
@@ -74,12 +75,34 @@ impl Run {
         let facts: Vec<String> = self.facts.iter().map(|fact| format!("    {}", json!(fact))).collect();
         let benchmarks: Vec<String> = self.benchmarks.iter().map(benchmark).collect();
         format!(
-            "{{\n  \"command\": {},\n  \"facts\": [\n{}\n  ],\n  \"benchmarks\": [\n{}\n  ],\n  \"left_out\": {}\n}}\n",
-            json!(self.command),
+            "{{\n  \"commands\": {},\n  \"facts\": [\n{}\n  ],\n  \"benchmarks\": [\n{}\n  ],\n  \"left_out\": {}\n}}\n",
+            json!(self.commands),
             facts.join(",\n"),
             benchmarks.join(",\n"),
             json!(self.left_out)
         )
+    }
+
+    /// This one with what another measured later: benchmarks of the same name are replaced. Figures of two machines, or of two versions,
+    /// are no one page.
+    pub(crate) fn with(mut self, later: Run) -> Result<Run, Problem> {
+        for (name, value) in later.facts {
+            match self.facts.iter().find(|(known, _)| *known == name) {
+                Some((_, known)) if *known != value => {
+                    return Err(format!(
+                        "the last run had {name} {known}, and this one {value}: leave out `--add`"
+                    ));
+                }
+                Some(_) => {}
+                None => self.facts.push((name, value)),
+            }
+        }
+        self.commands.retain(|command| !later.commands.contains(command));
+        self.commands.extend(later.commands);
+        self.benchmarks.retain(|known| later.benchmarks.iter().all(|benchmark| benchmark.name != known.name));
+        self.benchmarks.extend(later.benchmarks);
+        self.left_out.retain(|name| later.left_out.contains(name));
+        Ok(self)
     }
 
     /// The last run that was made here.
@@ -156,7 +179,7 @@ pub(super) mod tests {
         let plain = json!({ "what": "renewals, p99", "said": "3.10ms", "note": "at most 10ms: ok" });
         let rows = [handover, asked, ten, plain].map(|row| row.to_string()).join("\n");
         Run {
-            command: "cargo xtask bench postgres".to_owned(),
+            commands: vec!["cargo xtask bench postgres".to_owned()],
             facts: vec![("cores".to_owned(), "2".to_owned()), ("kernel".to_owned(), "6.1".to_owned())],
             benchmarks: vec![Benchmark::read("postgres", &rows).unwrap()],
             left_out: vec!["raft".to_owned()],
@@ -168,7 +191,7 @@ pub(super) mod tests {
         let run = example();
         let again = Run::parse(&run.to_json()).unwrap();
         assert_eq!(again.to_json(), run.to_json());
-        assert_eq!((again.command, again.facts, again.left_out), (run.command, run.facts, run.left_out));
+        assert_eq!((again.commands, again.facts, again.left_out), (run.commands, run.facts, run.left_out));
         assert_eq!(again.benchmarks[0].rows(), run.benchmarks[0].rows());
         assert_eq!(again.benchmarks[0].rows().len(), 4);
     }
@@ -178,6 +201,29 @@ pub(super) mod tests {
         let run = example();
         assert_eq!(run.compared().count(), 3);
         assert_eq!(run.stores(), ["postgres"]);
+    }
+
+    #[test]
+    fn a_later_run_replaces_what_it_measured_again_and_adds_the_rest() {
+        let mut later = example();
+        later.commands = vec!["cargo xtask bench raft".to_owned()];
+        later.benchmarks[0].name = "raft".to_owned();
+        later.facts.push(("etcd".to_owned(), "3.5".to_owned()));
+        later.left_out = vec!["postgres".to_owned()];
+        let both = example().with(later).unwrap().with(example()).unwrap();
+        assert_eq!(both.commands, ["cargo xtask bench raft", "cargo xtask bench postgres"]);
+        let names: Vec<&str> = both.benchmarks.iter().map(|benchmark| benchmark.name.as_str()).collect();
+        assert_eq!(names, ["raft", "postgres"]);
+        assert_eq!(both.facts.last().map(|(name, _)| name.as_str()), Some("etcd"));
+        assert_eq!(both.left_out, Vec::<String>::new());
+    }
+
+    #[test]
+    fn runs_of_two_machines_are_no_one_run() {
+        let mut later = example();
+        later.facts[0].1 = "64".to_owned();
+        let problem = example().with(later).err().unwrap();
+        assert!(problem.starts_with("the last run had cores 2, and this one 64"), "{problem}");
     }
 
     #[test]

@@ -38,8 +38,7 @@ fn drifted(tree: &Tree) -> Result<Vec<(&'static str, String)>, Problem> {
 mod tests {
     use super::*;
 
-    const NOTHING: &str =
-        r#"{ "command": "cargo xtask bench", "facts": [], "benchmarks": [], "left_out": ["nats"] }"#;
+    const NOTHING: &str = r#"{ "commands": [], "facts": [], "benchmarks": [], "left_out": ["nats"] }"#;
 
     #[test]
     fn a_page_that_was_edited_is_named() {
@@ -54,6 +53,6 @@ mod tests {
     fn no_figures_ask_for_no_page_and_broken_ones_are_named() {
         assert_eq!(drifted(&Tree::of(&[])), Ok(Vec::new()));
         let problem = drifted(&Tree::of(&[(bench::FIGURES, "{}")])).unwrap_err();
-        assert_eq!(problem, "docs/performance.json: a run has no `facts`");
+        assert_eq!(problem, "docs/performance.json: a run has no `commands`");
     }
 }

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use super::kubernetes::programs::{
-    CLIENT_GO, ETCD_CLIENT, ETCD_ELECTION, GoProgram, HASHICORP_RAFT, NATS_LEADER_ELECTION, PGLOCK, RIVER,
+    CLIENT_GO, ETCD_CLIENT, ETCD_ELECTION, HASHICORP_RAFT, KUBE_LEADER_ELECTION, KUBERT,
+    NATS_LEADER_ELECTION, PGLOCK, Program, RIVER,
 };
 
 /// `cirello.io/pglock`, on PostgreSQL.
@@ -41,6 +42,16 @@ pub fn etcd_client() -> PathBuf {
     built(&ETCD_CLIENT)
 }
 
-fn built(program: &GoProgram) -> PathBuf {
+/// kube-leader-election, on Kubernetes.
+pub fn kube_leader_election() -> PathBuf {
+    built(&KUBE_LEADER_ELECTION)
+}
+
+/// kubert's `LeaseManager`, on Kubernetes.
+pub fn kubert() -> PathBuf {
+    built(&KUBERT)
+}
+
+fn built(program: &Program) -> PathBuf {
     program.built().unwrap_or_else(|| super::kubernetes::missing(program.name))
 }
