@@ -70,7 +70,7 @@ impl Make {
         let program = std::env::current_exe().expect("a program has a path");
         let settings = vec![format!("--url={url}"), format!("--ttl={}ms", ttl.as_millis())];
         Make {
-            name: format!("ttl {}", written(ttl)),
+            name: format!("ttl {}, renewed every {}", written(ttl), written(ttl / 3)),
             program,
             words: vec![ours::CANDIDATE.to_owned()],
             settings,

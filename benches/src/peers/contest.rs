@@ -160,8 +160,7 @@ impl Contest {
                 let killed = leader.kill();
                 let led = followers.until("started_leading", make.ttl * 3 + PATIENCE).await.at;
                 tokio::time::sleep(AFTERMATH).await;
-                // Where connections are counted, what the killed leader had asked for is gone with its own.
-                (led.since(killed), count(make).await.saturating_sub(before) as f64)
+                (led.since(killed), (count(make).await - before) as f64)
             })
             .await;
         let took = took.into_iter().map(|(make, (took, requests))| {

@@ -119,6 +119,6 @@ mod tests {
         let line = parse(r#"{"event":"started_leading","boot_ns":12,"id":"a-0"}"#).unwrap();
         assert_eq!((line.event.as_str(), line.at), ("started_leading", Boot::from_nanos(12)));
         assert!(parse("2026/11/19 connected").is_none());
-        assert!(parse(r#"{"level":"info"}"#).is_none());
+        assert!(parse(r#"{"level":"info","boot_ns":12}"#).is_none());
     }
 }

@@ -14,7 +14,7 @@ pub(super) fn facts(workspace: &Workspace, tools: &[&'static Tool]) -> Vec<(Stri
     let mut facts = vec![
         ("cores".to_owned(), cores),
         ("memory".to_owned(), memory(&fs::read_to_string("/proc/meminfo").unwrap_or_default())),
-        ("kernel".to_owned(), version(&["uname", "-srm"])),
+        ("kernel".to_owned(), without_build(&version(&["uname", "-srm"]))),
         ("rustc".to_owned(), version(&["rustc", "--version"])),
     ];
     let ours = workspace.packages.iter().find(|package| package.name == "bellwether");
@@ -32,6 +32,12 @@ fn memory(meminfo: &str) -> String {
     kib.map_or_else(|| "unknown".to_owned(), |kib| format!("{:.0} GiB", kib / 1_048_576.0))
 }
 
+/// The version alone: what follows names who built it, and for which machines.
+fn without_build(kernel: &str) -> String {
+    let words = kernel.split(' ').map(|word| word.split('-').next().unwrap_or_default());
+    words.collect::<Vec<_>>().join(" ")
+}
+
 /// Tools add the directory that they were found in, which is this machine's own affair.
 fn without_place(version: &str) -> String {
     version.split(" in ").next().unwrap_or_default().to_owned()
@@ -45,6 +51,12 @@ mod tests {
     fn memory_is_told_in_whole_gibibytes() {
         assert_eq!(memory("MemTotal:       24684544 kB\nMemFree: 1 kB\n"), "24 GiB");
         assert_eq!(memory("nothing"), "unknown");
+    }
+
+    #[test]
+    fn a_kernel_is_told_by_its_version_alone() {
+        assert_eq!(without_build("Linux 6.1.0-21-cloud-amd64 x86_64"), "Linux 6.1.0 x86_64");
+        assert_eq!(without_build("unknown"), "unknown");
     }
 
     #[test]

@@ -15,11 +15,11 @@ pub(crate) fn page(run: &Run) -> String {
     if plot::has_points(run) {
         page += &format!("\n## How cost grows\n\n![cost over followers and elections]({PLOT})\n");
     }
-    page += "\n## Every figure\n\nEach benchmark prints these lines, with what was asked for.\n";
-    for benchmark in &run.benchmarks {
-        page += &printed(benchmark);
+    let printed: String = run.benchmarks.iter().map(printed).collect();
+    if !printed.is_empty() {
+        page += "\n## Other figures\n\nEach benchmark prints these lines, with what was asked for.\n";
     }
-    page + &left_out(run)
+    page + &printed + &left_out(run)
 }
 
 fn head(run: &Run) -> String {
@@ -92,7 +92,9 @@ pub(super) fn ours(figures: &Figures) -> String {
 
 /// How ours stands beside the other make.
 pub(super) fn standing(ratio: f64) -> String {
-    if ratio >= 1.0 {
+    if ratio.is_infinite() {
+        "ours takes none".to_owned()
+    } else if ratio >= 1.0 {
         format!("{} times", significant(ratio))
     } else {
         format!("**behind**: {} times", significant(ratio))

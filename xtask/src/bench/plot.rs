@@ -12,7 +12,7 @@ const HEIGHT: f64 = 270.0;
 const COLUMNS: usize = 2;
 /// Around the lines of a panel.
 const LEFT: f64 = 62.0;
-const RIGHT: f64 = 16.0;
+const RIGHT: f64 = 24.0;
 const TOP: f64 = 30.0;
 /// For the numbers of the axis, and one line for each make.
 const BOTTOM: f64 = 92.0;
@@ -23,9 +23,9 @@ const OURS: &str = "Bellwether";
 const OF_THE_LEAST: f64 = 0.1;
 
 struct Panel {
+    /// With the unit of the figures.
     title: String,
     axis: String,
-    unit: Unit,
     /// By make, ours first, in the order of their first row; each point is a count and its figure.
     lines: Vec<(String, Vec<(f64, f64)>)>,
 }
@@ -53,20 +53,34 @@ fn panels(run: &Run) -> Vec<Panel> {
     let mut panels: Vec<Panel> = Vec::new();
     for (row, figures) in run.compared() {
         let Some(at) = &figures.at else { continue };
-        let title = format!("{}: {}", figures.store, row.what);
+        let (one, unit) = in_words(figures.unit);
+        let title = format!("{}: {}{unit}", figures.store, row.what);
         let place = panels.iter().position(|panel| panel.title == title && panel.axis == at.axis);
         let place = place.unwrap_or_else(|| {
             let lines = vec![(OURS.to_owned(), Vec::new())];
-            panels.push(Panel { title, axis: at.axis.clone(), unit: figures.unit, lines });
+            panels.push(Panel { title, axis: at.axis.clone(), lines });
             panels.len() - 1
         });
         let panel = &mut panels[place];
-        panel.add(OURS, at.count as f64, figures.ours);
+        panel.add(OURS, at.count as f64, figures.ours / one);
         if let Some(peer) = &figures.peer {
-            panel.add(&peer.name, at.count as f64, peer.theirs);
+            // How it was set is in the tables.
+            let make = peer.name.split(',').next().unwrap_or_default();
+            panel.add(make, at.count as f64, peer.theirs / one);
         }
     }
     panels
+}
+
+/// What one is on a plot, and how a title calls it.
+fn in_words(unit: Unit) -> (f64, &'static str) {
+    match unit {
+        Unit::Seconds => (1.0, ", seconds"),
+        Unit::PerSecond => (1.0, ", a second"),
+        Unit::Bytes => (1_048_576.0, ", MiB"),
+        Unit::Cores => (0.01, ", % of a core"),
+        Unit::Count => (1.0, ""),
+    }
 }
 
 impl Panel {
@@ -114,8 +128,13 @@ impl Scale {
         self.start + along.clamp(0.0, 1.0) * self.length
     }
 
-    fn ticks(&self) -> impl Iterator<Item = f64> {
-        (0..=self.decades as i32).map(|step| 10_f64.powf(self.from + f64::from(step)))
+    /// Each decade, and how it is written.
+    fn ticks(&self) -> impl Iterator<Item = (f64, String)> {
+        (0..=self.decades as i32).map(|step| {
+            let power = self.from as i32 + step;
+            let (tick, digits) = (10_f64.powi(power), usize::try_from(-power).unwrap_or(0));
+            (tick, format!("{tick:.digits$}"))
+        })
     }
 }
 
@@ -124,8 +143,8 @@ fn draw(panel: &Panel) -> String {
     let across = Scale::over(panel.points().map(|(count, _)| count), LEFT, right - LEFT);
     let up = Scale::over(panel.points().map(|(_, figure)| figure), floor, TOP - floor);
     let mut svg = format!("<text x=\"{LEFT}\" y=\"18\" font-size=\"13\">{}</text>\n", escaped(&panel.title));
-    for tick in up.ticks() {
-        let (y, text) = (up.place(tick), panel.unit.text(tick));
+    for (tick, text) in up.ticks() {
+        let y = up.place(tick);
         let _ = writeln!(svg, "<path d=\"M{LEFT} {y:.1}H{right}\" stroke=\"#dddddd\"/>");
         let _ = writeln!(
             svg,
@@ -134,11 +153,11 @@ fn draw(panel: &Panel) -> String {
             y + 3.0
         );
     }
-    for tick in across.ticks() {
+    for (tick, text) in across.ticks() {
         let x = across.place(tick);
         let _ = writeln!(svg, "<path d=\"M{x:.1} {TOP}V{floor}\" stroke=\"#eeeeee\"/>");
         let _ =
-            writeln!(svg, "<text x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\">{tick}</text>", floor + 14.0);
+            writeln!(svg, "<text x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\">{text}</text>", floor + 14.0);
     }
     let _ =
         writeln!(svg, "<text x=\"{right}\" y=\"{}\" text-anchor=\"end\">{}</text>", floor + 28.0, panel.axis);
@@ -178,10 +197,13 @@ mod tests {
     fn each_make_has_one_line_through_its_points_in_order() {
         let panels = panels(&example());
         assert_eq!(panels.len(), 1);
-        assert_eq!((panels[0].title.as_str(), panels[0].axis.as_str()), ("postgres: requests", "followers"));
+        assert_eq!(
+            (panels[0].title.as_str(), panels[0].axis.as_str()),
+            ("postgres: requests, a second", "followers")
+        );
         let lines = &panels[0].lines;
         assert_eq!(lines[0], ("Bellwether".to_owned(), vec![(1.0, 4.0), (10.0, 4.0)]));
-        assert_eq!(lines[1], ("another v1, its defaults".to_owned(), vec![(1.0, 1.0), (10.0, 8.0)]));
+        assert_eq!(lines[1], ("another v1".to_owned(), vec![(1.0, 1.0), (10.0, 8.0)]));
         let svg = plot(&example());
         assert_eq!(svg.matches("<polyline").count(), 2);
         assert_eq!(svg.matches("<circle").count(), 4);
@@ -197,7 +219,9 @@ mod tests {
     #[test]
     fn a_scale_spans_whole_decades_and_keeps_nothing_on_the_paper() {
         let scale = Scale::over([3.0, 40.0, 0.0].into_iter(), 100.0, 200.0);
-        assert_eq!(scale.ticks().collect::<Vec<_>>(), [1.0, 10.0, 100.0]);
+        assert_eq!(scale.ticks().map(|(_, text)| text).collect::<Vec<_>>(), ["1", "10", "100"]);
+        let small = Scale::over([0.03, 0.2].into_iter(), 0.0, 1.0);
+        assert_eq!(small.ticks().map(|(_, text)| text).collect::<Vec<_>>(), ["0.01", "0.1", "1"]);
         assert_eq!(scale.place(10.0), 200.0);
         assert_eq!(scale.place(0.0), 100.0);
         let nothing = Scale::over(std::iter::empty(), 0.0, 1.0);

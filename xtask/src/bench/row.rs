@@ -89,7 +89,8 @@ impl Figures {
             Some(name) => Some(Peer {
                 name: name.to_owned(),
                 theirs: number("theirs").ok_or("theirs")?,
-                ratio: number("ratio").ok_or("ratio")?,
+                // JSON has no infinity: ours took nothing.
+                ratio: number("ratio").unwrap_or(f64::INFINITY),
             }),
         };
         let at = match json["axis"].as_str() {
@@ -188,6 +189,16 @@ mod tests {
         let peer =
             json!({ "what": "a", "store": "b", "unit": "s", "better": "less", "ours": 1, "peer": "c" });
         assert!(Row::parse(&peer).unwrap_err().starts_with("no `theirs`"));
+    }
+
+    #[test]
+    fn ours_may_take_nothing_which_has_no_ratio_in_json() {
+        let mut row = json!({ "what": "a", "store": "b", "unit": "", "better": "less", "ours": 0 });
+        for (field, value) in [("peer", json!("c")), ("theirs", json!(9)), ("ratio", Value::Null)] {
+            row[field] = value;
+        }
+        let Said::Figures(figures) = Row::parse(&row).unwrap().said else { panic!("figures") };
+        assert_eq!(figures.peer.unwrap().ratio, f64::INFINITY);
     }
 
     #[test]
