@@ -173,6 +173,11 @@ impl Hops {
         median(self.handovers.iter().map(Handover::total).collect())
     }
 
+    /// The median of the raw ones, whole.
+    pub fn raw_median(&self) -> Duration {
+        median(self.raws.iter().map(|raw| raw.release + raw.claim).collect())
+    }
+
     /// Holds the slowest of a hundred handovers against its limit.
     pub fn judge_p99(&self, place: &str, limit: Duration) {
         let p99 = percentile(self.handovers.iter().map(Handover::total).collect(), 0.99);

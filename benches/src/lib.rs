@@ -1,12 +1,15 @@
-//! What the benchmarks share: medians, what the kernel says of a process, and lines of results.
+//! What the benchmarks share: medians, what the kernel says of a process, and rows of results.
 
 mod hops;
+pub mod peers;
 mod progress;
+mod rows;
 
 use std::time::Duration;
 
 pub use hops::{Hops, RawHandover, Stamped, Stamping, Stamps};
 pub use progress::progress;
+pub use rows::{Axis, Better, Row, Unit, judged, judged_figure, report};
 
 /// The middle of what was measured.
 pub fn median<T: Copy + PartialOrd>(mut all: Vec<T>) -> T {
@@ -48,29 +51,4 @@ pub fn cpu_time_of(pid: u32) -> Duration {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).expect("Linux's /proc");
     let all = tasks.flatten().map(|task| spent(task.path().join("schedstat"))).sum::<u64>();
     Duration::from_nanos(all.max(spent(format!("/proc/{pid}/schedstat").into())))
-}
-
-/// A time with its limit, and whether it was kept.
-pub fn judged(what: &str, took: Duration, limit: Duration) {
-    report(what, &format!("{took:.2?}"), &format!("at most {limit:?}: {}", verdict(took <= limit)));
-}
-
-/// Another figure with its limit, and whether it was kept.
-pub fn judged_figure(what: &str, got: f64, unit: &str, limit: f64) {
-    report(what, &format!("{got:.2} {unit}"), &format!("at most {limit} {unit}: {}", verdict(got <= limit)));
-}
-
-/// A figure that should be large, with the least that is asked for.
-pub fn judged_at_least(what: &str, got: f64, unit: &str, least: f64) {
-    report(what, &format!("{got:.2} {unit}"), &format!("at least {least} {unit}: {}", verdict(got >= least)));
-}
-
-fn verdict(kept: bool) -> &'static str {
-    if kept { "ok" } else { "MISSED" }
-}
-
-/// One line of a result: what, how much, and what was asked for.
-pub fn report(what: &str, got: &str, wanted: &str) {
-    progress::clear();
-    println!("{what:<58} {got:>16}   {wanted}");
 }

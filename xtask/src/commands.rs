@@ -28,7 +28,7 @@ const COMMANDS: &[Command] = &[
         name: "tidy",
         synopsis: "tidy [--write]",
         what: "the rules of the house: dependencies, unsafe code, sizes, generated tables",
-        more: "--write  bring the generated tables in the Markdown files up to date",
+        more: "--write  bring the generated tables in the Markdown files up to date, and docs/performance.md with its figures",
         run: tidy::run,
     },
     Command {
@@ -105,9 +105,15 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "bench",
-        synopsis: "bench [NAME…]",
-        what: "the benchmarks, all or those named",
-        more: "",
+        synopsis: "bench [NAME…] [--write] [-- MEASURE…]",
+        what: "the benchmarks, all or those named, and a page of their figures",
+        more: "Builds the other makes that are measured beside ours, runs one benchmark after the other, prints what was compared,\n\
+               ratios first, and keeps all rows in target/bench/RUN.json.\n\n\
+               --write      write docs/performance.md with its figures and plot, unless a benchmark failed\n\
+               --last       measure nothing: take the rows of the last run\n\
+               --add        add to the last run, in place of what it has of the same benchmarks; on the same machine, with the\n\
+               \u{20}            same versions\n\
+               -- MEASURE…  these measures of one benchmark alone (kubernetes, nats, postgres, raft)",
         run: bench::run,
     },
     Command {

@@ -12,6 +12,7 @@ mod generated;
 mod leftovers;
 mod lints;
 mod paths;
+mod performance;
 mod sizes;
 mod unsafe_code;
 
@@ -77,6 +78,7 @@ pub(crate) fn check(write: bool) -> Result<Verdict, Problem> {
         report(name, check(&project), &mut verdict);
     }
     report("generated tables are current", generated::check(&project, write), &mut verdict);
+    report("the page of figures is made of its figures", performance::check(&project, write), &mut verdict);
     Ok(verdict)
 }
 

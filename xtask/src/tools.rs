@@ -146,6 +146,62 @@ pub(crate) const ETCD_CLIENT: Tool = Tool {
     install: Some(kubernetes::install_etcd_client),
 };
 
+pub(crate) const PGLOCK: Tool = Tool {
+    name: "pglock",
+    probe: Probe::Place(kubernetes::pglock_version),
+    used_for: "the benchmark of PostgreSQL, which measures it beside ours",
+    advice: "`cargo xtask env --install` builds it, which needs Go 1.26 or later (https://go.dev/dl)",
+    install: Some(kubernetes::install_pglock),
+};
+
+pub(crate) const RIVER: Tool = Tool {
+    name: "River",
+    probe: Probe::Place(kubernetes::river_version),
+    used_for: "the benchmark of PostgreSQL, which measures its leadership beside ours",
+    advice: "`cargo xtask env --install` builds it, which needs Go 1.26 or later (https://go.dev/dl)",
+    install: Some(kubernetes::install_river),
+};
+
+pub(crate) const NATS_LEADER_ELECTION: Tool = Tool {
+    name: "NATS-Leader-Election",
+    probe: Probe::Place(kubernetes::nats_leader_election_version),
+    used_for: "the benchmark of NATS, which measures it beside ours",
+    advice: "`cargo xtask env --install` builds it, which needs Go 1.26 or later (https://go.dev/dl)",
+    install: Some(kubernetes::install_nats_leader_election),
+};
+
+pub(crate) const ETCD_ELECTION: Tool = Tool {
+    name: "etcd's election",
+    probe: Probe::Place(kubernetes::etcd_election_version),
+    used_for: "the benchmark of Raft, which measures elections of etcd's client library beside ours",
+    advice: "`cargo xtask env --install` builds it, which needs Go 1.26 or later (https://go.dev/dl)",
+    install: Some(kubernetes::install_etcd_election),
+};
+
+pub(crate) const HASHICORP_RAFT: Tool = Tool {
+    name: "hashicorp/raft",
+    probe: Probe::Place(kubernetes::hashicorp_raft_version),
+    used_for: "the benchmark of Raft, which measures it beside ours",
+    advice: "`cargo xtask env --install` builds it, which needs Go 1.26 or later (https://go.dev/dl)",
+    install: Some(kubernetes::install_hashicorp_raft),
+};
+
+pub(crate) const KUBE_LEADER_ELECTION: Tool = Tool {
+    name: "kube-leader-election",
+    probe: Probe::Place(kubernetes::kube_leader_election_version),
+    used_for: "the benchmark of Kubernetes, which measures it beside ours",
+    advice: "`cargo xtask env --install` builds it",
+    install: Some(kubernetes::install_kube_leader_election),
+};
+
+pub(crate) const KUBERT: Tool = Tool {
+    name: "kubert",
+    probe: Probe::Place(kubernetes::kubert_version),
+    used_for: "the benchmark of Kubernetes, which measures it beside ours",
+    advice: "`cargo xtask env --install` builds it",
+    install: Some(kubernetes::install_kubert),
+};
+
 pub(crate) const HELM: Tool = Tool {
     name: "Helm",
     probe: Probe::Place(kubernetes::helm_version),
@@ -233,6 +289,13 @@ pub(crate) const ALL: &[&Tool] = &[
     &APISERVER,
     &CLIENT_GO,
     &ETCD_CLIENT,
+    &PGLOCK,
+    &RIVER,
+    &NATS_LEADER_ELECTION,
+    &ETCD_ELECTION,
+    &HASHICORP_RAFT,
+    &KUBE_LEADER_ELECTION,
+    &KUBERT,
     &HELM,
     &IPROUTE,
     &PROMTOOL,

@@ -4,12 +4,12 @@
 use std::time::Duration;
 
 use bellwether::{Election, boot_now};
-use bellwether_benches::{Hops, judged, median, percentile, progress, report};
+use bellwether_benches::{Axis, Hops, Row, judged, median, percentile, progress, report};
 use bellwether_support::servers::kubernetes::Server;
 use futures_util::future::{join_all, select_all, try_join_all};
 
 use crate::raw::RawPair;
-use crate::stage::{Namespace, following, ratio, stamping, stand_alone, times};
+use crate::stage::{Namespace, client_go_name, following, stamping, stand_alone, times};
 
 const TTL: Duration = Duration::from_secs(15);
 const ROUNDS: usize = 100;
@@ -37,7 +37,7 @@ pub(crate) async fn one_follower(server: &Server) {
         leader = follower;
     }
     leader.election.stop().await.expect("a release");
-    client_go(&namespace, 1, hops.median());
+    client_go(&namespace, 1, hops.median()).raw(hops.raw_median()).print();
     hops.report("one follower: ", Duration::from_millis(15));
     hops.judge_p99("one follower: ", Duration::from_millis(50));
 }
@@ -66,7 +66,7 @@ pub(crate) async fn many_followers(server: &Server) {
     followers.push(leader);
     try_join_all(followers.iter().map(Election::stop)).await.expect("releases");
     let (middle, longest) = (median(took.clone()), percentile(took, 1.0));
-    client_go(&namespace, FOLLOWERS, middle);
+    client_go(&namespace, FOLLOWERS, middle).print();
     let what = format!("{FOLLOWERS} followers: stop() to the next leadership, median of {ROUNDS_WITH_MANY}");
     judged(&what, middle, Duration::from_millis(40));
     report(&format!("{FOLLOWERS} followers: the longest"), &format!("{longest:.2?}"), "");
@@ -87,16 +87,15 @@ pub(crate) async fn hand_over(leader: &Election, followers: &[Election]) -> (usi
     led
 }
 
-fn client_go(namespace: &Namespace<'_>, followers: usize, ours: Duration) {
+/// The row of a handover beside client-go's. Its followers are told of nothing.
+fn client_go(namespace: &Namespace<'_>, followers: usize, ours: Duration) -> Row {
     progress(&format!("the same of client-go, {ROUNDS_OF_CLIENT_GO} times"));
     let (rounds, count) = (ROUNDS_OF_CLIENT_GO.to_string(), followers.to_string());
     let took = times(&namespace.client_go("handover", &["--rounds", &rounds, "--followers", &count]));
     let (theirs, longest) = (median(took.clone()), percentile(took, 1.0));
-    let s = if followers == 1 { "" } else { "s" };
-    let followers = if followers == 1 { "one".to_owned() } else { followers.to_string() };
-    report(
-        &format!("{followers} follower{s}: handover, client-go's to ours"),
-        &format!("{:.1}", ratio(theirs, ours)),
-        &format!("client-go: median of {ROUNDS_OF_CLIENT_GO} {theirs:.2?}, longest {longest:.2?}"),
-    );
+    Row::time("kubernetes", "handover", ours)
+        .set("ttl 15 s")
+        .peer(client_go_name(), theirs.as_secs_f64())
+        .at(Axis::Followers, followers)
+        .note(format!("median of {ROUNDS_OF_CLIENT_GO} of theirs, the longest {longest:.2?}"))
 }

@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use bellwether::boot_now;
-use bellwether_benches::{cpu_time_of, judged_figure, progress, report, resident_bytes_of};
+use bellwether_benches::{Axis, Row, Unit, cpu_time_of, progress, report, resident_bytes_of};
 use bellwether_support::servers::kubernetes::Server;
 
-use crate::stage::{Namespace, led_by_a_child};
+use crate::stage::{Namespace, client_go_name, led_by_a_child};
 
 const MANY: usize = 1_000;
 const TTL: Duration = Duration::from_secs(15);
@@ -33,20 +33,16 @@ pub(crate) async fn many(server: &Server) {
     let share = cpu.as_secs_f64() / span.as_secs_f64() * 100.0;
     drop(child);
     let theirs = client_go(server);
-    report(
-        &format!("{MANY} elections, memory, client-go's to ours"),
-        &format!("{:.2}", theirs.memory / memory),
-        &format!("client-go: {:.1} MiB", theirs.memory),
-    );
-    report(
-        &format!("{MANY} elections, processor, client-go's to ours"),
-        &format!("{:.2}", theirs.share / share),
-        &format!("client-go: {:.1} % of a core", theirs.share),
-    );
-    judged_figure(&format!("{MANY} elections, memory of the whole process"), memory, "MiB", 30.0);
+    let row = |what, unit, ours, theirs| {
+        let row = Row::figure("kubernetes", what, unit, ours).set("ttl 15 s");
+        row.peer(client_go_name(), theirs).at(Axis::Elections, MANY)
+    };
+    row("memory of the process", Unit::Bytes, memory * MIB, theirs.memory * MIB).bound(30.0 * MIB).print();
+    row("processor of the process", Unit::Cores, share / 100.0, theirs.share / 100.0).bound(0.1).print();
+    row("requests while nothing changes", Unit::PerSecond, requests, theirs.requests)
+        .note("ours renews each every 5 s, client-go every 2 s")
+        .print();
     report("  when all had just begun to lead", &format!("{at_first:.1} MiB"), "");
-    judged_figure(&format!("{MANY} elections, processor, ttl {TTL:?}"), share, "% of a core", 10.0);
-    report("  requests", &format!("{requests:.0} /s"), &format!("client-go: {:.0} /s", theirs.requests));
     report(&format!("  start of the process to leading all {MANY}"), &format!("{started:.2?}"), "");
 }
 

@@ -4,12 +4,12 @@
 use std::time::Duration;
 
 use bellwether::{Boot, Election, boot_now};
-use bellwether_benches::{judged_figure, progress, report};
+use bellwether_benches::{Axis, Row, Unit, progress, report};
 use bellwether_support::servers::kubernetes::Server;
 use futures_util::future::{join_all, try_join_all};
 
 use crate::handovers::hand_over;
-use crate::stage::{Namespace, following, stand_alone};
+use crate::stage::{Namespace, client_go_name, following, stand_alone};
 
 const TTL: Duration = Duration::from_secs(15);
 const FOLLOWERS: usize = 50;
@@ -45,19 +45,21 @@ pub(crate) async fn start(server: &Server) -> Quiet<'_> {
 }
 
 impl Quiet<'_> {
-    pub(crate) async fn end(self) {
+    /// `theirs` is what client-go asks for, each second.
+    pub(crate) async fn end(self, theirs: f64) {
         let left = WATCHES_END.saturating_sub(boot_now().since(self.since));
         if !left.is_zero() {
             progress(&format!("waiting for {left:.0?}, until every watch has ended once"));
             tokio::time::sleep(left).await;
         }
         let (span, requests) = (boot_now().since(self.since), self.namespace.requests() - self.requests);
-        judged_figure(
-            &format!("one leader, {FOLLOWERS} followers: requests while nothing changes"),
-            requests as f64 / span.as_secs_f64(),
-            "/s",
-            0.5,
-        );
+        let each_second = requests as f64 / span.as_secs_f64();
+        Row::figure("kubernetes", "requests while nothing changes", Unit::PerSecond, each_second)
+            .set("ttl 15 s")
+            .peer(client_go_name(), theirs)
+            .bound(0.5)
+            .at(Axis::Followers, FOLLOWERS)
+            .print();
         report("  counted by the server", &requests.to_string(), &format!("in {span:.0?}, ttl {TTL:?}"));
         let (_, took) = hand_over(&self.leader, &self.followers).await;
         report(
@@ -69,16 +71,12 @@ impl Quiet<'_> {
     }
 }
 
-pub(crate) fn client_go(server: &Server) {
+/// Its requests each second.
+pub(crate) fn client_go(server: &Server) -> f64 {
     let namespace = Namespace::of(server, "client-go-requests");
     progress(&format!("counting the requests of client-go's {FOLLOWERS} followers for {CLIENT_GO_FOR}"));
     let followers = FOLLOWERS.to_string();
     let counted = namespace.client_go("requests", &["--followers", &followers, "--for", CLIENT_GO_FOR]);
     let number = |key: &str| counted[key].as_f64().expect("a number");
-    let each_second = number("requests") / (number("lasted_nanos") / 1e9);
-    report(
-        &format!("client-go, one leader, {FOLLOWERS} followers: requests"),
-        &format!("{each_second:.2} /s"),
-        "",
-    );
+    number("requests") / (number("lasted_nanos") / 1e9)
 }

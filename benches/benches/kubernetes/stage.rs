@@ -4,9 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bellwether::{Election, Store};
+use bellwether_benches::peers::version;
 use bellwether_benches::{Stamped, Stamping, Stamps};
 use bellwether_kubernetes::from_url;
 use bellwether_support::servers::kubernetes::{ADMIN, ClientGo, Server, Timing};
+use bellwether_support::servers::peers::client_go;
 use bellwether_support::{Child, clock};
 use futures_util::future::try_join_all;
 use serde_json::Value;
@@ -15,7 +17,9 @@ use serde_json::Value;
 const WATCH_OPENS: Duration = Duration::from_millis(200);
 
 /// Made at the start, while the server has nothing else to do.
-const NAMESPACES: [&str; 9] = [
+const NAMESPACES: [&str; 11] = [
+    "beside",
+    "growth",
     "quiet",
     "writes",
     "one-follower",
@@ -68,6 +72,11 @@ impl Namespace<'_> {
         let flags = [&["--namespace", self.name, "--name", "client-go"], flags].concat();
         ClientGo::bench(&self.kubeconfig, measure, Timing::RECOMMENDED, &flags)
     }
+}
+
+/// Client-go with its version and how it is set, as rows name it.
+pub(crate) fn client_go_name() -> String {
+    format!("{}, times of its documentation (15 s, 10 s, 2 s)", version(&client_go()))
 }
 
 /// The times of a measure of client-go.

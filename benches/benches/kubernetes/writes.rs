@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use bellwether::{Election, Store, boot_now};
-use bellwether_benches::{median, percentile, progress, report};
+use bellwether_benches::{Row, median, percentile, progress, report};
 use bellwether_kubernetes::from_url;
 use bellwether_support::servers::kubernetes::Server;
 use bellwether_support::{Actor, clock};
 
 use crate::raw::RawLease;
-use crate::stage::{Namespace, ratio, times};
+use crate::stage::{Namespace, client_go_name, ratio, times};
 
 const TTL: Duration = Duration::from_secs(15);
 const WRITES: usize = 500;
@@ -46,11 +46,11 @@ pub(crate) async fn writes(server: &Server) {
     }
     let p99 = percentile(raws, 0.99);
     report(&format!("raw PUT, median of {WRITES}"), &format!("{raw:.2?}"), &format!("p99 {p99:.2?}"));
-    first_claims(&namespace).await;
+    first_claims(&namespace, raw).await;
 }
 
 /// Where there is no Lease yet, on a connection that is open.
-async fn first_claims(namespace: &Namespace<'_>) {
+async fn first_claims(namespace: &Namespace<'_>, raw: Duration) {
     progress(&format!("making {FIRST_CLAIMS} Leases, ours and client-go's"));
     let store = Store::from(from_url(&namespace.url(), clock()).expect("a URL"));
     store.elections().await.expect("an answer");
@@ -67,9 +67,12 @@ async fn first_claims(namespace: &Namespace<'_>) {
         let rounds = FIRST_CLAIMS.to_string();
         median(times(&namespace.client_go("acquire", &["--rounds", &rounds])))
     });
-    report(
-        "start to leading without a Lease, ratio to client-go's",
-        &format!("{:.2}", ratio(ours, theirs)),
-        &format!("medians of {FIRST_CLAIMS}: ours {ours:.2?}, client-go {theirs:.2?}"),
-    );
+    Row::time("kubernetes", "acquire, uncontended", ours)
+        .set("ttl 15 s")
+        .raw(raw)
+        .peer(client_go_name(), theirs.as_secs_f64())
+        .note(format!(
+            "where there is no Lease yet; medians of {FIRST_CLAIMS}; the raw operation is a PUT of a Lease"
+        ))
+        .print();
 }

@@ -1,6 +1,7 @@
-//! Elections on NATS servers of its own: against the raw write in the same run, on one node and on three, and ten thousand on
-//! one connection.
+//! Elections on NATS servers of its own: against the raw write in the same run, on one node and on three, ten thousand on one connection, and
+//! beside another make. With the name of a measure as an argument, that one alone.
 
+mod beside;
 mod many;
 mod timed;
 
@@ -8,6 +9,7 @@ use std::time::Duration;
 
 use async_nats::{Client, HeaderMap, Message, Subscriber};
 use bellwether::{Election, Store, boot_now};
+use bellwether_benches::peers::ours::Asked;
 use bellwether_benches::{Hops, RawHandover, Stamped, Stamping, Stamps, judged, median, percentile, report};
 use bellwether_nats::from_url;
 use bellwether_support::servers::nats::{Server, Version};
@@ -22,6 +24,9 @@ const FAILOVERS: usize = 15;
 const IDLE: Duration = Duration::from_secs(6);
 const FOLLOWED: usize = 1_000;
 const BUCKET: &str = "bellwether";
+
+/// The measures, in their order. The first is taken while this process has not yet used any memory for others.
+const ALL: [&str; 6] = ["many", "taken-over", "one-node", "three-nodes", "beside", "growth"];
 /// As long as a record is.
 const RECORD: &[u8] = &[b'x'; 300];
 /// For a raw handover. On three nodes the server now and then tells its consumer nothing of a write; the pair starts over then.
@@ -32,19 +37,37 @@ async fn main() {
     if let Some(told) = role() {
         return lead_until_killed(&told).await;
     }
-    // First, while this process has not yet used any memory for others.
-    many::many().await;
-    many::taken_over().await;
-    let server = Server::start(Version::Current).await;
-    let one = format!("{}?create=yes", server.url());
-    writes(&server, &one).await;
-    handovers("one node", &server, &one, Duration::from_millis(2)).await;
-    failovers(&one).await;
-    idle(&server, &one).await;
-    let servers = Server::cluster(Version::Current, 3).await;
-    let three = format!("{}?create=yes&replicas=3", Server::url_of_all(&servers));
-    writes(&servers[0], &three).await;
-    handovers("three nodes", &servers[0], &three, Duration::from_millis(8)).await;
+    if let Some(asked) = Asked::of_arguments() {
+        return asked.run(|url| Store::from(from_url(url, clock()).expect("a URL"))).await;
+    }
+    let only: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    for name in if only.is_empty() { ALL.map(str::to_owned).to_vec() } else { only } {
+        measure(&name).await;
+    }
+}
+
+async fn measure(name: &str) {
+    match name {
+        "many" => many::many().await,
+        "taken-over" => many::taken_over().await,
+        "one-node" => {
+            let server = Server::start(Version::Current).await;
+            let one = format!("{}?create=yes", server.url());
+            writes(&server, &one).await;
+            handovers("one node", &server, &one, Duration::from_millis(2)).await;
+            failovers(&one).await;
+            idle(&server, &one).await;
+        }
+        "three-nodes" => {
+            let servers = Server::cluster(Version::Current, 3).await;
+            let three = format!("{}?create=yes&replicas=3", Server::url_of_all(&servers));
+            writes(&servers[0], &three).await;
+            handovers("three nodes", &servers[0], &three, Duration::from_millis(8)).await;
+        }
+        "beside" => beside::beside().await,
+        "growth" => beside::growth().await,
+        other => panic!("there is no measure `{other}`; there are: {}", ALL.join(", ")),
+    }
 }
 
 /// A process of its own: as many elections as it is told, with that ttl in seconds.

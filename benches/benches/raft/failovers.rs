@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use bellwether::boot_now;
-use bellwether_benches::{judged, median, percentile, progress, report};
+use bellwether_benches::{Row, judged, median, percentile, progress, report};
 use bellwether_cluster::Profile;
 use bellwether_support::servers::etcd::{Etcd, EtcdClient};
 
 use crate::machine::put;
-use crate::trio::{NODES, Trio, ratio};
+use crate::trio::{ETCD, NODES, Trio};
 
 const ROUNDS: usize = 15;
 const ROUNDS_OF_ETCD: usize = 9;
@@ -24,11 +24,11 @@ pub(crate) async fn failovers() {
         progress(&format!("killing a leader {ROUNDS} times at profile {name}"));
         let ours = fail_over(profile).await;
         let (middle, other) = (median(ours.clone()), median(theirs.clone()));
-        report(
-            &format!("kill -9 to the next write, profile {name}, ratio to etcd's"),
-            &format!("{:.2}", ratio(middle, other)),
-            "medians",
-        );
+        Row::time("raft", "kill -9 of the cluster's leader to the next write", middle)
+            .set(format!("profile {name}"))
+            .peer(ETCD, other.as_secs_f64())
+            .note("medians")
+            .print();
         let what = format!("kill -9 to the next write, profile {name}");
         judged(&format!("{what}, median of {ROUNDS}"), middle, limit);
         judged(&format!("{what}, longest"), percentile(ours, 1.0), limit);
@@ -41,7 +41,7 @@ pub(crate) async fn failovers() {
     );
 }
 
-async fn fail_over(profile: Profile) -> Vec<Duration> {
+pub(crate) async fn fail_over(profile: Profile) -> Vec<Duration> {
     let mut trio = Trio::form(profile);
     let mut took = Vec::new();
     for round in 0..ROUNDS {

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use bellwether::boot_now;
-use bellwether_benches::{judged, median, percentile, progress, report};
+use bellwether_benches::{Row, judged, median, percentile, progress};
 use bellwether_cluster::Profile;
 use bellwether_support::servers::etcd::{Etcd, EtcdClient};
 
-use crate::trio::{NODES, Trio, ratio};
+use crate::trio::{ETCD, NODES, Trio};
 
 const ROUNDS: usize = 5;
 const LIMIT: Duration = Duration::from_secs(2);
@@ -25,10 +25,9 @@ pub(crate) async fn forming() {
         theirs.push(EtcdClient::until_all(&etcd.endpoints()).answered().since(begin));
     }
     let (middle, other) = (median(ours.clone()), median(theirs));
-    report(
-        "three nodes from nothing, ratio to etcd's",
-        &format!("{:.2}", ratio(middle, other)),
-        &format!("medians of {ROUNDS}: ours {middle:.2?}, etcd {other:.2?}"),
-    );
+    Row::time("raft", "three nodes from nothing", middle)
+        .peer(ETCD, other.as_secs_f64())
+        .note(format!("medians of {ROUNDS}"))
+        .print();
     judged(&format!("three nodes from nothing to ready, longest of {ROUNDS}"), percentile(ours, 1.0), LIMIT);
 }

@@ -4,16 +4,16 @@
 use std::time::Duration;
 
 use bellwether::{Election, ElectionName, Epoch, Store, boot_now};
-use bellwether_benches::{
-    Hops, RawHandover, Stamped, Stamping, Stamps, median, percentile, progress, report,
-};
+use bellwether_benches::peers::version;
+use bellwether_benches::{Hops, RawHandover, Row, Stamped, Stamping, Stamps, median, percentile, progress};
 use bellwether_cluster::AdminClient;
 use bellwether_raft::command::{AskLine, Command};
 use bellwether_raft::from_url;
 use bellwether_support::clock;
 use bellwether_support::servers::etcd::{Etcd, EtcdClient};
+use bellwether_support::servers::peers::etcd_client;
 
-use crate::trio::{NODES, Trio, ratio, times};
+use crate::trio::{NODES, Trio, times};
 
 const ROUNDS: usize = 100;
 const ROUNDS_OF_ETCD: usize = 100;
@@ -32,13 +32,17 @@ pub(crate) async fn handovers() {
         EtcdClient::until_all(&etcd.endpoints()).answered();
         times(&EtcdClient::bench("handover", &etcd.endpoints(), &[&format!("--rounds={ROUNDS_OF_ETCD}")]))
     };
-    let (ours, other) = (hops.median(), median(theirs.clone()));
-    report(
-        "handover of an election, ratio to etcd's",
-        &format!("{:.2}", ratio(ours, other)),
-        &format!("medians: ours {ours:.2?}, etcd {other:.2?} (longest {:.2?})", percentile(theirs, 1.0)),
-    );
+    let (ours, other, longest) = (hops.median(), median(theirs.clone()), percentile(theirs, 1.0));
+    Row::time("raft", "handover", ours)
+        .raw(hops.raw_median())
+        .peer(election_of_etcd(), other.as_secs_f64())
+        .note(format!("theirs has no deadline: a leader that was stopped believes in itself when it goes on; its longest took {longest:.2?}"))
+        .print();
     hops.report("", LIMIT);
+}
+
+fn election_of_etcd() -> String {
+    format!("concurrency.Election of {}", version(&etcd_client()))
 }
 
 async fn hand_over(trio: &Trio) -> Hops {
@@ -62,7 +66,7 @@ async fn hand_over(trio: &Trio) -> Hops {
 
 /// A durable write with nothing around it, at the leader of the cluster: a request to a leader that there is not, which changes nothing once
 /// a majority has it on disk. It is about as long as a claim.
-async fn write(raw: &AdminClient) -> Duration {
+pub(crate) async fn write(raw: &AdminClient) -> Duration {
     let on = ElectionName::new("x".repeat(NAME_BYTES)).expect("a name");
     let command = Command::Request { on, epoch: Epoch::ZERO, ask: AskLine::StepDown { to: None } };
     let begin = boot_now();

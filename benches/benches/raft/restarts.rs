@@ -1,13 +1,13 @@
 //! A node that is killed and started again after many writes: how long until it is ready, and what it takes of memory and disk.
 
 use bellwether::boot_now;
-use bellwether_benches::{median, progress, report, resident_bytes_of};
+use bellwether_benches::{Row, Unit, median, progress, resident_bytes_of};
 use bellwether_cluster::Profile;
 use bellwether_support::servers::etcd::{Etcd, EtcdClient};
 use tokio::task::JoinSet;
 
 use crate::machine::{VALUE_BYTES, put};
-use crate::trio::{NODES, Trio, ratio};
+use crate::trio::{ETCD, NODES, Trio};
 
 const ENTRIES: u64 = 100_000;
 const CLIENTS: u64 = 200;
@@ -33,16 +33,13 @@ pub(crate) async fn restarts() {
     progress("the same with etcd");
     let (theirs, etcd_memory) = restart_etcd();
     let (middle, other) = (median(ours), median(theirs));
-    report(
-        &format!("restart after {ENTRIES} entries, ratio to etcd's"),
-        &format!("{:.2}", ratio(middle, other)),
-        &format!("medians of {ROUNDS}: ours {middle:.2?}, etcd {other:.2?}"),
-    );
-    report(
-        "  memory of a node when it is ready",
-        &format!("{:.1} MiB", median(memory)),
-        &format!("etcd: {:.1} MiB", median(etcd_memory)),
-    );
+    Row::time("raft", format!("restart of a node after {ENTRIES} entries"), middle)
+        .peer(ETCD, other.as_secs_f64())
+        .note(format!("medians of {ROUNDS}"))
+        .print();
+    Row::figure("raft", "memory of a node that is ready after that", Unit::Bytes, median(memory) * MIB)
+        .peer(ETCD, median(etcd_memory) * MIB)
+        .print();
 }
 
 async fn fill(trio: &Trio) {

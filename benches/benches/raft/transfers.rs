@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use bellwether::boot_now;
-use bellwether_benches::{judged, median, percentile, progress, report};
+use bellwether_benches::{Row, judged, median, percentile, progress};
 use bellwether_cluster::{Named, Profile};
 use bellwether_support::servers::etcd::{Etcd, EtcdClient};
 
 use crate::machine::put;
 use crate::node::name;
-use crate::trio::{NODES, Trio, ratio, times};
+use crate::trio::{ETCD, NODES, Trio, times};
 
 const ROUNDS: usize = 15;
 const LIMIT: Duration = Duration::from_millis(50);
@@ -23,15 +23,14 @@ pub(crate) async fn transfers() {
         times(&EtcdClient::bench("transfer", &etcd.endpoints(), &[&format!("--rounds={ROUNDS}")]))
     };
     let (middle, other) = (median(ours.clone()), median(theirs));
-    report(
-        "graceful transfer to a write at the next, ratio to etcd's",
-        &format!("{:.3}", ratio(middle, other)),
-        &format!("medians of {ROUNDS}: ours {middle:.2?}, etcd {other:.2?}"),
-    );
+    Row::time("raft", "graceful transfer of the cluster, to a write at the next leader", middle)
+        .peer(ETCD, other.as_secs_f64())
+        .note(format!("medians of {ROUNDS}"))
+        .print();
     judged(&format!("graceful transfer, longest of {ROUNDS}"), percentile(ours, 1.0), LIMIT);
 }
 
-async fn transfer(trio: &Trio) -> Vec<Duration> {
+pub(crate) async fn transfer(trio: &Trio) -> Vec<Duration> {
     let clients: Vec<_> = (0..NODES).map(|number| trio.client(number)).collect();
     let mut took = Vec::new();
     for round in 0..ROUNDS {

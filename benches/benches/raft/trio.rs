@@ -10,6 +10,8 @@ use bellwether_support::{Child, Scratch, until};
 use crate::node::{self, Runs};
 
 pub(crate) const NODES: usize = 3;
+/// As rows name it; the page has its version.
+pub(crate) const ETCD: &str = "etcd, three members, its defaults";
 
 pub(crate) struct Trio {
     // Before the directory, which the processes write to.
@@ -128,8 +130,4 @@ fn client(addresses: impl IntoIterator<Item = String>) -> AdminClient {
 pub(crate) fn times(measured: &serde_json::Value) -> Vec<Duration> {
     let all = measured["nanos"].as_array().expect("a list of times");
     all.iter().map(|nanos| Duration::from_nanos(nanos.as_u64().expect("nanoseconds"))).collect()
-}
-
-pub(crate) fn ratio(one: Duration, other: Duration) -> f64 {
-    one.as_secs_f64() / other.as_secs_f64()
 }

@@ -5,15 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bellwether::boot_now;
-use bellwether_benches::{
-    cpu_time_of, judged_at_least, median, percentile, progress, report, resident_bytes_of,
-};
+use bellwether_benches::{Row, Unit, cpu_time_of, median, percentile, progress, report, resident_bytes_of};
 use bellwether_cluster::Profile;
 use bellwether_support::servers::etcd::{Etcd, EtcdClient};
 use tokio::task::JoinSet;
 
 use crate::machine::{KEYS, VALUE_BYTES, put};
-use crate::trio::{NODES, Trio};
+use crate::trio::{ETCD, NODES, Trio};
 
 const CLIENTS: [usize; 3] = [1, 64, 500];
 /// The number of clients that is judged, and what is asked for: times etcd's writes.
@@ -57,12 +55,16 @@ pub(crate) async fn writes() {
 }
 
 fn say(clients: usize, ours: Round, theirs: Round) {
-    let times = ours.per_second / theirs.per_second;
-    let what = format!("durable writes with {clients} clients, to etcd's");
-    match JUDGED {
-        (judged, least) if judged == clients => judged_at_least(&what, times, "times", least),
-        _ => report(&what, &format!("{times:.2} times"), ""),
-    }
+    let row = Row::figure(
+        "raft",
+        format!("durable writes with {clients} clients"),
+        Unit::PerSecond,
+        ours.per_second,
+    );
+    let row = row.throughput().peer(ETCD, theirs.per_second);
+    let (judged, least) = JUDGED;
+    let row = if clients == judged { row.bound(least * theirs.per_second) } else { row };
+    row.print();
     for (who, round) in [("ours", ours), ("etcd", theirs)] {
         let Round { per_second, p50, p99, cpu } = round;
         report(

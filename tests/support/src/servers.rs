@@ -4,6 +4,7 @@ pub mod dns;
 pub mod etcd;
 pub mod kubernetes;
 pub mod nats;
+pub mod peers;
 pub mod pgbouncer;
 pub mod postgres;
 mod user;

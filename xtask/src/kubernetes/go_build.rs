@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use super::programs::GoProgram;
+use super::programs::Program;
 use crate::Problem;
 use crate::metadata::Workspace;
 use crate::process::{Stopwatch, say, version};
@@ -40,7 +40,7 @@ struct Steps {
 }
 
 impl Build {
-    pub(crate) fn start(program: &'static GoProgram) -> Build {
+    pub(crate) fn start(program: &'static Program) -> Build {
         let (send, result) = mpsc::channel();
         let steps = Arc::new(Steps::default());
         let counted = Arc::clone(&steps);
@@ -87,7 +87,7 @@ fn overwrite(text: &str) {
     let _ = write!(stdout, "\r{text}\x1b[K").and_then(|()| stdout.flush());
 }
 
-fn build(program: &GoProgram, steps: &Steps) -> Result<(), Problem> {
+fn build(program: &Program, steps: &Steps) -> Result<(), Problem> {
     if version(&["go", "version"]).is_none() {
         return Err("there is no `go` on the PATH".to_owned());
     }
@@ -105,7 +105,7 @@ fn build(program: &GoProgram, steps: &Steps) -> Result<(), Problem> {
     kept
 }
 
-fn go(program: &GoProgram, root: &Path, output: &Path, steps: &Steps) -> Result<(), Problem> {
+fn go(program: &Program, root: &Path, output: &Path, steps: &Steps) -> Result<(), Problem> {
     let module = root.join(program.module);
     let requires = std::fs::read_to_string(module.join("go.mod")).unwrap_or_default();
     let mut command = at_idle_priority("go");

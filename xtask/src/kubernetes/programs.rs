@@ -1,22 +1,22 @@
-//! Where the programs are that tests of Kubernetes and benchmarks run: etcd and its client, kube-apiserver, a candidate made of
-//! client-go, and Helm.
+//! Where the programs are that tests of Kubernetes and benchmarks run: etcd and its client, kube-apiserver, candidates of other makes,
+//! and Helm.
 //!
 //! `tests/support` compiles this file too, so tests look exactly where `cargo xtask` puts them.
 
 use std::path::PathBuf;
 
-/// A program built from a Go module of this project.
+/// A program built from a module of this project that is outside its workspace: in Go, or in Rust.
 #[derive(Debug)]
-pub(crate) struct GoProgram {
+pub(crate) struct Program {
     pub(crate) name: &'static str,
     /// Where the module is, from the root of the project.
     #[allow(dead_code, reason = "tests/support looks for what is built, and builds nothing")]
     pub(crate) module: &'static str,
-    /// All that the build depends on, besides the Go toolchain.
+    /// All that the build depends on, besides the toolchain.
     sources: &'static [&'static str],
 }
 
-pub(crate) const APISERVER: GoProgram = GoProgram {
+pub(crate) const APISERVER: Program = Program {
     name: "kube-apiserver",
     module: "tests/kubernetes/kube-apiserver",
     sources: &[
@@ -26,7 +26,7 @@ pub(crate) const APISERVER: GoProgram = GoProgram {
     ],
 };
 
-pub(crate) const CLIENT_GO: GoProgram = GoProgram {
+pub(crate) const CLIENT_GO: Program = Program {
     name: "client-go",
     module: "tests/kubernetes/client-go",
     sources: &[
@@ -38,7 +38,7 @@ pub(crate) const CLIENT_GO: GoProgram = GoProgram {
     ],
 };
 
-pub(crate) const ETCD_CLIENT: GoProgram = GoProgram {
+pub(crate) const ETCD_CLIENT: Program = Program {
     name: "etcd-client",
     module: "benches/etcd-client",
     sources: &[
@@ -50,7 +50,89 @@ pub(crate) const ETCD_CLIENT: GoProgram = GoProgram {
     ],
 };
 
-pub(crate) const HELM: GoProgram = GoProgram {
+/// Made of `benches/peers/candidate`, as the others are that are measured beside ours.
+pub(crate) const PGLOCK: Program = Program {
+    name: "pglock",
+    module: "benches/peers/pglock",
+    sources: &[
+        include_str!("../../../benches/peers/candidate/candidate.go"),
+        include_str!("../../../benches/peers/candidate/protocol.go"),
+        include_str!("../../../benches/peers/pglock/go.mod"),
+        include_str!("../../../benches/peers/pglock/go.sum"),
+        include_str!("../../../benches/peers/pglock/main.go"),
+    ],
+};
+
+pub(crate) const RIVER: Program = Program {
+    name: "river",
+    module: "benches/peers/river",
+    sources: &[
+        include_str!("../../../benches/peers/candidate/candidate.go"),
+        include_str!("../../../benches/peers/candidate/protocol.go"),
+        include_str!("../../../benches/peers/river/go.mod"),
+        include_str!("../../../benches/peers/river/go.sum"),
+        include_str!("../../../benches/peers/river/main.go"),
+    ],
+};
+
+pub(crate) const NATS_LEADER_ELECTION: Program = Program {
+    name: "nats-leader-election",
+    module: "benches/peers/nats-leader-election",
+    sources: &[
+        include_str!("../../../benches/peers/candidate/candidate.go"),
+        include_str!("../../../benches/peers/candidate/protocol.go"),
+        include_str!("../../../benches/peers/nats-leader-election/go.mod"),
+        include_str!("../../../benches/peers/nats-leader-election/go.sum"),
+        include_str!("../../../benches/peers/nats-leader-election/main.go"),
+    ],
+};
+
+pub(crate) const ETCD_ELECTION: Program = Program {
+    name: "etcd-election",
+    module: "benches/peers/etcd-election",
+    sources: &[
+        include_str!("../../../benches/peers/candidate/candidate.go"),
+        include_str!("../../../benches/peers/candidate/protocol.go"),
+        include_str!("../../../benches/peers/etcd-election/go.mod"),
+        include_str!("../../../benches/peers/etcd-election/go.sum"),
+        include_str!("../../../benches/peers/etcd-election/main.go"),
+    ],
+};
+
+pub(crate) const HASHICORP_RAFT: Program = Program {
+    name: "hashicorp-raft",
+    module: "benches/peers/hashicorp-raft",
+    sources: &[
+        include_str!("../../../benches/peers/hashicorp-raft/go.mod"),
+        include_str!("../../../benches/peers/hashicorp-raft/go.sum"),
+        include_str!("../../../benches/peers/hashicorp-raft/main.go"),
+    ],
+};
+
+/// Of the workspace `benches/peers/rust`, as the next one.
+pub(crate) const KUBE_LEADER_ELECTION: Program = Program {
+    name: "kube-leader-election-candidate",
+    module: "benches/peers/rust",
+    sources: &[
+        include_str!("../../../benches/peers/rust/Cargo.lock"),
+        include_str!("../../../benches/peers/rust/candidate/src/lib.rs"),
+        include_str!("../../../benches/peers/rust/kube-leader-election/Cargo.toml"),
+        include_str!("../../../benches/peers/rust/kube-leader-election/src/main.rs"),
+    ],
+};
+
+pub(crate) const KUBERT: Program = Program {
+    name: "kubert-candidate",
+    module: "benches/peers/rust",
+    sources: &[
+        include_str!("../../../benches/peers/rust/Cargo.lock"),
+        include_str!("../../../benches/peers/rust/candidate/src/lib.rs"),
+        include_str!("../../../benches/peers/rust/kubert/Cargo.toml"),
+        include_str!("../../../benches/peers/rust/kubert/src/main.rs"),
+    ],
+};
+
+pub(crate) const HELM: Program = Program {
     name: "helm",
     module: "tests/kubernetes/helm",
     sources: &[
@@ -60,7 +142,7 @@ pub(crate) const HELM: GoProgram = GoProgram {
     ],
 };
 
-impl GoProgram {
+impl Program {
     /// In the user's cache, under a hash of its sources: checkouts with the same sources share one build, and a change of them
     /// never meets an old one.
     pub(crate) fn place(&self) -> Option<PathBuf> {

@@ -303,9 +303,9 @@ impl Server {
         assert!(done["error"].is_null(), "{done}");
     }
 
-    /// How many messages all clients have sent so far, by the server's own count.
+    /// How many messages all clients have sent so far, by the server's own count, those that have gone included.
     pub async fn messages_sent(&self) -> u64 {
-        let connections = self.monitored("/connz?subs=0").await;
+        let connections = self.monitored("/connz?subs=0&state=all&limit=65536").await;
         let all = connections["connections"].as_array().expect("a list of connections");
         all.iter().map(|connection| connection["in_msgs"].as_u64().expect("a number")).sum()
     }

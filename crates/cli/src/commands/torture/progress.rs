@@ -122,7 +122,10 @@ mod tests {
             complaints: 0,
         };
         let text = live(&progress);
-        assert!(text.starts_with("██████████░░░░░░░░░░ 30s of 1m0s: c1 leads (epoch 7), 3 changes"), "{text}");
+        assert!(
+            text.starts_with("██████████░░░░░░░░░░ 30s of 1m0s: c1 leads (epoch 7), 3 changes"),
+            "{text}"
+        );
         assert_eq!(fitted(&text, 10).chars().count(), 10);
         assert_eq!(fitted(&text, 1_000), text);
     }

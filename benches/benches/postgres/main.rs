@@ -1,17 +1,20 @@
-//! Elections on PostgreSQL, on a server of its own: against the raw statements in the same run, and a thousand at once.
+//! Elections on PostgreSQL, on servers of its own: against the raw statements in the same run, a thousand at once, and beside other makes.
+//! With the name of a measure as an argument, that one alone.
+
+mod beside;
+mod raw;
 
 use std::time::Duration;
 
 use bellwether::{Election, Store, boot_now};
-use bellwether_benches::{
-    Hops, RawHandover, Stamped, Stamping, Stamps, cpu_time, judged, median, report, resident_bytes,
-};
+use bellwether_benches::peers::ours::Asked;
+use bellwether_benches::{Hops, Stamped, Stamping, Stamps, cpu_time, judged, median, report, resident_bytes};
 use bellwether_postgres::from_url;
 use bellwether_support::servers::postgres::Server;
 use bellwether_support::{Actor, Child, clock, role};
-use futures_util::future::{poll_fn, try_join_all};
-use tokio::sync::mpsc;
-use tokio_postgres::{AsyncMessage, Client, NoTls};
+use futures_util::future::try_join_all;
+
+use crate::raw::{RawClaims, RawPair};
 
 const TTL: Duration = Duration::from_secs(3);
 const MANY: usize = 1_000;
@@ -20,8 +23,8 @@ const HANDOVERS: usize = 30;
 const FAILOVERS: usize = 15;
 const STEADY: Duration = Duration::from_secs(12);
 
-/// Takes the lock and makes a transaction id durable: the least that an epoch costs.
-const RAW: &str = "SELECT pg_try_advisory_lock(7, 7), pg_logical_emit_message(true, 'bench', 'raw')::text";
+/// The measures, in their order.
+const ALL: [&str; 7] = ["memory", "steady", "acquire", "handover", "failovers", "beside", "growth"];
 
 #[tokio::main]
 async fn main() {
@@ -31,15 +34,32 @@ async fn main() {
         println!("leading {} {}", all.len(), resident_bytes());
         return std::future::pending().await;
     }
+    if let Some(asked) = Asked::of_arguments() {
+        return asked.run(|url| Store::from(from_url(url, clock()).expect("a URL"))).await;
+    }
     let server = Server::start(TTL).await;
-    memory(&server);
-    steady().await;
-    acquire(&server).await;
-    handover(&server).await;
-    for (count, rounds, limit) in [(1, FAILOVERS, 40), (MANY, 3, 100)] {
-        let took = median(failovers(&server, count, rounds).await);
-        let what = format!("kill -9 to leading all of {count}, median of {rounds} (20 ms settle)");
-        judged(&what, took, Duration::from_millis(limit));
+    let only: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    for name in if only.is_empty() { ALL.map(str::to_owned).to_vec() } else { only } {
+        measure(&name, &server).await;
+    }
+}
+
+async fn measure(name: &str, server: &Server) {
+    match name {
+        "memory" => memory(server),
+        "steady" => steady().await,
+        "acquire" => acquire(server).await,
+        "handover" => handover(server).await,
+        "failovers" => {
+            for (count, rounds, limit) in [(1, FAILOVERS, 40), (MANY, 3, 100)] {
+                let took = median(failovers(server, count, rounds).await);
+                let what = format!("kill -9 to leading all of {count}, median of {rounds} (20 ms settle)");
+                judged(&what, took, Duration::from_millis(limit));
+            }
+        }
+        "beside" => beside::beside().await,
+        "growth" => beside::growth().await,
+        other => panic!("there is no measure `{other}`; there are: {}", ALL.join(", ")),
     }
 }
 
@@ -91,59 +111,9 @@ fn memory(server: &Server) {
     );
 }
 
-/// A session as the backend's own, over TCP, with what it is notified of.
-async fn raw(server: &Server) -> (Client, mpsc::UnboundedReceiver<()>) {
-    let (client, mut connection) = tokio_postgres::connect(&server.url(), NoTls).await.expect("a session");
-    let (told, notes) = mpsc::unbounded_channel();
-    tokio::spawn(async move {
-        while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
-            if matches!(message, AsyncMessage::Notification(_)) {
-                let _ = told.send(());
-            }
-        }
-    });
-    (client, notes)
-}
-
-/// Two sessions that hand a lock to each other by the fewest statements: let go with a notice; whoever hears it takes the lock and
-/// makes an epoch of it.
-struct RawPair {
-    leader: (Client, mpsc::UnboundedReceiver<()>),
-    follower: (Client, mpsc::UnboundedReceiver<()>),
-}
-
-impl RawPair {
-    async fn start(server: &Server) -> RawPair {
-        let (leader, follower) = (raw(server).await, raw(server).await);
-        leader.0.query_one(RAW, &[]).await.expect("an answer");
-        RawPair { leader, follower }
-    }
-
-    async fn handover(&mut self) -> RawHandover {
-        const LET_GO: &str = "SELECT pg_advisory_unlock(7, 7), pg_notify('raw', '')";
-        let (leader, (follower, notes)) = (&self.leader.0, &mut self.follower);
-        let take = follower.prepare(RAW).await.expect("a statement");
-        let let_go = leader.prepare(LET_GO).await.expect("a statement");
-        leader.batch_execute("UNLISTEN raw").await.expect("an answer");
-        follower.batch_execute("LISTEN raw").await.expect("an answer");
-        let start = boot_now();
-        let taken = async {
-            notes.recv().await.expect("a notice");
-            let noticed = boot_now();
-            follower.query_one(&take, &[]).await.expect("an answer");
-            RawHandover { release: noticed.since(start), claim: boot_now().since(noticed) }
-        };
-        let (released, handover) = tokio::join!(leader.query_one(&let_go, &[]), taken);
-        released.expect("an answer");
-        std::mem::swap(&mut self.leader, &mut self.follower);
-        handover
-    }
-}
-
 /// An uncontended claim against the raw statement, in turn on the same server.
 async fn acquire(server: &Server) {
-    let (raw, _notes) = raw(server).await;
-    let statement = raw.prepare(RAW).await.expect("a statement");
+    let raw = RawClaims::start(server).await;
     let actor = Actor::new(from_url(&server.url(), clock()).expect("a URL"), "a", TTL);
     let (mut claims, mut raws) = (Vec::new(), Vec::new());
     for _ in 0..CLAIMS {
@@ -151,10 +121,7 @@ async fn acquire(server: &Server) {
         let grant = actor.lead().await;
         claims.push(boot_now().since(start));
         actor.let_go(&grant).await;
-        let start = boot_now();
-        raw.query_one(&statement, &[]).await.expect("an answer");
-        raws.push(boot_now().since(start));
-        raw.batch_execute("SELECT pg_advisory_unlock(7, 7)").await.expect("an answer");
+        raws.push(raw.claim().await);
     }
     let (claim, raw) = (median(claims), median(raws));
     report(&format!("acquire, uncontended, median of {CLAIMS}"), &format!("{claim:.1?}"), "");
