@@ -48,12 +48,12 @@ fn violated(output: &Output, part: &str) {
 fn a_witness_that_meets_another_is_a_violation() {
     let mut held = None;
     let output = meddled(|files, _| {
-        let exclusive = File::options().append(true).open(files.join("witness/exclusive"));
-        let exclusive = until_blocking(|| exclusive.as_ref().map_err(ToString::to_string));
-        // As soon as the first witness is gone, and before the next is there, or not: then that one has met it.
-        let ours = || flock(exclusive, FlockOperation::LockExclusive).map_err(|error| error.to_string());
-        until_blocking(ours);
-        held = exclusive.try_clone().ok();
+        // Its command starts after the leadership.
+        let open = || File::options().append(true).open(files.join("witness/exclusive"));
+        let exclusive = until_blocking(open);
+        // Waits until the first witness is gone. The next one asks for the lock later, and does not wait for it.
+        flock(&exclusive, FlockOperation::LockExclusive).expect("nobody keeps it for ever");
+        held = Some(exclusive);
     });
     violated(&output, "exclusion broken: the witness of c");
     drop(held);
@@ -65,12 +65,16 @@ fn a_leadership_beside_another_is_a_violation() {
         let (at, election) = (boot_now(), leader.text("election").expect("a name"));
         let boot_id = leader.text("boot_id").map(|id| format!(r#","boot_id":"{id}""#)).unwrap_or_default();
         let deadline = at.as_nanos() + 20_000_000_000;
-        let line = format!(
-            r#"{{"boot_ns":{},"election":"{election}","id":"c3","incarnation":"f0","event":"acquired","epoch":9007199254740000,"deadline_boot_ns":{deadline}{boot_id}}}"#,
-            at.as_nanos()
-        );
+        let line = |at: u64, event: &str| {
+            format!(
+                r#"{{"boot_ns":{at},"election":"{election}","id":"c3","incarnation":"f0","event":"{event}","epoch":9007199254740000,"deadline_boot_ns":{deadline}{boot_id}}}"#
+            )
+        };
+        // The second line shows that it lived on.
+        let lines =
+            [line(at.as_nanos(), "acquired"), line(at.as_nanos() + 5_000_000_000, "error")].join("\n");
         let file = File::options().create(true).append(true).open(files.join("events/c3.jsonl"));
-        writeln!(file.expect("a file of events"), "{line}").expect("room for a line");
+        writeln!(file.expect("a file of events"), "{lines}").expect("room for a line");
     });
     violated(&output, "led at once");
 }
