@@ -75,15 +75,15 @@ fn kubeconfig(url: &str) -> Result<Kubeconfig, StoreError> {
         (None, None) => match Kubeconfig::read() {
             Ok(read) => read,
             // No file at all is how it is in a pod.
-            Err(error) => of_pod().ok_or_else(|| unfit(error))?,
+            Err(error) => from_env().ok_or_else(|| unfit(error))?,
         },
     };
     kubeconfig.current_context = context.or(kubeconfig.current_context);
     Ok(kubeconfig)
 }
 
-/// That of the pod's service account.
-fn of_pod() -> Option<Kubeconfig> {
+/// That of the pod's service account, if this is a pod.
+fn from_env() -> Option<Kubeconfig> {
     let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     let (host, port) = (variable("KUBERNETES_SERVICE_HOST")?, variable("KUBERNETES_SERVICE_PORT")?);
     let host = if host.contains(':') { format!("[{host}]") } else { host };

@@ -25,15 +25,11 @@ const LENGTH: &str = "length";
 
 /// A witness's whole life; returns its exit code if it cannot live it.
 pub(crate) fn main(directory: Option<OsString>) -> i32 {
-    let variable = |name: &str| std::env::var(name).ok();
-    let epoch = variable("BELLWETHER_EPOCH").and_then(|text| Epoch::new(text.parse().ok()?));
-    let on = variable("BELLWETHER_ELECTION").and_then(|name| ElectionName::new(name).ok());
-    let (Some(directory), Some(epoch), Some(on)) = (directory.map(PathBuf::from), epoch, on) else {
+    let (Some(directory), Some(leader)) = (directory.map(PathBuf::from), Leader::from_env()) else {
         eprintln!("`__witness` is internal: bellwether torture runs it as the command of its candidates");
         return USAGE;
     };
-    let who = variable("BELLWETHER_ID").unwrap_or_default();
-    match live(&directory, on, epoch, &who) {
+    match live(&directory, leader) {
         Ok(never) => match never {},
         Err(error) => {
             eprintln!("the witness cannot write: {error}");
@@ -42,7 +38,25 @@ pub(crate) fn main(directory: Option<OsString>) -> i32 {
     }
 }
 
-fn live(directory: &Path, on: ElectionName, epoch: Epoch, who: &str) -> io::Result<Infallible> {
+/// Whose command this is.
+struct Leader {
+    on: ElectionName,
+    epoch: Epoch,
+    who: String,
+}
+
+impl Leader {
+    /// What every command is told.
+    fn from_env() -> Option<Leader> {
+        let variable = |name: &str| std::env::var(name).ok();
+        let on = ElectionName::new(variable("BELLWETHER_ELECTION")?).ok()?;
+        let epoch = Epoch::new(variable("BELLWETHER_EPOCH")?.parse().ok()?)?;
+        Some(Leader { on, epoch, who: variable("BELLWETHER_ID").unwrap_or_default() })
+    }
+}
+
+fn live(directory: &Path, leader: Leader) -> io::Result<Infallible> {
+    let Leader { on, epoch, who } = leader;
     let protected = Protected::in_directory(directory, on);
     let exclusive = protected.exclusive()?;
     if exclusive.is_none() {
@@ -53,8 +67,8 @@ fn live(directory: &Path, on: ElectionName, epoch: Epoch, who: &str) -> io::Resu
     }
     let interval = write_interval(length(directory));
     loop {
-        protected.write_unchecked(epoch, who)?;
-        protected.write_checked(epoch, who)?;
+        protected.write_unchecked(epoch, &who)?;
+        protected.write_checked(epoch, &who)?;
         thread::sleep(interval);
     }
 }
