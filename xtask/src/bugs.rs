@@ -63,7 +63,7 @@ const TABLES: [(Option<&str>, &str, &[Bug]); 7] = [
 ];
 
 /// How many worlds a bug may survive before it counts as not caught.
-const SEEDS_MAX: &str = "2000";
+const SEEDS_MAX: &str = "4000";
 
 /// How many worlds it may break before the invariant that is meant for it notices. A mistake often breaks something else on its way, and
 /// which comes first changes with everything that draws a random number.
