@@ -15,7 +15,7 @@ use bellwether_core::Rng;
 
 use crate::{Fault, Kind};
 
-/// Steps of a plan, at the most: a day of them at the shortest ttl.
+/// The most steps of a plan: a day of them at the shortest ttl.
 const STEPS_MAX: usize = 1 << 20;
 /// One fault of so many is aimed at a follower.
 const FOLLOWERS_SHARE: u64 = 5;

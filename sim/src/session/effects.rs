@@ -28,7 +28,7 @@ impl World {
             self.tally.handovers += u64::from(is_handover);
         }
         if let Some((key, epoch)) = effect.freed {
-            say!(self, "server: {:x} lets go of {key:?} under {epoch:?}", sent.session);
+            say!(self, "server: {:x} releases {key:?} under {epoch:?}", sent.session);
             self.election(key).is_released = true;
             let working = self.working_under(key, epoch);
             self.judge(stale::check_freed(sent.purpose, epoch, working));

@@ -236,7 +236,7 @@ impl Server {
         Presence { present, others, quiet }
     }
 
-    /// From now on that session may be silent for so long; for ever while it holds nothing.
+    /// From now on that session may be silent for this time; for ever while it holds nothing.
     fn bear(&mut self, id: SessionNumber, lease: Duration) {
         if let Some(session) = self.sessions.get_mut(&id) {
             session.lease = Some(lease).filter(|lease| !lease.is_zero());

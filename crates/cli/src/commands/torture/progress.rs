@@ -14,7 +14,7 @@ use crate::stderr;
 
 /// Cells of the bar.
 const BAR: usize = 20;
-/// How often there is a plain line, at the most.
+/// The shortest time between two plain lines.
 const PLAIN: Duration = Duration::from_secs(5);
 /// For terminals that do not tell.
 const USUAL_COLUMNS: usize = 80;
