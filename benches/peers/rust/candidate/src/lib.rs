@@ -55,7 +55,7 @@ impl Candidate {
         }
     }
 
-    /// Waits until it has to stop, for so long at most; whether it has to.
+    /// Waits until it has to stop, or until this time is over; whether it has to.
     pub async fn stops_within(&mut self, span: Duration) -> bool {
         tokio::time::timeout(span, self.stop.wait_for(|stop| *stop)).await.is_ok()
     }
